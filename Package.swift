@@ -1,0 +1,147 @@
+// swift-tools-version: 6.3
+
+import PackageDescription
+
+let swiftSettings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+/// Leaves `carillon_plugin_entry_v1` as the only symbol a plugin exports.
+let pluginLinkerSettings: [LinkerSetting] = [
+    .unsafeFlags(["-Xlinker", "--version-script=\(Context.packageDirectory)/Plugins/plugin.exports"])
+]
+
+let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioWebSocket: Target.Dependency = .product(name: "NIOWebSocket", package: "swift-nio")
+let nioConcurrency: Target.Dependency = .product(name: "NIOConcurrencyHelpers", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioHTTP2: Target.Dependency = .product(name: "NIOHTTP2", package: "swift-nio-http2")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
+let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
+let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let collections: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
+let heap: Target.Dependency = .product(name: "HeapModule", package: "swift-collections")
+
+let package = Package(
+    name: "carillon",
+    products: [
+        .executable(name: "carillon", targets: ["CarillonCLI"]),
+        .executable(name: "carillon-lab", targets: ["CarillonLabCLI"]),
+        .library(name: "CarillonLab", targets: ["CarillonLab"]),
+        .library(name: "CarillonAPNs", type: .dynamic, targets: ["APNsPlugin"]),
+        .library(name: "CarillonUnifiedPush", type: .dynamic, targets: ["UnifiedPushPlugin"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        // The contract with plugins, and the C libraries underneath.
+        .target(
+            name: "CarillonABI",
+            path: ".",
+            sources: ["Sources/CarillonABI/layout.c"],
+            publicHeadersPath: "include"
+        ),
+        .systemLibrary(
+            name: "COpenSSL", path: "Sources/System/COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CSecp256k1", path: "Sources/System/CSecp256k1", pkgConfig: "libsecp256k1",
+            providers: [.apt(["libsecp256k1-dev"])]),
+        .systemLibrary(
+            name: "CNghttp2", path: "Sources/System/CNghttp2", pkgConfig: "libnghttp2",
+            providers: [.apt(["libnghttp2-dev"])]),
+        .target(name: "CCurl", path: "Sources/System/CCurl", linkerSettings: [.linkedLibrary("curl")]),
+
+        // What every stage speaks.
+        .target(name: "Cipher", dependencies: ["COpenSSL"]),
+        .target(name: "Schnorr", dependencies: ["Cipher", "CSecp256k1"]),
+        .target(name: "Nostr", dependencies: ["Cipher", "Schnorr"]),
+        .target(name: "Notifications"),
+
+        // The stages, in the order of the data.
+        .target(
+            name: "RelayServer", dependencies: ["Nostr", nio, nioPosix, nioHTTP1, nioWebSocket, nioConcurrency, logging],
+            path: "Sources/Ingress/RelayServer"),
+        .target(name: "Registry", dependencies: ["Cipher", "Nostr", "Notifications", grdb, logging]),
+        .target(
+            name: "Pipeline",
+            dependencies: ["Nostr", "Notifications", "Registry", "Rules", "Delivery", collections, logging]),
+        .target(name: "Rules", dependencies: ["Nostr", "Notifications", yams, mustache]),
+        .target(name: "Delivery", dependencies: ["Notifications", grdb, heap, collections, logging]),
+        .target(name: "PluginHost", dependencies: ["CarillonABI", "Cipher", "Notifications", "HTTPLanes", logging]),
+        .target(
+            name: "HTTPLanes", dependencies: ["CNghttp2", "CCurl", nio, nioPosix, nioSSL, nioConcurrency, collections, logging]),
+
+        // The house put together.
+        .target(
+            name: "CarillonRouter",
+            dependencies: [
+                "Nostr", "Cipher", "Notifications", "RelayServer", "Registry", "Pipeline", "Rules", "Delivery", "PluginHost",
+                "HTTPLanes", yams, lifecycle, logging, nioPosix,
+            ]),
+        .executableTarget(name: "CarillonCLI", dependencies: ["CarillonRouter", argumentParser]),
+
+        // Push services on loopback.
+        .target(
+            name: "CarillonLab",
+            dependencies: ["Cipher", "COpenSSL", nio, nioPosix, nioHTTP1, nioHTTP2, nioSSL, nioConcurrency, logging]),
+        .executableTarget(name: "CarillonLabCLI", dependencies: ["CarillonLab", argumentParser]),
+
+        // Plugins: the logic is one target, the exported symbol a thin second one.
+        .target(name: "PluginKit", dependencies: ["CarillonABI"], path: "Plugins/PluginKit"),
+        .target(name: "WebPushEncryption", dependencies: ["Cipher"], path: "Plugins/WebPushEncryption"),
+        .target(name: "APNsTransport", dependencies: ["PluginKit", "Cipher"], path: "Plugins/APNs/APNsTransport"),
+        .target(
+            name: "APNsPlugin", dependencies: ["APNsTransport", "CarillonABI", "PluginKit"], path: "Plugins/APNs/APNsPlugin",
+            linkerSettings: pluginLinkerSettings),
+        .target(
+            name: "UnifiedPushTransport", dependencies: ["PluginKit", "WebPushEncryption", "Cipher"],
+            path: "Plugins/UnifiedPush/UnifiedPushTransport"),
+        .target(
+            name: "UnifiedPushPlugin", dependencies: ["UnifiedPushTransport", "CarillonABI", "PluginKit"],
+            path: "Plugins/UnifiedPush/UnifiedPushPlugin", linkerSettings: pluginLinkerSettings),
+
+        .testTarget(name: "CipherTests", dependencies: ["Cipher", "Schnorr"], resources: [.copy("Vectors")]),
+        .testTarget(name: "NostrTests", dependencies: ["Nostr", "Cipher"], resources: [.copy("Vectors")]),
+        .testTarget(name: "RelayServerTests", dependencies: ["RelayServer", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket]),
+        .testTarget(name: "RegistryTests", dependencies: ["Registry", "Nostr", "Cipher", grdb]),
+        .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Registry", "Rules", "Delivery", "Nostr"]),
+        .testTarget(name: "RulesTests", dependencies: ["Rules", "Nostr", "Notifications"]),
+        .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "Notifications", grdb]),
+        .testTarget(
+            name: "PluginHostTests",
+            dependencies: ["PluginHost", "PluginKit", "CarillonABI", "HTTPLanes", "Notifications", logging]),
+        .testTarget(name: "HTTPLanesTests", dependencies: ["HTTPLanes", nio, nioPosix, nioEmbedded, nioSSL, logging]),
+        .testTarget(name: "PluginKitTests", dependencies: ["PluginKit", "CarillonABI"]),
+        .testTarget(
+            name: "WebPushEncryptionTests", dependencies: ["WebPushEncryption", "Cipher"], resources: [.copy("Vectors")]),
+        .testTarget(name: "APNsTransportTests", dependencies: ["APNsTransport", "PluginKit", "CarillonABI", "Cipher"]),
+        .testTarget(
+            name: "UnifiedPushTransportTests",
+            dependencies: ["UnifiedPushTransport", "WebPushEncryption", "PluginKit", "CarillonABI", "Cipher"]),
+        .testTarget(name: "CarillonLabTests", dependencies: ["CarillonLab", "Cipher", nio, nioPosix, nioHTTP2, nioSSL]),
+        .testTarget(name: "CarillonRouterTests", dependencies: ["CarillonRouter"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.type != .system && target.name != "CarillonABI" && target.name != "CCurl" {
+    target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings
+}

@@ -1,0 +1,10 @@
+import Notifications
+
+/// What the courier needs of the registry.
+package protocol DeviceDirectory: Sendable {
+    /// Where `device` is now; nil when it is registered no more.
+    func address(of device: DeviceID) throws -> DeviceAddress?
+    /// Forgets a device that its push service called gone. `registeredAt` is the one of the address that was tried: a
+    /// device registered anew since then stays.
+    func removeGone(_ device: DeviceID, registeredAt: Int64) throws
+}

@@ -1,0 +1,37 @@
+/// One outgoing request. Never logged: the URL and the headers may hold tokens.
+package struct HTTPRequest: Sendable {
+    package var method: String
+    /// Absolute, `https://…` or `http://…`.
+    package var url: String
+    /// Names in lower case.
+    package var headers: [HTTPField]
+    package var body: [UInt8]
+    /// From submission to the last byte of the answer, in milliseconds.
+    package var timeout: UInt32
+    /// What an answer's body may hold at most, in bytes; the rest is cut off.
+    package var maxResponseBytes: UInt32
+    /// A busy origin: keep HTTP/2 connections to it and send many requests at once.
+    package var multiplexed: Bool
+    /// The URL came from a user: no private addresses, no redirects.
+    package var untrustedURL: Bool
+
+    package init(
+        method: String,
+        url: String,
+        headers: [HTTPField] = [],
+        body: [UInt8] = [],
+        timeout: UInt32 = 30_000,
+        maxResponseBytes: UInt32 = 65_536,
+        multiplexed: Bool = false,
+        untrustedURL: Bool = false
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.timeout = timeout
+        self.maxResponseBytes = maxResponseBytes
+        self.multiplexed = multiplexed
+        self.untrustedURL = untrustedURL
+    }
+}

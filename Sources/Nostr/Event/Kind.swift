@@ -1,0 +1,51 @@
+/// What an event is (NIP-01: 0 to 65535), with the numbers Carillon treats by name.
+package struct Kind: RawRepresentable, Hashable, Sendable {
+    package let rawValue: UInt16
+
+    package init(rawValue: UInt16) {
+        self.rawValue = rawValue
+    }
+
+    package init(_ rawValue: UInt16) {
+        self.rawValue = rawValue
+    }
+
+    /// NIP-01: user metadata.
+    package static let profile = Kind(0)
+    /// NIP-10: a note.
+    package static let textNote = Kind(1)
+    /// NIP-02: whom somebody follows.
+    package static let contactList = Kind(3)
+    /// NIP-04, deprecated: a message whose ends are public.
+    package static let encryptedDirectMessage = Kind(4)
+    /// NIP-18: a repost of a note.
+    package static let repost = Kind(6)
+    /// NIP-25.
+    package static let reaction = Kind(7)
+    /// NIP-17: a chat message; seen bare only where a relay carries it.
+    package static let chatMessage = Kind(14)
+    /// NIP-18: a repost of anything but a note.
+    package static let genericRepost = Kind(16)
+    /// NIP-59.
+    package static let giftWrap = Kind(1059)
+    /// NIP-22.
+    package static let comment = Kind(1111)
+    /// An audio note (seed 000).
+    package static let audioNote = Kind(1808)
+    /// A repost of an audio note (seed 000).
+    package static let audioRepost = Kind(1809)
+    /// NIP-57.
+    package static let zapReceipt = Kind(9735)
+    /// NIP-51.
+    package static let muteList = Kind(10000)
+    /// Seed 004: registers a device with a notification relay. In the replaceable range.
+    package static let pushRegistration = Kind(10062)
+    /// Seed 004: advertises a notification relay.
+    package static let notificationRelay = Kind(10067)
+    /// NIP-59, the ephemeral variant.
+    package static let ephemeralGiftWrap = Kind(21059)
+    /// NIP-42.
+    package static let clientAuthentication = Kind(22242)
+    /// The same as ``pushRegistration`` in the addressable range, so that public relays keep one per `d`.
+    package static let addressablePushRegistration = Kind(30062)
+}

@@ -1,0 +1,32 @@
+/// How much of an event a push service may see, from least to most (DESIGN section 6).
+///
+/// The stricter of a rule's and a registration's mode wins, so the order of the raw values matters. They are the ABI's
+/// `carillon_mode` values.
+package enum Mode: Int32, Sendable, Codable, Comparable, CaseIterable {
+    /// Only that something happened: a signal and a count.
+    case wake = 0
+    /// A neutral visible text, without sender or content.
+    case nudge = 1
+    /// The whole notification, encrypted to the device.
+    case sealed = 2
+    /// Everything, readable.
+    case alert = 3
+
+    /// The word that rules, configuration and registrations use.
+    package var name: String {
+        switch self {
+        case .wake: "wake"
+        case .nudge: "nudge"
+        case .sealed: "sealed"
+        case .alert: "alert"
+        }
+    }
+
+    /// The mode of that name, or nil when there is none.
+    package init?(name: some StringProtocol) {
+        guard let mode = Mode.allCases.first(where: { $0.name == name }) else { return nil }
+        self = mode
+    }
+
+    package static func < (left: Mode, right: Mode) -> Bool { left.rawValue < right.rawValue }
+}

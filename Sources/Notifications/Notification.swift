@@ -1,0 +1,64 @@
+/// What to say, in no platform's words: what the rules make of an event, and what a transport plugin turns into its push
+/// service's request.
+///
+/// In ``Mode/wake`` only `signal` and `count` are set. Text is UTF-8 of any length; the transport shortens.
+package struct Notification: Sendable, Hashable {
+    package var mode: Mode
+    package var urgency: Urgency
+    /// Events this one stands for, at least 1; more than 1 is a batch.
+    package var count: UInt32
+    package var signal: Signal
+    package var title: String
+    package var subtitle: String
+    package var body: String
+    package var category: String
+    package var thread: String
+    package var collapseKey: String
+    package var url: String
+    package var actions: [NotificationAction]
+    /// A JSON object of custom keys for the app, as text; empty: none.
+    package var data: String
+    /// The rule's block for one platform as a JSON object, by platform name (`ios`, `android`, …).
+    package var native: [String: String]
+    /// When a push service should give up, in milliseconds since 1970; 0: the transport's default.
+    package var expiresAt: Int64
+
+    package init(
+        mode: Mode,
+        signal: Signal,
+        urgency: Urgency = .normal,
+        count: UInt32 = 1,
+        title: String = "",
+        subtitle: String = "",
+        body: String = "",
+        category: String = "",
+        thread: String = "",
+        collapseKey: String = "",
+        url: String = "",
+        actions: [NotificationAction] = [],
+        data: String = "",
+        native: [String: String] = [:],
+        expiresAt: Int64 = 0
+    ) {
+        self.mode = mode
+        self.urgency = urgency
+        self.count = count
+        self.signal = signal
+        self.title = title
+        self.subtitle = subtitle
+        self.body = body
+        self.category = category
+        self.thread = thread
+        self.collapseKey = collapseKey
+        self.url = url
+        self.actions = actions
+        self.data = data
+        self.native = native
+        self.expiresAt = expiresAt
+    }
+
+    /// A wake-up: that something happened, and nothing else.
+    package static func wake(_ signal: Signal, urgency: Urgency, count: UInt32 = 1) -> Notification {
+        Notification(mode: .wake, signal: signal, urgency: urgency, count: count)
+    }
+}

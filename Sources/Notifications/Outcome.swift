@@ -1,0 +1,31 @@
+/// How one attempt to deliver ended. The kinds force the right action on whoever holds the registration and the queue.
+package struct Outcome: Sendable, Hashable {
+    /// The values are the ABI's `carillon_outcome_kind`.
+    package enum Kind: Int32, Sendable, CaseIterable {
+        /// The push service accepted the message.
+        case delivered = 0
+        /// The push service says this registration is dead: only this deletes a device.
+        case gone = 1
+        /// This message can never be accepted: drop it.
+        case rejected = 2
+        /// Transient, and every network error.
+        case retry = 3
+        /// Our credentials are bad: pause the transport and tell a human.
+        case misconfigured = 4
+    }
+
+    package var kind: Kind
+    /// The push service's HTTP status, or 0.
+    package var status: UInt32
+    /// How long the push service asked us to wait, in milliseconds; 0: the host decides.
+    package var retryAfter: UInt32
+    /// One word of a small fixed set, fit for a metric's label; never a token, key or content.
+    package var reason: String
+
+    package init(_ kind: Kind, status: UInt32 = 0, retryAfter: UInt32 = 0, reason: String) {
+        self.kind = kind
+        self.status = status
+        self.retryAfter = retryAfter
+        self.reason = reason
+    }
+}

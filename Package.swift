@@ -74,6 +74,7 @@ let package = Package(
         .target(name: "Schnorr", dependencies: ["Cipher", "CSecp256k1"]),
         .target(name: "Nostr", dependencies: ["Cipher", "Schnorr"]),
         .target(name: "Notifications"),
+        .target(name: "YAMLReading", dependencies: [yams]),
 
         // The stages, in the order of the data.
         .target(
@@ -83,7 +84,7 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: ["Nostr", "Notifications", "Registry", "Rules", "Delivery", collections, logging]),
-        .target(name: "Rules", dependencies: ["Nostr", "Notifications", yams, mustache]),
+        .target(name: "Rules", dependencies: ["Nostr", "Notifications", "YAMLReading", mustache]),
         .target(name: "Delivery", dependencies: ["Notifications", grdb, heap, collections, logging]),
         .target(name: "PluginHost", dependencies: ["CarillonABI", "Cipher", "Notifications", "HTTPLanes", logging]),
         .target(
@@ -94,7 +95,7 @@ let package = Package(
             name: "CarillonRouter",
             dependencies: [
                 "Nostr", "Cipher", "Notifications", "RelayServer", "Registry", "Pipeline", "Rules", "Delivery", "PluginHost",
-                "HTTPLanes", yams, lifecycle, logging, nioPosix,
+                "HTTPLanes", "YAMLReading", lifecycle, logging, nioPosix,
             ]),
         .executableTarget(name: "CarillonCLI", dependencies: ["CarillonRouter", argumentParser]),
 
@@ -123,7 +124,8 @@ let package = Package(
         .testTarget(name: "RelayServerTests", dependencies: ["RelayServer", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket]),
         .testTarget(name: "RegistryTests", dependencies: ["Registry", "Nostr", "Cipher", grdb]),
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Registry", "Rules", "Delivery", "Nostr"]),
-        .testTarget(name: "RulesTests", dependencies: ["Rules", "Nostr", "Notifications"]),
+        .testTarget(name: "YAMLReadingTests", dependencies: ["YAMLReading"]),
+        .testTarget(name: "RulesTests", dependencies: ["Rules", "Nostr", "Notifications", "YAMLReading"]),
         .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "Notifications", grdb]),
         .testTarget(
             name: "PluginHostTests",

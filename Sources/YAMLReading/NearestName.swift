@@ -1,0 +1,25 @@
+/// Finds what somebody probably meant to write.
+enum NearestName {
+    /// `; did you mean 'title'?` when one of `names` is at most two letters away, else nothing.
+    static func hint(_ word: String, among names: [String]) -> String {
+        let nearest = names.map { (name: $0, distance: distance(word, $0)) }.min { $0.distance < $1.distance }
+        guard let nearest, nearest.distance <= max(1, min(2, word.count / 2)) else { return "" }
+        return "; did you mean '\(nearest.name)'?"
+    }
+
+    /// Levenshtein's distance between two words.
+    private static func distance(_ left: String, _ right: String) -> Int {
+        let right = Array(right)
+        var row = Array(0...right.count)
+        for (i, a) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, b) in right.enumerated() {
+                let substituted = diagonal + (a == b ? 0 : 1)
+                diagonal = row[j + 1]
+                row[j + 1] = min(substituted, diagonal + 1, row[j] + 1)
+            }
+        }
+        return row[right.count]
+    }
+}

@@ -1,0 +1,62 @@
+import Yams
+
+/// One YAML file being read, and the mistakes found in it so far.
+///
+/// Used by one reader at a time, which is why it is a plain class: the values taken from it add their mistakes here.
+package final class YAMLFile {
+    package let name: String
+    package private(set) var mistakes: [Mistake] = []
+    private let environment: (String) -> String?
+
+    /// - Parameters:
+    ///   - name: The path as it should appear in mistakes.
+    ///   - environment: Looks up what `${NAME}` stands for.
+    package init(name: String, environment: @escaping (String) -> String? = { _ in nil }) {
+        self.name = name
+        self.environment = environment
+    }
+
+    /// The document in `text`, or nil, with a mistake noted, when it is no YAML.
+    package func parse(_ text: String) -> YAMLValue? {
+        do {
+            guard let node = try Yams.compose(yaml: text) else {
+                note("the file is empty", at: nil)
+                return nil
+            }
+            return YAMLValue(node: node, path: "", file: self)
+        } catch let error as YamlError {
+            note(error)
+        } catch {
+            note("not readable as YAML", at: nil)
+        }
+        return nil
+    }
+
+    /// Throws all mistakes noted so far, if any.
+    package func throwMistakes() throws(Mistakes) {
+        guard mistakes.isEmpty else { throw Mistakes(mistakes) }
+    }
+
+    package func note(_ message: String, at mark: Mark?) {
+        mistakes.append(Mistake(file: name, line: mark?.line ?? 0, column: mark?.column ?? 0, message: message))
+    }
+
+    /// `text` with a whole-value `${NAME}` replaced from the environment; nil when that is not set.
+    func expand(_ text: String) -> String? {
+        guard text.hasPrefix("${"), text.hasSuffix("}") else { return text }
+        return environment(String(text.dropFirst(2).dropLast()))
+    }
+
+    private func note(_ error: YamlError) {
+        switch error {
+        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+            .composer(_, let problem, let mark, _):
+            note("not YAML: \(problem)", at: mark)
+        case .duplicatedKeysInMapping(let duplicates, let context):
+            let keys = duplicates.compactMap(\.string).map { "'\($0)'" }.joined(separator: ", ")
+            note("\(keys) is given more than once", at: context.mark)
+        default:
+            note("not readable as YAML", at: nil)
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import Yams
+
+extension YAMLValue {
+    /// This value as JSON text with sorted keys: how a plugin gets its block of the configuration. Nil, with a mistake
+    /// noted, for what JSON cannot say.
+    package func json() -> String? {
+        guard let object = jsonObject(node) else { return nil }
+        guard
+            let data = try? JSONSerialization.data(
+                withJSONObject: object,
+                options: [.sortedKeys, .withoutEscapingSlashes, .fragmentsAllowed]
+            )
+        else {
+            mistake("cannot be written as JSON")
+            return nil
+        }
+        return String(decoding: data, as: UTF8.self)
+    }
+
+    private func jsonObject(_ node: Node) -> Any? {
+        switch node {
+        case .scalar(let scalar):
+            guard scalar.style == .plain else { return scalar.string }
+            if node.null != nil { return NSNull() }
+            if let number = Int(scalar.string) { return number }
+            if let bool = node.bool { return bool }
+            if let number = Double(scalar.string), number.isFinite { return number }
+            guard let text = file.expand(scalar.string) else {
+                mistake("the environment variable \(scalar.string) is not set")
+                return nil
+            }
+            return text
+        case .sequence(let sequence):
+            return sequence.compactMap(jsonObject)
+        case .mapping(let mapping):
+            var object: [String: Any] = [:]
+            for (key, value) in mapping {
+                guard case .scalar(let name) = key else {
+                    file.note("\(path): a key must be text", at: key.mark)
+                    return nil
+                }
+                object[name.string] = jsonObject(value)
+            }
+            return object
+        case .alias:
+            mistake("an alias that leads nowhere")
+            return nil
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import Yams
+
+/// A value in a YAML file that knows where it stands, so that every mistake can be told with its line.
+///
+/// Each reader returns nil after noting what was expected; reading goes on, and all mistakes come out together.
+package struct YAMLValue {
+    let node: Node
+    /// The keys that lead here, such as `rules[2].match`; empty at the top.
+    package let path: String
+    package let file: YAMLFile
+
+    /// Notes a mistake at this value.
+    package func mistake(_ message: String) {
+        file.note(path.isEmpty ? message : "\(path): \(message)", at: node.mark)
+    }
+
+    /// The line this value starts on, from 1.
+    package var line: Int { node.mark?.line ?? 0 }
+
+    /// The text of a scalar, whatever YAML takes it for (`5` and `yes` are text where text is wanted).
+    package func string() -> String? {
+        guard case .scalar(let scalar) = node, node.null == nil || scalar.style != .plain else {
+            mistake("expected text")
+            return nil
+        }
+        guard let text = file.expand(scalar.string) else {
+            mistake("the environment variable \(scalar.string) is not set")
+            return nil
+        }
+        return text
+    }
+
+    /// A whole number within `range`.
+    package func integer(in range: ClosedRange<Int>) -> Int? {
+        guard case .scalar(let scalar) = node, scalar.style == .plain, let number = Int(scalar.string), range.contains(number)
+        else {
+            mistake("expected a whole number from \(range.lowerBound) to \(range.upperBound)")
+            return nil
+        }
+        return number
+    }
+
+    /// `true` or `false`.
+    package func bool() -> Bool? {
+        guard case .scalar(let scalar) = node, scalar.style == .plain, let value = node.bool else {
+            mistake("expected true or false")
+            return nil
+        }
+        return value
+    }
+
+    /// One of `choices`, by its text.
+    package func choice(_ choices: [String]) -> String? {
+        guard let text = string() else { return nil }
+        guard choices.contains(text) else {
+            mistake("'\(text)' is none of \(choices.joined(separator: ", "))" + NearestName.hint(text, among: choices))
+            return nil
+        }
+        return text
+    }
+
+    /// The members of a list.
+    package func list() -> [YAMLValue]? {
+        guard case .sequence(let sequence) = node else {
+            mistake("expected a list")
+            return nil
+        }
+        return sequence.enumerated().map { YAMLValue(node: $1, path: "\(path)[\($0)]", file: file) }
+    }
+
+    /// One value, or a list of them.
+    package func oneOrMore() -> [YAMLValue] {
+        if case .sequence = node { return list() ?? [] }
+        return [self]
+    }
+
+    /// A mapping with none but `keys`; an unknown key is a mistake that names the nearest known one. Without `keys` any go.
+    package func mapping(keys: [String]? = nil) -> YAMLMapping? {
+        guard case .mapping(let mapping) = node else {
+            mistake("expected a mapping" + (keys.map { " with " + $0.joined(separator: ", ") } ?? ""))
+            return nil
+        }
+        var members: [(String, YAMLValue)] = []
+        for (key, value) in mapping {
+            guard case .scalar(let scalar) = key else {
+                file.note("\(path): a key must be text", at: key.mark)
+                continue
+            }
+            let name = scalar.string
+            if let keys, !keys.contains(name) {
+                let known = NearestName.hint(name, among: keys)
+                file.note(
+                    (path.isEmpty ? "" : "\(path): ") + "unknown key '\(name)'"
+                        + (known.isEmpty ? "; known here: " + keys.joined(separator: ", ") : known),
+                    at: key.mark
+                )
+                continue
+            }
+            members.append((name, YAMLValue(node: value, path: path.isEmpty ? name : "\(path).\(name)", file: file)))
+        }
+        return YAMLMapping(value: self, members: members)
+    }
+}

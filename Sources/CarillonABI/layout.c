@@ -1,2 +1,172 @@
-/* The layout of include/carillon/plugin.h, asserted in every build: a field moved or widened is a broken ABI. 64-bit. */
+/* The layout of include/carillon/plugin.h, asserted in every build: a field that moved, changed
+ * its width or appeared anywhere but at the end is a broken ABI. A new field gets its line
+ * here, and the SIZE of its struct grows, in the commit that raises CARILLON_ABI_MINOR.
+ */
 #include <carillon/plugin.h>
+
+#define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "the size of " #type " changed")
+#define FIELD(type, name, offset, bytes) \
+    _Static_assert(offsetof(type, name) == (offset) && sizeof(((type *)0)->name) == (bytes), #type "." #name " moved")
+#define VALUE(name, value) _Static_assert((int32_t)(name) == (value), #name " changed")
+
+_Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "the plugin ABI is for 64-bit machines");
+
+SIZE(carillon_bytes, 16);
+FIELD(carillon_bytes, ptr, 0, 8);
+FIELD(carillon_bytes, len, 8, 8);
+
+SIZE(carillon_field, 32);
+FIELD(carillon_field, name, 0, 16);
+FIELD(carillon_field, value, 16, 16);
+
+SIZE(carillon_error, 24);
+FIELD(carillon_error, buf, 0, 8);
+FIELD(carillon_error, capacity, 8, 8);
+FIELD(carillon_error, len, 16, 8);
+
+SIZE(carillon_registration, 48);
+FIELD(carillon_registration, struct_size, 0, 4);
+FIELD(carillon_registration, reserved, 4, 4);
+FIELD(carillon_registration, token, 8, 16);
+FIELD(carillon_registration, fields, 24, 8);
+FIELD(carillon_registration, field_count, 32, 8);
+FIELD(carillon_registration, registered_unix_ms, 40, 8);
+
+SIZE(carillon_action, 72);
+FIELD(carillon_action, struct_size, 0, 4);
+FIELD(carillon_action, reserved, 4, 4);
+FIELD(carillon_action, id, 8, 16);
+FIELD(carillon_action, label, 24, 16);
+FIELD(carillon_action, url, 40, 16);
+FIELD(carillon_action, icon, 56, 16);
+
+SIZE(carillon_notification, 216);
+FIELD(carillon_notification, struct_size, 0, 4);
+FIELD(carillon_notification, mode, 4, 4);
+FIELD(carillon_notification, urgency, 8, 4);
+FIELD(carillon_notification, count, 12, 4);
+FIELD(carillon_notification, id, 16, 16);
+FIELD(carillon_notification, signal, 32, 16);
+FIELD(carillon_notification, title, 48, 16);
+FIELD(carillon_notification, subtitle, 64, 16);
+FIELD(carillon_notification, body, 80, 16);
+FIELD(carillon_notification, category, 96, 16);
+FIELD(carillon_notification, thread, 112, 16);
+FIELD(carillon_notification, collapse_key, 128, 16);
+FIELD(carillon_notification, url, 144, 16);
+FIELD(carillon_notification, actions, 160, 8);
+FIELD(carillon_notification, action_count, 168, 8);
+FIELD(carillon_notification, data, 176, 16);
+FIELD(carillon_notification, native, 192, 16);
+FIELD(carillon_notification, expires_unix_ms, 208, 8);
+
+SIZE(carillon_outcome, 32);
+FIELD(carillon_outcome, struct_size, 0, 4);
+FIELD(carillon_outcome, kind, 4, 4);
+FIELD(carillon_outcome, provider_status, 8, 4);
+FIELD(carillon_outcome, retry_after_ms, 12, 4);
+FIELD(carillon_outcome, reason, 16, 16);
+
+SIZE(carillon_http_request, 80);
+FIELD(carillon_http_request, struct_size, 0, 4);
+FIELD(carillon_http_request, flags, 4, 4);
+FIELD(carillon_http_request, method, 8, 16);
+FIELD(carillon_http_request, url, 24, 16);
+FIELD(carillon_http_request, headers, 40, 8);
+FIELD(carillon_http_request, header_count, 48, 8);
+FIELD(carillon_http_request, body, 56, 16);
+FIELD(carillon_http_request, timeout_ms, 72, 4);
+FIELD(carillon_http_request, max_response_bytes, 76, 4);
+
+SIZE(carillon_http_response, 56);
+FIELD(carillon_http_response, struct_size, 0, 4);
+FIELD(carillon_http_response, status, 4, 4);
+FIELD(carillon_http_response, headers, 8, 8);
+FIELD(carillon_http_response, header_count, 16, 8);
+FIELD(carillon_http_response, body, 24, 16);
+FIELD(carillon_http_response, failure, 40, 16);
+
+SIZE(carillon_host, 48);
+FIELD(carillon_host, struct_size, 0, 4);
+FIELD(carillon_host, abi_minor, 4, 4);
+FIELD(carillon_host, host_data, 8, 8);
+FIELD(carillon_host, log, 16, 8);
+FIELD(carillon_host, complete, 24, 8);
+FIELD(carillon_host, http_request, 32, 8);
+FIELD(carillon_host, query, 40, 8);
+
+SIZE(carillon_transport, 64);
+FIELD(carillon_transport, struct_size, 0, 4);
+FIELD(carillon_transport, flags, 4, 4);
+FIELD(carillon_transport, platform, 8, 16);
+FIELD(carillon_transport, create, 24, 8);
+FIELD(carillon_transport, destroy, 32, 8);
+FIELD(carillon_transport, validate, 40, 8);
+FIELD(carillon_transport, deliver, 48, 8);
+FIELD(carillon_transport, cancel, 56, 8);
+
+SIZE(carillon_filter_call, 96);
+FIELD(carillon_filter_call, struct_size, 0, 4);
+FIELD(carillon_filter_call, reserved, 4, 4);
+FIELD(carillon_filter_call, event, 8, 16);
+FIELD(carillon_filter_call, recipient, 24, 16);
+FIELD(carillon_filter_call, recipient_events, 40, 8);
+FIELD(carillon_filter_call, recipient_event_count, 48, 8);
+FIELD(carillon_filter_call, signal, 56, 16);
+FIELD(carillon_filter_call, notification, 72, 8);
+FIELD(carillon_filter_call, edit, 80, 8);
+FIELD(carillon_filter_call, set, 88, 8);
+
+SIZE(carillon_filter, 64);
+FIELD(carillon_filter, struct_size, 0, 4);
+FIELD(carillon_filter, flags, 4, 4);
+FIELD(carillon_filter, name, 8, 16);
+FIELD(carillon_filter, wanted_kinds, 24, 8);
+FIELD(carillon_filter, wanted_kind_count, 32, 8);
+FIELD(carillon_filter, create, 40, 8);
+FIELD(carillon_filter, destroy, 48, 8);
+FIELD(carillon_filter, decide, 56, 8);
+
+SIZE(carillon_plugin, 72);
+FIELD(carillon_plugin, struct_size, 0, 4);
+FIELD(carillon_plugin, abi_minor, 4, 4);
+FIELD(carillon_plugin, id, 8, 16);
+FIELD(carillon_plugin, version, 24, 16);
+FIELD(carillon_plugin, transports, 40, 8);
+FIELD(carillon_plugin, transport_count, 48, 8);
+FIELD(carillon_plugin, filters, 56, 8);
+FIELD(carillon_plugin, filter_count, 64, 8);
+
+SIZE(carillon_status, 4);
+SIZE(carillon_outcome_kind, 4);
+SIZE(carillon_mode, 4);
+SIZE(carillon_urgency, 4);
+SIZE(carillon_verdict, 4);
+SIZE(carillon_log_level, 4);
+
+VALUE(CARILLON_OK, 0);
+VALUE(CARILLON_INVALID, 1);
+VALUE(CARILLON_BUSY, 2);
+VALUE(CARILLON_UNSUPPORTED, 3);
+VALUE(CARILLON_FAILED, 4);
+VALUE(CARILLON_DELIVERED, 0);
+VALUE(CARILLON_GONE, 1);
+VALUE(CARILLON_REJECTED, 2);
+VALUE(CARILLON_RETRY, 3);
+VALUE(CARILLON_MISCONFIGURED, 4);
+VALUE(CARILLON_WAKE, 0);
+VALUE(CARILLON_NUDGE, 1);
+VALUE(CARILLON_SEALED, 2);
+VALUE(CARILLON_ALERT, 3);
+VALUE(CARILLON_LOW, 0);
+VALUE(CARILLON_NORMAL, 1);
+VALUE(CARILLON_HIGH, 2);
+VALUE(CARILLON_PASS, 0);
+VALUE(CARILLON_DROP, 1);
+VALUE(CARILLON_DEBUG, 0);
+VALUE(CARILLON_INFO, 1);
+VALUE(CARILLON_WARNING, 2);
+VALUE(CARILLON_ERROR, 3);
+VALUE(CARILLON_HTTP_MULTIPLEX, 1);
+VALUE(CARILLON_HTTP_UNTRUSTED_URL, 2);
+VALUE(CARILLON_FILTER_RENDERED, 1);

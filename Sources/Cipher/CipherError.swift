@@ -1,0 +1,64 @@
+/// Why a cryptographic operation was refused. Says what was expected, never what the bytes were.
+package struct CipherError: Error, Hashable, CustomStringConvertible {
+    private enum Code: Hashable {
+        case wrongLength(of: String, expected: String, actual: Int)
+        case notOnCurve
+        case invalidSecretKey
+        case unreadablePEM(expected: String)
+        case notP256
+        case authenticationFailed
+        case libraryFailure(operation: String)
+    }
+
+    private let code: Code
+
+    private init(_ code: Code) {
+        self.code = code
+    }
+
+    /// An input has another number of bytes than the operation is defined for.
+    package static func wrongLength(of input: String, expected: String, actual: Int) -> CipherError {
+        CipherError(.wrongLength(of: input, expected: expected, actual: actual))
+    }
+
+    /// The bytes have the form of a public key, but name no point of the curve.
+    package static let notOnCurve = CipherError(.notOnCurve)
+
+    /// A secret key is zero, or not below the order of the curve.
+    package static let invalidSecretKey = CipherError(.invalidSecretKey)
+
+    /// A PEM text holds no key that could be read; `expected` names the blocks that would have been.
+    package static func unreadablePEM(expected: String) -> CipherError {
+        CipherError(.unreadablePEM(expected: expected))
+    }
+
+    /// A PEM text holds a key, but of another algorithm or curve than P-256.
+    package static let notP256 = CipherError(.notP256)
+
+    /// A ciphertext does not belong to this key, nonce and additional data, or was changed on its way.
+    package static let authenticationFailed = CipherError(.authenticationFailed)
+
+    /// libcrypto or libsecp256k1 refused an operation for no reason that lies in the input.
+    package static func libraryFailure(operation: String) -> CipherError {
+        CipherError(.libraryFailure(operation: operation))
+    }
+
+    package var description: String {
+        switch self.code {
+        case .wrongLength(let input, let expected, let actual):
+            "\(input) must be \(expected) bytes, not \(actual)"
+        case .notOnCurve:
+            "the public key is not a point on the curve; check that it was copied whole"
+        case .invalidSecretKey:
+            "the secret key must lie between 1 and the order of the curve; create another one"
+        case .unreadablePEM(let expected):
+            "no readable key in the PEM text; expected \(expected), without a passphrase"
+        case .notP256:
+            "the PEM text holds a key of another kind; expected an EC key on P-256 (prime256v1)"
+        case .authenticationFailed:
+            "the ciphertext does not authenticate: wrong key, or changed on its way"
+        case .libraryFailure(let operation):
+            "the crypto library failed at \(operation); check its installation and the free memory"
+        }
+    }
+}

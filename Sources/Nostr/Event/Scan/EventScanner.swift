@@ -1,0 +1,73 @@
+/// Reads events (NIP-01) without building them, to find out whether they concern anybody.
+///
+/// Checks every byte: the grammar of JSON, UTF-8, and what NIP-01 demands of each field. Stricter than most JSON
+/// parsers where they disagree about what an event says: a field must not be repeated, `kind` and `created_at` are
+/// written as digits only, surrogates come in pairs. Unknown fields may be there, nested at most 64 levels deep.
+///
+/// Allocates nothing once its buffer of `p` values has grown. Not shared between threads: one for each worker.
+package struct EventScanner {
+    /// The values of the `p` tags of the event scanned last, in their order, repetitions included. What is not 64
+    /// lowercase hexadecimal digits is not among them.
+    package internal(set) var pValues: [Bytes32] = []
+
+    package init() {
+        pValues.reserveCapacity(64)
+    }
+
+    /// Scans `json`, which holds one event and at most whitespace around it.
+    package mutating func scan(_ json: UnsafeRawBufferPointer) throws(EventError) -> ScannedEvent {
+        pValues.removeAll(keepingCapacity: true)
+        var reader = try JSONReader<EventError>(json)
+        reader.skipWhitespace()
+        guard reader.take("{") else { throw .notAnObject }
+        var fields = ScannedFields()
+        reader.skipWhitespace()
+        if !reader.take("}") {
+            repeat {
+                let key = try reader.key()
+                if let field = EventField(key, in: reader) {
+                    guard fields.seen & field.rawValue == 0 else { throw .repeated(field) }
+                    fields.seen |= field.rawValue
+                    try scan(field, from: &reader, into: &fields)
+                } else {
+                    try reader.skipValue()
+                }
+                reader.skipWhitespace()
+            } while reader.take(",")
+            try reader.expect("}", .objectEnd)
+        }
+        try reader.end()
+        return try fields.event()
+    }
+
+    @inline(__always)
+    private mutating func scan(
+        _ field: EventField,
+        from reader: inout JSONReader<EventError>,
+        into fields: inout ScannedFields
+    ) throws(EventError) {
+        switch field {
+        case .id:
+            guard let id = try reader.hexString() else { throw .wrong(.id) }
+            fields.id = id
+        case .pubkey:
+            guard let pubkey = try reader.hexString() else { throw .wrong(.pubkey) }
+            fields.pubkey = pubkey
+        case .createdAt:
+            guard let seconds = reader.natural() else { throw .wrong(.createdAt) }
+            fields.createdAt = seconds
+        case .kind:
+            guard let kind = reader.natural(), kind <= Int64(UInt16.max) else { throw .wrong(.kind) }
+            fields.kind = UInt16(truncatingIfNeeded: kind)
+        case .tags:
+            fields.tags = try scanTags(&reader)
+        case .content:
+            guard reader.next == UInt8(ascii: "\"") else { throw .wrong(.content) }
+            let content = try reader.string()
+            fields.content = ScannedText(range: content.range, traits: content.traits)
+        case .signature:
+            guard let signature = try reader.signature() else { throw .wrong(.signature) }
+            fields.signature = signature
+        }
+    }
+}

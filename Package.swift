@@ -36,6 +36,7 @@ let package = Package(
         .executable(name: "carillon", targets: ["CarillonCLI"]),
         .executable(name: "carillon-lab", targets: ["CarillonLabCLI"]),
         .library(name: "CarillonLab", targets: ["CarillonLab"]),
+        .library(name: "PluginKit", targets: ["PluginKit"]),
         .library(name: "CarillonAPNs", type: .dynamic, targets: ["APNsPlugin"]),
         .library(name: "CarillonUnifiedPush", type: .dynamic, targets: ["UnifiedPushPlugin"]),
     ],
@@ -131,13 +132,20 @@ let package = Package(
             name: "PluginHostTests",
             dependencies: ["PluginHost", "PluginKit", "CarillonABI", "HTTPLanes", "Notifications", logging]),
         .testTarget(name: "HTTPLanesTests", dependencies: ["HTTPLanes", nio, nioPosix, nioEmbedded, nioSSL, logging]),
-        .testTarget(name: "PluginKitTests", dependencies: ["PluginKit", "CarillonABI"]),
+        .target(name: "PluginTestSupport", dependencies: ["PluginKit", "CarillonABI"], path: "Tests/PluginTestSupport"),
+        .testTarget(name: "PluginKitTests", dependencies: ["PluginKit", "CarillonABI", "PluginTestSupport"]),
         .testTarget(
             name: "WebPushEncryptionTests", dependencies: ["WebPushEncryption", "Cipher"], resources: [.copy("Vectors")]),
-        .testTarget(name: "APNsTransportTests", dependencies: ["APNsTransport", "PluginKit", "CarillonABI", "Cipher"]),
+        .testTarget(
+            name: "APNsTransportTests",
+            dependencies: ["APNsTransport", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport"]),
         .testTarget(
             name: "UnifiedPushTransportTests",
-            dependencies: ["UnifiedPushTransport", "WebPushEncryption", "PluginKit", "CarillonABI", "Cipher"]),
+            dependencies: [
+                "UnifiedPushTransport", "WebPushEncryption", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport",
+            ]),
+        // Reads the built libraries. It cannot depend on them: one test binary cannot hold two plugins' entry functions.
+        .testTarget(name: "LinkageTests"),
         .testTarget(name: "CarillonLabTests", dependencies: ["CarillonLab", "Cipher", nio, nioPosix, nioHTTP2, nioSSL]),
         .testTarget(name: "CarillonRouterTests", dependencies: ["CarillonRouter"]),
     ],

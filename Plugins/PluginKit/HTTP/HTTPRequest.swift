@@ -1,0 +1,84 @@
+internal import CarillonABI
+
+/// A request for the host to send. Built in two buffers, so that a delivery costs few allocations.
+public struct HTTPRequest: ~Copyable {
+    private struct Field {
+        let name: StaticString
+        let value: Range<Int>
+    }
+
+    /// Which of the host's connections may carry it.
+    public struct Options: OptionSet, Sendable {
+        public let rawValue: UInt32
+
+        public init(rawValue: UInt32) {
+            self.rawValue = rawValue
+        }
+
+        /// A busy origin: the host keeps HTTP/2 connections to it.
+        public static let multiplex = Options(rawValue: 1 << 0)
+        /// The URL came from a user: no private addresses, no redirects.
+        public static let untrustedURL = Options(rawValue: 1 << 1)
+    }
+
+    private let method: StaticString
+    private let options: Options
+    private let urlLength: Int
+    private var text: [UInt8]
+    private var fields: [Field] = []
+
+    public var body: [UInt8] = []
+    /// Until the last byte of the answer, in milliseconds; 0: the host's default.
+    public var timeout: UInt32 = 0
+    /// The rest of an answer's body is cut off; 0: the host's default.
+    public var maxResponseBytes: UInt32 = 0
+
+    /// `url` is absolute, and is sent as it is.
+    public init(_ method: StaticString, url: String, options: Options = []) {
+        self.method = method
+        self.options = options
+        text = []
+        text.reserveCapacity(768)
+        text.append(contentsOf: url.utf8)
+        urlLength = text.count
+        fields.reserveCapacity(12)
+    }
+
+    /// Adds a field. `name` is in lower case; `value` holds no control characters.
+    public mutating func addHeader(_ name: StaticString, _ value: some StringProtocol) {
+        let start = text.count
+        text.append(contentsOf: value.utf8)
+        fields.append(Field(name: name, value: start..<text.count))
+    }
+
+    /// Calls `body` with the request as the ABI has it.
+    func withABI<Result>(_ body: (UnsafePointer<carillon_http_request>) -> Result) -> Result {
+        text.withUnsafeBytes { text in
+            self.body.withUnsafeBytes { content in
+                withUnsafeTemporaryAllocation(of: carillon_field.self, capacity: max(fields.count, 1)) { headers in
+                    for (index, field) in fields.enumerated() {
+                        headers.initializeElement(
+                            at: index,
+                            to: carillon_field(
+                                name: carillon_str(field.name),
+                                value: carillon_bytes(UnsafeRawBufferPointer(rebasing: text[field.value]))
+                            )
+                        )
+                    }
+                    var request = carillon_http_request(
+                        struct_size: UInt32(MemoryLayout<carillon_http_request>.size),
+                        flags: options.rawValue,
+                        method: carillon_str(method),
+                        url: carillon_str(UnsafeRawBufferPointer(rebasing: text[..<urlLength])),
+                        headers: headers.baseAddress,
+                        header_count: fields.count,
+                        body: carillon_bytes(content),
+                        timeout_ms: timeout,
+                        max_response_bytes: maxResponseBytes
+                    )
+                    return body(&request)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+internal import CarillonABI
+
+/// How one attempt to deliver ended.
+public struct Outcome: Sendable, Hashable {
+    public enum Kind: Sendable, Hashable {
+        /// The push service accepted the message.
+        case delivered
+        /// The push service says this registration is dead: the router forgets it.
+        case gone
+        /// This message can never be accepted: the router drops it.
+        case rejected
+        /// Transient, and every network error: the router tries again.
+        case retry
+        /// The operator's credentials are bad: the router pauses the transport and says so.
+        case misconfigured
+    }
+
+    public var kind: Kind
+    /// The push service's HTTP status, or 0.
+    public var status: UInt32
+    /// How long the push service asked us to wait, in milliseconds; 0: the router decides.
+    public var retryAfter: UInt32
+    /// One word of a small fixed set, since it labels a metric: at most 40 of a-z, 0-9 and `-`.
+    public var reason: String
+
+    public init(_ kind: Kind, status: UInt32 = 0, retryAfter: UInt32 = 0, reason: String) {
+        self.kind = kind
+        self.status = status
+        self.retryAfter = retryAfter
+        self.reason = reason
+    }
+}
+
+extension Outcome.Kind {
+    var abi: carillon_outcome_kind {
+        switch self {
+        case .delivered: .CARILLON_DELIVERED
+        case .gone: .CARILLON_GONE
+        case .rejected: .CARILLON_REJECTED
+        case .retry: .CARILLON_RETRY
+        case .misconfigured: .CARILLON_MISCONFIGURED
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import Glibc
+
+/// A JSON object that was checked from end to end and split into its members; values are decoded when asked for.
+///
+/// Strict: RFC 8259 and nothing else, UTF-8, no two members of one name, at most 64 levels and ``memberLimit`` members.
+public struct JSONObject: Sendable {
+    /// More members at the top level are refused: finding duplicates takes time squared.
+    public static let memberLimit = 256
+
+    private struct Slot {
+        /// Without its quotes.
+        let key: Range<Int>
+        /// Set when the key is written with escapes.
+        let unescapedKey: [UInt8]?
+        let value: Range<Int>
+    }
+
+    private let bytes: [UInt8]
+    private let slots: [Slot]
+
+    /// No members.
+    public init() {
+        bytes = []
+        slots = []
+    }
+
+    /// Copies `text`.
+    public init(parsing text: UnsafeRawBufferPointer) throws(JSONError) {
+        try self.init(bytes: [UInt8](text))
+    }
+
+    public init(parsing text: String) throws(JSONError) {
+        try self.init(bytes: [UInt8](text.utf8))
+    }
+
+    init(bytes: [UInt8]) throws(JSONError) {
+        guard (try? UTF8Span(validating: bytes.span)) != nil else {
+            throw JSONError(expected: "UTF-8", position: 0)
+        }
+        self.bytes = bytes
+        slots = try bytes.withUnsafeBytes { JSONObject.split($0) }.get()
+    }
+
+    public var isEmpty: Bool { slots.isEmpty }
+
+    public var count: Int { slots.count }
+
+    /// The member at a place in the order of the text, from 0 to ``count`` - 1.
+    public func member(at index: Int) -> JSONMember {
+        let slot = slots[index]
+        return JSONMember(
+            rawKey: bytes[slot.key.lowerBound - 1..<slot.key.upperBound + 1],
+            value: JSONValue(raw: bytes[slot.value])
+        )
+    }
+
+    /// The value of the member of that name.
+    public subscript(name: StaticString) -> JSONValue? {
+        let wanted = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        return firstIndex(of: wanted).map { JSONValue(raw: bytes[slots[$0].value]) }
+    }
+
+    /// Whether there is a member of that name.
+    public func contains(_ name: StaticString) -> Bool { self[name] != nil }
+
+    /// Whether there is a member of the name of `member`, whatever escapes either is written with.
+    public func contains(nameOf member: JSONMember) -> Bool {
+        guard !slots.isEmpty else { return false }
+        if member.rawKey.contains(UInt8(ascii: "\\")) {
+            return JSONString.unescape(member.rawKey).withUnsafeBytes { firstIndex(of: $0) != nil }
+        }
+        return member.rawKey.dropFirst().dropLast().withUnsafeBytes { firstIndex(of: $0) != nil }
+    }
+
+    private func firstIndex(of name: UnsafeRawBufferPointer) -> Int? {
+        guard !slots.isEmpty else { return nil }
+        return bytes.withUnsafeBytes { raw in slots.firstIndex { JSONObject.matches($0, name, in: raw) } }
+    }
+
+    private static func matches(
+        _ slot: Slot,
+        _ name: UnsafeRawBufferPointer,
+        in bytes: UnsafeRawBufferPointer
+    ) -> Bool {
+        if let key = slot.unescapedKey {
+            return key.elementsEqual(name)
+        }
+        guard slot.key.count == name.count else { return false }
+        guard let left = bytes.baseAddress, let right = name.baseAddress, !name.isEmpty else { return true }
+        return memcmp(left + slot.key.lowerBound, right, name.count) == 0
+    }
+
+    private static func split(_ bytes: UnsafeRawBufferPointer) -> Result<[Slot], JSONError> {
+        Result { () throws(JSONError) in try checkedSlots(bytes) }
+    }
+
+    private static func checkedSlots(_ bytes: UnsafeRawBufferPointer) throws(JSONError) -> [Slot] {
+        var slots: [Slot] = []
+        var scanner = JSONScanner(bytes)
+        scanner.skipBlanks()
+        try scanner.require(UInt8(ascii: "{"), "an object")
+        scanner.skipBlanks()
+        if !scanner.skip(UInt8(ascii: "}")) {
+            slots.reserveCapacity(8)
+            repeat {
+                let slot = try slot(&scanner, bytes)
+                guard slots.count < memberLimit else { throw scanner.failure("at most \(memberLimit) members") }
+                guard !slots.contains(where: { isSameName($0, slot, in: bytes) }) else {
+                    throw scanner.failure("no two members of one name")
+                }
+                slots.append(slot)
+            } while scanner.skip(UInt8(ascii: ","))
+            try scanner.require(UInt8(ascii: "}"), "a comma or the end of an object")
+        }
+        try scanner.requireEnd()
+        return slots
+    }
+
+    private static func slot(
+        _ scanner: inout JSONScanner,
+        _ bytes: UnsafeRawBufferPointer
+    ) throws(JSONError) -> Slot {
+        scanner.skipBlanks()
+        let start = scanner.position
+        let hasEscapes = try scanner.string()
+        let end = scanner.position
+        scanner.skipBlanks()
+        try scanner.require(UInt8(ascii: ":"), "a colon")
+        let value = try scanner.value(depth: 2)
+        scanner.skipBlanks()
+        return Slot(
+            key: start + 1..<end - 1,
+            unescapedKey: hasEscapes ? JSONString.unescape([UInt8](bytes[start..<end])[...]) : nil,
+            value: value
+        )
+    }
+
+    private static func isSameName(_ slot: Slot, _ other: Slot, in bytes: UnsafeRawBufferPointer) -> Bool {
+        if let key = other.unescapedKey {
+            return key.withUnsafeBytes { matches(slot, $0, in: bytes) }
+        }
+        return matches(slot, UnsafeRawBufferPointer(rebasing: bytes[other.key]), in: bytes)
+    }
+}

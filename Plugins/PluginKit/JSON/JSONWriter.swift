@@ -1,0 +1,109 @@
+/// Writes compact JSON in one pass. Commas come by themselves; that objects and arrays are closed is up to the caller.
+public struct JSONWriter {
+    public internal(set) var bytes: [UInt8]
+    private var needsComma = false
+
+    public init(reservingBytes capacity: Int = 1024) {
+        bytes = []
+        bytes.reserveCapacity(capacity)
+    }
+
+    public mutating func beginObject() { open(UInt8(ascii: "{")) }
+
+    public mutating func endObject() { close(UInt8(ascii: "}")) }
+
+    public mutating func beginArray() { open(UInt8(ascii: "[")) }
+
+    public mutating func endArray() { close(UInt8(ascii: "]")) }
+
+    /// A member's name that needs no escapes.
+    public mutating func key(_ name: StaticString) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    /// A member of another object, as it stands there.
+    public mutating func member(_ member: JSONMember) {
+        separate()
+        bytes.append(contentsOf: member.rawKey)
+        bytes.append(UInt8(ascii: ":"))
+        bytes.append(contentsOf: member.value.raw)
+        needsComma = true
+    }
+
+    /// A string. Returns how many bytes of JSON it became, without its quotes.
+    @discardableResult
+    public mutating func string(_ text: BorrowedText) -> Int {
+        guard let valid = try? UTF8Span(validating: text.bytes.bindMemory(to: UInt8.self).span) else {
+            return string(text.string)
+        }
+        return quoted { writer in
+            valid.span.withUnsafeBufferPointer { writer.appendEscaped($0) }
+        }
+    }
+
+    /// A string. Returns how many bytes of JSON it became, without its quotes.
+    @discardableResult
+    public mutating func string(_ text: String) -> Int {
+        var text = text
+        return quoted { writer in
+            text.withUTF8 { writer.appendEscaped($0) }
+        }
+    }
+
+    /// A string of at most `limit` bytes of JSON, without its quotes: a longer one is cut between two characters and ends
+    /// in `…`.
+    public mutating func string(_ text: BorrowedText, limit: Int) {
+        string(JSONWriter.shorten(text.string, limit: limit))
+    }
+
+    public mutating func integer(_ value: some BinaryInteger) {
+        separate()
+        bytes.append(contentsOf: String(value).utf8)
+        needsComma = true
+    }
+
+    public mutating func bool(_ value: Bool) {
+        separate()
+        bytes.append(contentsOf: (value ? "true" : "false").utf8)
+        needsComma = true
+    }
+
+    public mutating func value(_ value: JSONValue) {
+        separate()
+        bytes.append(contentsOf: value.raw)
+        needsComma = true
+    }
+
+    private mutating func open(_ bracket: UInt8) {
+        separate()
+        bytes.append(bracket)
+        needsComma = false
+    }
+
+    private mutating func close(_ bracket: UInt8) {
+        bytes.append(bracket)
+        needsComma = true
+    }
+
+    private mutating func separate() {
+        if needsComma {
+            bytes.append(UInt8(ascii: ","))
+        }
+    }
+
+    private mutating func quoted(_ write: (inout JSONWriter) -> Void) -> Int {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        let start = bytes.count
+        write(&self)
+        let count = bytes.count - start
+        bytes.append(UInt8(ascii: "\""))
+        needsComma = true
+        return count
+    }
+}

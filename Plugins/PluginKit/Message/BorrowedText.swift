@@ -1,0 +1,23 @@
+package import CarillonABI
+
+/// Text of the host's, valid until the call that brought it returns. Never keep one: keep its ``string``.
+public struct BorrowedText {
+    /// UTF-8, as far as the host keeps its word.
+    public let bytes: UnsafeRawBufferPointer
+
+    package init(_ text: carillon_str) {
+        bytes = UnsafeRawBufferPointer(start: text.ptr, count: text.ptr == nil ? 0 : text.len)
+    }
+
+    public var isEmpty: Bool { bytes.isEmpty }
+
+    public var count: Int { bytes.count }
+
+    /// A copy; bytes that are not UTF-8 become U+FFFD.
+    public var string: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// Byte for byte.
+    public static func == (text: BorrowedText, other: StaticString) -> Bool {
+        text.bytes.elementsEqual(UnsafeBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount))
+    }
+}

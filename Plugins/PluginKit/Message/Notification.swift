@@ -1,0 +1,61 @@
+package import CarillonABI
+
+/// What to say, in no platform's words; borrowed for the duration of a call. A text that is not set is empty.
+public struct Notification: ~Copyable {
+    private let abi: carillon_notification
+
+    package init(_ pointer: UnsafePointer<carillon_notification>) {
+        abi = carillon_notification.adopt(pointer)
+    }
+
+    /// How much the push service may see; nil: a mode newer than this plugin, which it cannot honour.
+    public var mode: Mode? {
+        switch abi.mode {
+        case .CARILLON_WAKE: .wake
+        case .CARILLON_NUDGE: .nudge
+        case .CARILLON_SEALED: .sealed
+        case .CARILLON_ALERT: .alert
+        @unknown default: nil
+        }
+    }
+
+    /// How soon the device should be bothered; an unknown value is normal.
+    public var urgency: Urgency {
+        switch abi.urgency {
+        case .CARILLON_LOW: .low
+        case .CARILLON_NORMAL: .normal
+        case .CARILLON_HIGH: .high
+        @unknown default: .normal
+        }
+    }
+
+    /// Events this one stands for; more than 1: a batch.
+    public var count: UInt32 { abi.count }
+    /// A UUID in lower case, the same on every attempt.
+    public var id: BorrowedText { BorrowedText(abi.id) }
+    /// `dm`, `mention`, …
+    public var signal: BorrowedText { BorrowedText(abi.signal) }
+    public var title: BorrowedText { BorrowedText(abi.title) }
+    public var subtitle: BorrowedText { BorrowedText(abi.subtitle) }
+    public var body: BorrowedText { BorrowedText(abi.body) }
+    public var category: BorrowedText { BorrowedText(abi.category) }
+    public var thread: BorrowedText { BorrowedText(abi.thread) }
+    public var collapseKey: BorrowedText { BorrowedText(abi.collapse_key) }
+    public var url: BorrowedText { BorrowedText(abi.url) }
+    /// A JSON object: custom keys for the app.
+    public var data: BorrowedText { BorrowedText(abi.data) }
+    /// A JSON object: this platform's block of the rule, merged last.
+    public var native: BorrowedText { BorrowedText(abi.native) }
+    /// When the push service should give up, in milliseconds since 1970; nil: the transport's default.
+    public var expiresAt: UInt64? { abi.expires_unix_ms == 0 ? nil : abi.expires_unix_ms }
+
+    public var actionCount: Int { abi.actions == nil ? 0 : abi.action_count }
+
+    /// Calls `body` with each button in turn.
+    public func forEachAction(_ body: (Action) -> Void) {
+        guard let actions = abi.actions else { return }
+        for case let action? in UnsafeBufferPointer(start: actions, count: abi.action_count) {
+            body(Action(action))
+        }
+    }
+}

@@ -1,0 +1,6 @@
+/// How soon a device should be bothered.
+public enum Urgency: Sendable {
+    case low
+    case normal
+    case high
+}

@@ -1,0 +1,26 @@
+internal import CarillonABI
+
+/// One sentence meant for an operator: what is wrong and what was expected. Never a token, key or URL of a user.
+public struct PluginError: Error, CustomStringConvertible, Sendable {
+    public let description: String
+
+    public init(_ description: String) {
+        self.description = description
+    }
+
+    /// Writes the sentence into the room that a caller of the ABI lent, cut at a character when it does not fit.
+    func write(to error: UnsafeMutablePointer<carillon_error>?) {
+        guard let error, let room = error.pointee.buf else { return }
+        let capacity = error.pointee.capacity
+        var length = 0
+        for character in description {
+            let bytes = String(character).utf8
+            guard length + bytes.count <= capacity else { break }
+            for byte in bytes {
+                room[length] = CChar(bitPattern: byte)
+                length += 1
+            }
+        }
+        error.pointee.len = length
+    }
+}

@@ -1,0 +1,33 @@
+/// One kind of push service, for one app of the operator: turns notifications into requests and answers into outcomes.
+///
+/// Conforming is the whole of a transport plugin's work; the C ABI around it is ``PluginDescriptor``'s. Every method may
+/// be called on any thread, several at once, and must return promptly: the host does the networking, the retrying and the
+/// waiting.
+public protocol PluginTransport: AnyObject, Sendable {
+    /// What registrations and the configuration call it, such as `ios`: unique among a router's transports.
+    static var platform: StaticString { get }
+
+    /// Reads this platform's block of one app. No network; reading files that the block names is fine.
+    ///
+    /// Throws a ``PluginError`` that names the key and says what was expected, and never a secret.
+    init(configuration: JSONObject, host: Host) throws(PluginError)
+
+    /// Throws when `registration` cannot be one of this platform's. The same answer every time.
+    func validate(_ registration: borrowing Registration) throws(PluginError)
+
+    /// Starts to deliver. After ``Admission/accepted`` the ticket is completed once, from any thread, perhaps before this
+    /// returns; after anything else what happens to the ticket is ignored.
+    func deliver(
+        _ ticket: Ticket,
+        _ registration: borrowing Registration,
+        _ notification: borrowing Notification
+    ) -> Admission
+
+    /// Please complete the ticket of that number soon. The default does nothing: an answer or the request's timeout ends
+    /// it.
+    func cancel(_ number: UInt64)
+}
+
+extension PluginTransport {
+    public func cancel(_ number: UInt64) {}
+}

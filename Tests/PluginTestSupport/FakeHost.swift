@@ -1,0 +1,145 @@
+package import CarillonABI
+import Synchronization
+
+/// A router's side of the ABI that records what a transport asks of it, and answers when a test says so.
+///
+/// `@unchecked Sendable`: the pointers never change after init and what is behind them is only read; the rest is in a lock.
+package final class FakeHost: @unchecked Sendable {
+    // The context is a plugin's pointer: it is only ever handed back.
+    private struct Pending: @unchecked Sendable {
+        let done: carillon_http_done
+        let context: UnsafeMutableRawPointer?
+    }
+
+    private struct State {
+        var requests: [RecordedRequest] = []
+        var pending: [Pending?] = []
+        var outcomes: [RecordedOutcome] = []
+        var log: [String] = []
+        var admission = carillon_status.CARILLON_OK
+    }
+
+    private let state = Mutex(State())
+    private let host: UnsafeMutablePointer<carillon_host>
+
+    package var pointer: UnsafePointer<carillon_host> { UnsafePointer(host) }
+
+    package init() {
+        host = .allocate(capacity: 1)
+        host.initialize(
+            to: carillon_host(
+                struct_size: UInt32(MemoryLayout<carillon_host>.size),
+                abi_minor: 0,
+                host_data: nil,
+                log: recordLine,
+                complete: recordOutcome,
+                http_request: recordRequest,
+                query: nil
+            )
+        )
+        host.pointee.host_data = Unmanaged.passUnretained(self).toOpaque()
+    }
+
+    deinit {
+        host.deallocate()
+    }
+
+    package var requests: [RecordedRequest] { state.withLock { $0.requests } }
+    package var outcomes: [RecordedOutcome] { state.withLock { $0.outcomes } }
+    package var log: [String] { state.withLock { $0.log } }
+
+    /// What the next requests are answered with at once; anything but OK means that they never end.
+    package func setAdmission(_ status: carillon_status) {
+        state.withLock { $0.admission = status }
+    }
+
+    /// Ends the request at `index` with an answer; false when it has ended already.
+    @discardableResult
+    package func answer(
+        _ index: Int = 0,
+        status: UInt32,
+        headers: [String: String] = [:],
+        body: String = "",
+        failure: String = ""
+    ) -> Bool {
+        let pending = state.withLock { state -> Pending? in
+            guard state.pending.indices.contains(index) else { return nil }
+            let pending = state.pending[index]
+            state.pending[index] = nil
+            return pending
+        }
+        guard let pending else { return false }
+        let arena = ABIArena()
+        let fields = headers.map { carillon_field(name: arena.text($0.key), value: arena.text($0.value)) }
+        var response = carillon_http_response()
+        response.struct_size = UInt32(MemoryLayout<carillon_http_response>.size)
+        response.status = status
+        response.headers = arena.array(fields)
+        response.header_count = fields.count
+        response.body = arena.text(body)
+        response.failure = arena.text(failure)
+        withExtendedLifetime(arena) { pending.done(pending.context, &response) }
+        return true
+    }
+
+    package static func text(_ text: carillon_str) -> String {
+        String(decoding: UnsafeRawBufferPointer(start: text.ptr, count: text.len), as: UTF8.self)
+    }
+
+    fileprivate static func at(_ host: UnsafePointer<carillon_host>?) -> FakeHost? {
+        host?.pointee.host_data.map { Unmanaged<FakeHost>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    fileprivate func record(_ line: String) {
+        state.withLock { $0.log.append(line) }
+    }
+
+    fileprivate func record(_ outcome: RecordedOutcome) {
+        state.withLock { $0.outcomes.append(outcome) }
+    }
+
+    fileprivate func record(
+        _ request: RecordedRequest,
+        _ done: @escaping carillon_http_done,
+        _ context: UnsafeMutableRawPointer?
+    ) -> carillon_status {
+        let pending = Pending(done: done, context: context)
+        return state.withLock { state in
+            guard state.admission == .CARILLON_OK else { return state.admission }
+            state.requests.append(request)
+            state.pending.append(pending)
+            return .CARILLON_OK
+        }
+    }
+}
+
+private func recordLine(_ host: UnsafePointer<carillon_host>?, _ level: carillon_log_level, _ line: carillon_str) {
+    FakeHost.at(host)?.record(FakeHost.text(line))
+}
+
+private func recordOutcome(
+    _ host: UnsafePointer<carillon_host>?,
+    _ ticket: UInt64,
+    _ outcome: UnsafePointer<carillon_outcome>?
+) {
+    guard let outcome = outcome?.pointee else { return }
+    FakeHost.at(host)?.record(
+        RecordedOutcome(
+            ticket: ticket,
+            kind: outcome.kind,
+            status: outcome.provider_status,
+            retryAfter: outcome.retry_after_ms,
+            reason: FakeHost.text(outcome.reason)
+        )
+    )
+}
+
+private func recordRequest(
+    _ host: UnsafePointer<carillon_host>?,
+    _ request: UnsafePointer<carillon_http_request>?,
+    _ done: carillon_http_done?,
+    _ context: UnsafeMutableRawPointer?
+) -> carillon_status {
+    guard let host = FakeHost.at(host), let request = request?.pointee, let done else { return .CARILLON_INVALID }
+    return host.record(RecordedRequest(request), done, context)
+}

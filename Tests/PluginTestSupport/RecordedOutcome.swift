@@ -1,0 +1,10 @@
+package import CarillonABI
+
+/// An outcome that a transport completed a ticket with, copied.
+package struct RecordedOutcome: Sendable, Hashable {
+    package let ticket: UInt64
+    package let kind: carillon_outcome_kind
+    package let status: UInt32
+    package let retryAfter: UInt32
+    package let reason: String
+}

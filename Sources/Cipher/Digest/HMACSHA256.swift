@@ -18,14 +18,8 @@ package enum HMACSHA256 {
         defer { EVP_MAC_CTX_free(context) }
         // libcrypto takes an absent key for "keep the last one"; RFC 2104 pads a key with zeros, so this is the same key.
         let key = key.isEmpty ? [0] : key
-        var digestName = Array("SHA256".utf8CString)
-        let started = digestName.withUnsafeMutableBufferPointer { name in
-            let parameters = [
-                OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name.baseAddress, 0),
-                OSSL_PARAM_construct_end(),
-            ]
-            return EVP_MAC_init(context, key, key.count, parameters)
-        }
+        // OSSL_MAC_PARAM_DIGEST.
+        let started = EVP_MAC_init(context, key, key.count, [OSSL_PARAM.text("digest", "SHA256"), .end])
         Library.require(started == 1, "EVP_MAC_init")
         return [UInt8](unsafeUninitializedCapacity: self.byteCount) { buffer, initialized in
             let status =

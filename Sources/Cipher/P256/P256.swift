@@ -4,7 +4,6 @@ import COpenSSL
 enum P256 {
     static let scalarByteCount = 32
     static let pointByteCount = 65
-    private static let groupName = "prime256v1"
 
     /// EVP_PKEY_PUBLIC_KEY and EVP_PKEY_KEYPAIR, macros that Swift does not import.
     private static let publicSelection =
@@ -16,32 +15,21 @@ enum P256 {
     static func makeKey(point: [UInt8], scalar: [UInt8]?) -> OpaquePointer? {
         let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil)
         defer { EVP_PKEY_CTX_free(context) }
-        var group = Array(self.groupName.utf8CString)
         var point = point
         var native = scalar.map(self.nativeOrder) ?? []
         defer { OPENSSL_cleanse(&native, native.count) }
         var key: OpaquePointer?
-        let status = group.withUnsafeMutableBufferPointer { group in
-            point.withUnsafeMutableBytes { point in
-                native.withUnsafeMutableBufferPointer { native in
-                    var parameters = [
-                        OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, group.baseAddress, 0),
-                        OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point.baseAddress, point.count),
-                    ]
-                    if scalar != nil {
-                        parameters.append(
-                            OSSL_PARAM_construct_BN(OSSL_PKEY_PARAM_PRIV_KEY, native.baseAddress, native.count)
-                        )
-                    }
-                    parameters.append(OSSL_PARAM_construct_end())
-                    return EVP_PKEY_fromdata_init(context) == 1
-                        && EVP_PKEY_fromdata(
-                            context,
-                            &key,
-                            scalar == nil ? self.publicSelection : self.pairSelection,
-                            &parameters
-                        ) == 1
+        let status = point.withUnsafeMutableBytes { point in
+            native.withUnsafeMutableBufferPointer { native in
+                // OSSL_PKEY_PARAM_GROUP_NAME, _PUB_KEY and _PRIV_KEY.
+                var parameters = [OSSL_PARAM.text("group", "prime256v1"), .octets("pub", point)]
+                if scalar != nil {
+                    parameters.append(.number("priv", native))
                 }
+                parameters.append(.end)
+                let selection = scalar == nil ? self.publicSelection : self.pairSelection
+                return EVP_PKEY_fromdata_init(context) == 1
+                    && EVP_PKEY_fromdata(context, &key, selection, &parameters) == 1
             }
         }
         if !status {
@@ -56,7 +44,7 @@ enum P256 {
         defer { EVP_PKEY_CTX_free(context) }
         var key: OpaquePointer?
         let isMade =
-            EVP_PKEY_keygen_init(context) == 1 && EVP_PKEY_CTX_set_group_name(context, self.groupName) == 1
+            EVP_PKEY_keygen_init(context) == 1 && EVP_PKEY_CTX_set_group_name(context, "prime256v1") == 1
             && EVP_PKEY_generate(context, &key) == 1
         Library.require(isMade && key != nil, "EVP_PKEY_generate")
         return key.unsafelyUnwrapped

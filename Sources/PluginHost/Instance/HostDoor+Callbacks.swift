@@ -1,0 +1,31 @@
+import CarillonABI
+import Logging
+
+// Functions, not closures: a closure written in an isolated context traps when a plugin calls it from another thread.
+
+/// The door that belongs to `host`, as long as it is one of ours.
+private func door(of host: UnsafePointer<carillon_host>?) -> HostDoor? {
+    guard let data = host?.pointee.host_data else { return nil }
+    return Unmanaged<HostDoor>.fromOpaque(data).takeUnretainedValue()
+}
+
+func hostLog(_ host: UnsafePointer<carillon_host>?, _ level: carillon_log_level, _ message: carillon_str) {
+    door(of: host)?.write(message, level)
+}
+
+func hostComplete(_ host: UnsafePointer<carillon_host>?, _ ticket: UInt64, _ outcome: UnsafePointer<carillon_outcome>?)
+{
+    door(of: host)?.complete(ticket, outcome)
+}
+
+func hostHTTPRequest(
+    _ host: UnsafePointer<carillon_host>?,
+    _ request: UnsafePointer<carillon_http_request>?,
+    _ done: carillon_http_done?,
+    _ context: UnsafeMutableRawPointer?
+) -> carillon_status {
+    door(of: host)?.send(request, done, context) ?? .CARILLON_INVALID
+}
+
+/// No service beyond the struct is on offer in this minor version.
+func hostQuery(_: UnsafePointer<carillon_host>?, _: carillon_str) -> UnsafeRawPointer? { nil }

@@ -1,0 +1,98 @@
+import CarillonABI
+import HTTPLanes
+import Logging
+import Notifications
+import Synchronization
+
+/// What one instance's plugin sees of the host: the other end of its `carillon_host`.
+///
+/// It is never freed. A plugin that calls after its instance was destroyed breaks the rules; it then finds a closed door
+/// instead of freed memory, at the price of some hundred bytes for every reload.
+final class HostDoor: Sendable {
+    typealias Completion = @Sendable (Outcome) -> Void
+    typealias State = InstanceState<Completion>
+
+    private struct Shell {
+        var state = State()
+        /// Waits for the drain to settle.
+        var waiter: CheckedContinuation<Bool, Never>?
+    }
+
+    let log: Logger
+    let sender: any HTTPSender
+    let now: @Sendable () -> Int64
+    private let shell: Mutex<Shell>
+
+    init(sender: any HTTPSender, log: Logger, now: @escaping @Sendable () -> Int64) {
+        self.sender = sender
+        self.log = log
+        self.now = now
+        shell = Mutex(Shell())
+    }
+
+    /// The `carillon_host` for the plugin, valid for ever. To be called once.
+    func openForPlugin() -> UnsafePointer<carillon_host> {
+        let host = UnsafeMutablePointer<carillon_host>.allocate(capacity: 1)
+        host.initialize(
+            to: carillon_host(
+                struct_size: UInt32(MemoryLayout<carillon_host>.size),
+                abi_minor: UInt32(CARILLON_ABI_MINOR),
+                host_data: Unmanaged.passRetained(self).toOpaque(),
+                log: hostLog,
+                complete: hostComplete,
+                http_request: hostHTTPRequest,
+                query: hostQuery
+            )
+        )
+        return UnsafePointer(host)
+    }
+
+    var statistics: TransportStatistics { shell.withLock { $0.state.statistics } }
+
+    /// Changes the state, and lets the waiting drain go on when that settles it.
+    func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
+        let (result, settlement, waiter) = shell.withLock { shell in
+            let result = body(&shell.state)
+            guard let waiter = shell.waiter, let settlement = shell.state.settle(now: now()) else {
+                return (result, State.Settlement?.none, CheckedContinuation<Bool, Never>?.none)
+            }
+            shell.waiter = nil
+            return (result, settlement, waiter)
+        }
+        finish(settlement, waiter)
+        return result
+    }
+
+    /// Waits until the drain that began has settled: true when the instance may be destroyed.
+    func settled() async -> Bool {
+        await withCheckedContinuation { continuation in
+            shell.withLock { $0.waiter = continuation }
+            change { _ in }
+        }
+    }
+
+    /// Counts a plugin's mistake, and logs it, ever more rarely.
+    func note(_ mistake: Logger.Message, _ counter: WritableKeyPath<TransportStatistics, UInt64>) {
+        let count = change { state in
+            state.statistics[keyPath: counter] += 1
+            return state.statistics[keyPath: counter]
+        }
+        warn(mistake, times: count)
+    }
+
+    /// Logs the first, second, fourth, eighth … time.
+    func warn(_ mistake: Logger.Message, times count: UInt64) {
+        guard count.nonzeroBitCount == 1 else { return }
+        log.warning(mistake, metadata: ["times": "\(count)"])
+    }
+
+    private func finish(_ settlement: State.Settlement?, _ waiter: CheckedContinuation<Bool, Never>?) {
+        switch settlement {
+        case nil: break
+        case .idle: waiter?.resume(returning: true)
+        case .stuck(let completions):
+            for completion in completions { completion(Outcome(.retry, reason: "draining")) }
+            waiter?.resume(returning: false)
+        }
+    }
+}

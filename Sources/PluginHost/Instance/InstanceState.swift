@@ -1,0 +1,117 @@
+/// One instance's life: what it has accepted, which calls are inside it, and whether it may be destroyed. Pure: it knows
+/// no lock, clock, plugin or logger.
+struct InstanceState<Payload: Sendable>: Sendable {
+    /// Whether a delivery may be handed to the plugin.
+    enum Admission: Sendable {
+        case admitted(ticket: UInt64)
+        /// `reason` is the outcome's.
+        case refused(Payload, reason: String)
+    }
+
+    /// What became of an instance that was asked to end.
+    enum Settlement: Sendable {
+        /// Nothing is left: destroy it.
+        case idle
+        /// The deadline passed with work left: never destroy it. The payloads nobody will answer any more.
+        case stuck([Payload])
+    }
+
+    private enum Phase {
+        case running
+        case draining(deadline: Int64)
+        case settled
+    }
+
+    private var phase = Phase.running
+    private var callsInside = 0
+    private var openRequests = 0
+    private(set) var tickets: TicketTable<Payload>
+    var statistics = TransportStatistics()
+
+    init(tickets: TicketTable<Payload> = TicketTable()) {
+        self.tickets = tickets
+    }
+
+    /// Opens a ticket and notes that a call to the plugin begins; ``leave()`` must follow.
+    mutating func admit(_ payload: Payload, deadline: Int64) -> Admission {
+        guard case .running = phase else { return .refused(payload, reason: "draining") }
+        guard let ticket = tickets.open(payload, deadline: deadline) else {
+            return .refused(payload, reason: "overloaded")
+        }
+        callsInside += 1
+        return .admitted(ticket: ticket)
+    }
+
+    /// The plugin did not accept `ticket`: nil when it ended it all the same, against the rules.
+    mutating func withdraw(_ ticket: UInt64) -> Payload? {
+        switch tickets.end(ticket) {
+        case .ended(let payload): return payload
+        case .late: return nil
+        case .unknown:
+            statistics.unknownTickets += 1
+            return nil
+        }
+    }
+
+    /// The plugin ended `ticket`.
+    mutating func complete(_ ticket: UInt64) -> TicketTable<Payload>.End {
+        let end = tickets.end(ticket)
+        switch end {
+        case .ended: break
+        case .late: statistics.lateCompletions += 1
+        case .unknown: statistics.unknownTickets += 1
+        }
+        return end
+    }
+
+    /// Stops waiting for what is due; one call to the plugin begins when there is any, and ``leave()`` must follow.
+    mutating func expire(now: Int64) -> [(ticket: UInt64, payload: Payload)] {
+        let expired = tickets.expire(now: now)
+        statistics.deadlinesMissed += UInt64(expired.count)
+        if !expired.isEmpty { callsInside += 1 }
+        return expired
+    }
+
+    /// A call to the plugin begins, unless the instance may be gone; ``leave()`` must follow.
+    mutating func enter() -> Bool {
+        if case .settled = phase { return false }
+        callsInside += 1
+        return true
+    }
+
+    /// A call to the plugin returned.
+    mutating func leave() { callsInside -= 1 }
+
+    /// Whether the plugin may ask for an HTTP request now. While draining only what still carries a delivery may.
+    mutating func beginRequest() -> Bool {
+        switch phase {
+        case .running: break
+        case .draining: guard tickets.outstanding > 0 else { return false }
+        case .settled: return false
+        }
+        openRequests += 1
+        return true
+    }
+
+    /// The `done` of a request has returned.
+    mutating func endRequest() { openRequests -= 1 }
+
+    /// Accepts nothing more. Returns the tickets to cancel; one call to the plugin begins, and ``leave()`` must follow.
+    mutating func drain(deadline: Int64) -> [UInt64] {
+        phase = .draining(deadline: deadline)
+        callsInside += 1
+        return tickets.open
+    }
+
+    /// What draining came to, exactly once, when it has come to something.
+    mutating func settle(now: Int64) -> Settlement? {
+        guard case .draining(let deadline) = phase else { return nil }
+        if callsInside == 0, openRequests == 0, tickets.outstanding == 0 {
+            phase = .settled
+            return .idle
+        }
+        guard deadline <= now else { return nil }
+        phase = .settled
+        return .stuck(tickets.expire(now: .max).map(\.payload))
+    }
+}

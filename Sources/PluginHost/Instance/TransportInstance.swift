@@ -1,0 +1,154 @@
+import CarillonABI
+import Dispatch
+import HTTPLanes
+import Logging
+import Notifications
+import Synchronization
+
+/// A plugin's transport with one app's configuration.
+///
+/// Whoever makes one calls ``expireDeadlines()`` regularly, and ``drain(deadline:)`` before letting go of it; ``PluginHost``
+/// does both.
+package final class TransportInstance: NotificationTransport {
+    /// The plugin's own pointer, never looked into here.
+    ///
+    /// Unchecked: the plugin promises to take it from any thread.
+    private struct Handle: @unchecked Sendable {
+        var pointer: UnsafeMutableRawPointer?
+    }
+
+    package let platform: String
+    package let app: String
+    private let functions: TransportFunctions
+    private let library: PluginLibrary
+    private let door: HostDoor
+    private let handle: Handle
+    private let timeout: Int64
+    private let draining = Mutex<Task<Bool, Never>?>(nil)
+
+    /// Asks the plugin for an instance; blocks for as long as that takes.
+    init(
+        _ blueprint: TransportBlueprint,
+        app: String,
+        configuration: String,
+        settings: InstanceSettings
+    ) throws(PluginError) {
+        platform = blueprint.functions.platform
+        functions = blueprint.functions
+        library = blueprint.library
+        self.app = app
+        timeout = settings.deliveryTimeout
+        var log = settings.log
+        log[metadataKey: "plugin"] = "\(blueprint.pluginID)"
+        log[metadataKey: "platform"] = "\(platform)"
+        log[metadataKey: "app"] = "\(app)"
+        let door = HostDoor(sender: settings.sender, log: log, now: settings.now)
+        self.door = door
+
+        let create = blueprint.functions.create
+        var configuration = configuration
+        let created = library.setup.sync {
+            configuration.withUTF8 { text in
+                var pointer: UnsafeMutableRawPointer?
+                let config = carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count)
+                let (status, said) = ErrorRoom.lend { create(door.openForPlugin(), config, &pointer, $0) }
+                return (status, said, Handle(pointer: pointer))
+            }
+        }
+        guard created.0 == .CARILLON_OK else {
+            throw .refusedConfiguration(platform, saying: created.1)
+        }
+        handle = created.2
+    }
+
+    func now() -> Int64 { door.now() }
+
+    /// How the plugin kept to the rules so far.
+    package var statistics: TransportStatistics { door.statistics }
+
+    /// Throws what the plugin finds wrong with a registration. Everything is right for a plugin that does not check.
+    package func validate(_ address: DeviceAddress) throws(PluginError) {
+        guard let validate = functions.validate, door.change({ $0.enter() }) else { return }
+        defer { door.change { $0.leave() } }
+        let (status, said) = address.lend { registration in
+            ErrorRoom.lend { validate(handle.pointer, registration, $0) }
+        }
+        guard status == .CARILLON_OK else { throw .refusedRegistration(platform, saying: said) }
+    }
+
+    package func deliver(
+        _ notification: Notification,
+        id: String,
+        to address: DeviceAddress,
+        completion: @escaping @Sendable (Outcome) -> Void
+    ) {
+        let deadline = door.now() + timeout
+        switch door.change({ $0.admit(completion, deadline: deadline) }) {
+        case .refused(let completion, let reason): completion(Outcome(.retry, reason: reason))
+        case .admitted(let ticket):
+            let status = notification.lend(id: id, to: address) { registration, notification in
+                functions.deliver(handle.pointer, ticket, registration, notification)
+            }
+            let refused = status == .CARILLON_OK ? nil : door.change { $0.withdraw(ticket) }
+            door.change { $0.leave() }
+            refused?(Outcome(refusal: status))
+        }
+    }
+
+    /// Ends deliveries whose deadline has passed as retries, and asks the plugin to cancel them. To be called often enough
+    /// for the deadlines to mean something, such as four times a second.
+    package func expireDeadlines() {
+        let now = door.now()
+        let expired = door.change { $0.expire(now: now) }
+        guard !expired.isEmpty else { return }
+        for (ticket, completion) in expired {
+            completion(Outcome(.retry, reason: "deadline"))
+            functions.cancel?(handle.pointer, ticket)
+        }
+        door.change { $0.leave() }
+    }
+
+    /// Accepts nothing more, cancels what is outstanding, waits for it until `deadline` (milliseconds of the clock given at
+    /// the start), and destroys the plugin's instance.
+    ///
+    /// False when the plugin would not finish: its instance is then left alone for ever, for destroying it under its feet
+    /// could take the router along. Something must go on calling ``expireDeadlines()`` meanwhile.
+    package func drain(deadline: Int64) async -> Bool {
+        let task = draining.withLock { draining in
+            if let draining { return draining }
+            let task = Task { await self.performDrain(deadline) }
+            draining = task
+            return task
+        }
+        return await task.value
+    }
+
+    private func performDrain(_ deadline: Int64) async -> Bool {
+        let outstanding = door.change { $0.drain(deadline: deadline) }
+        for ticket in outstanding { functions.cancel?(handle.pointer, ticket) }
+        door.change { $0.leave() }
+        guard await door.settled() else {
+            door.log.error("The plugin did not finish its work in time; its instance is left alone")
+            return false
+        }
+        await withCheckedContinuation { continuation in
+            library.setup.async { [functions, handle] in
+                functions.destroy(handle.pointer)
+                continuation.resume()
+            }
+        }
+        return true
+    }
+}
+
+extension Outcome {
+    /// The outcome of a delivery that a plugin would not accept.
+    fileprivate init(refusal status: carillon_status) {
+        switch status {
+        case .CARILLON_INVALID: self.init(.rejected, reason: "invalid")
+        case .CARILLON_UNSUPPORTED: self.init(.rejected, reason: "unsupported")
+        case .CARILLON_BUSY: self.init(.retry, reason: "busy")
+        default: self.init(.retry, reason: "failed")
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import CarillonABI
+
+/// What a plugin says about itself, checked and copied.
+struct PluginDescriptor: Sendable {
+    private static let entriesLimit = 64
+
+    let id: String
+    let version: String
+    let abiMinor: UInt32
+    let transports: [TransportFunctions]
+    let filters: [FilterDescription]
+
+    init(reading pointer: UnsafePointer<carillon_plugin>) throws(PluginRefusal.Reason) {
+        guard let plugin = carillon_plugin(adopting: pointer) else {
+            throw .badDescriptor("struct_size of carillon_plugin is implausible")
+        }
+        guard let id = PluginText.name(plugin.id, limit: 128) else {
+            throw .badDescriptor("id must be 1 to 128 bytes of printable UTF-8")
+        }
+        guard let version = PluginText.name(plugin.version, limit: 64) else {
+            throw .badDescriptor("version must be 1 to 64 bytes of printable UTF-8")
+        }
+        self.id = id
+        self.version = version
+        abiMinor = plugin.abi_minor
+        transports = try Self.entries(plugin.transports, plugin.transport_count, "transports")
+            .map { pointer throws(PluginRefusal.Reason) in try TransportFunctions(reading: pointer) }
+        filters = try Self.entries(plugin.filters, plugin.filter_count, "filters")
+            .map { pointer throws(PluginRefusal.Reason) in try FilterDescription(reading: pointer) }
+        guard !transports.isEmpty || !filters.isEmpty else {
+            throw .badDescriptor("it offers neither a transport nor a filter")
+        }
+    }
+
+    private static func entries<Entry>(
+        _ array: UnsafePointer<UnsafePointer<Entry>?>?,
+        _ count: Int,
+        _ what: String
+    ) throws(PluginRefusal.Reason) -> [UnsafePointer<Entry>] {
+        guard count > 0 else { return [] }
+        guard count <= entriesLimit else { throw .badDescriptor("more than \(entriesLimit) \(what)") }
+        guard let array else { throw .badDescriptor("\(what) is NULL, but their count is \(count)") }
+        let entries = UnsafeBufferPointer(start: array, count: count).compactMap(\.self)
+        guard entries.count == count else { throw .badDescriptor("one of its \(what) is NULL") }
+        return entries
+    }
+}

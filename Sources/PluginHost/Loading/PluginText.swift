@@ -1,0 +1,54 @@
+import CarillonABI
+
+/// Text that comes out of a plugin: bounded and harmless before anybody sees it.
+enum PluginText {
+    /// `text` as a name of 1 to `limit` bytes of UTF-8 without control characters; nil otherwise.
+    static func name(_ text: carillon_str, limit: Int) -> String? {
+        guard let name = string(text, limit: limit), !name.isEmpty else { return nil }
+        return name.unicodeScalars.allSatisfy(isPrintable) ? name : nil
+    }
+
+    /// `text` as a word of 1 to 64 of `a-z`, `0-9`, `-` and `_`, as configuration and registrations use; nil otherwise.
+    static func word(_ text: carillon_str) -> String? {
+        guard let word = string(text, limit: 64), !word.isEmpty else { return nil }
+        return word.utf8.allSatisfy { isWordByte($0) || $0 == UInt8(ascii: "_") } ? word : nil
+    }
+
+    /// `text` as UTF-8 of at most `limit` bytes; nil when it is longer, not UTF-8, or NULL with a length.
+    static func string(_ text: carillon_str, limit: Int) -> String? {
+        guard text.len > 0 else { return "" }
+        guard text.len <= limit, let start = text.ptr else { return nil }
+        return String(validating: UnsafeRawBufferPointer(start: start, count: text.len), as: UTF8.self)
+    }
+
+    /// The first `limit` bytes of `text` as one line for people: broken UTF-8 and control characters become U+FFFD.
+    static func line(_ text: carillon_str, limit: Int) -> String {
+        guard text.len > 0, let start = text.ptr else { return "" }
+        let bytes = UnsafeRawBufferPointer(start: start, count: min(text.len, limit))
+        let line = printable(String(decoding: bytes, as: UTF8.self))
+        return text.len > limit ? line + "…" : line
+    }
+
+    /// `text` with everything replaced that could move a terminal's cursor, start a line or turn the writing direction.
+    static func printable(_ text: String) -> String {
+        guard !text.unicodeScalars.allSatisfy(isPrintable) else { return text }
+        var result = String.UnicodeScalarView()
+        result.append(contentsOf: text.unicodeScalars.lazy.map { isPrintable($0) ? $0 : "\u{FFFD}" })
+        return String(result)
+    }
+
+    /// Lower case letters, digits and the hyphen: what a metric's label may hold.
+    static func isWordByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+        default: false
+        }
+    }
+
+    private static func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7f..<0xa0, 0x2028, 0x2029, 0x200e, 0x200f, 0x202a...0x202e, 0x2066...0x2069: false
+        default: true
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import CarillonABI
+
+/// A transport's function table in a copy of our own, with everything required present.
+///
+/// Unchecked: function pointers into a library that is never unloaded, and nothing here ever changes.
+struct TransportFunctions: @unchecked Sendable {
+    typealias Create =
+        @convention(c) (
+            UnsafePointer<carillon_host>?, carillon_str, UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+            UnsafeMutablePointer<carillon_error>?
+        ) -> carillon_status
+    typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
+    typealias Validate =
+        @convention(c) (
+            UnsafeMutableRawPointer?, UnsafePointer<carillon_registration>?, UnsafeMutablePointer<carillon_error>?
+        ) -> carillon_status
+    typealias Deliver =
+        @convention(c) (
+            UnsafeMutableRawPointer?, UInt64, UnsafePointer<carillon_registration>?,
+            UnsafePointer<carillon_notification>?
+        ) -> carillon_status
+    typealias Cancel = @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void
+
+    let platform: String
+    let create: Create
+    let destroy: Destroy
+    let validate: Validate?
+    let deliver: Deliver
+    let cancel: Cancel?
+
+    init(reading pointer: UnsafePointer<carillon_transport>) throws(PluginRefusal.Reason) {
+        guard let transport = carillon_transport(adopting: pointer) else {
+            throw .badDescriptor("struct_size of a carillon_transport is implausible")
+        }
+        guard let platform = PluginText.word(transport.platform) else {
+            throw .badDescriptor("a platform's name must be 1 to 64 of a-z, 0-9, \"-\" and \"_\"")
+        }
+        let owner = "transport \(platform)"
+        guard let create = transport.create else { throw .missingFunction("create", of: owner) }
+        guard let destroy = transport.destroy else { throw .missingFunction("destroy", of: owner) }
+        guard let deliver = transport.deliver else { throw .missingFunction("deliver", of: owner) }
+        self.platform = platform
+        self.create = create
+        self.destroy = destroy
+        self.validate = transport.validate
+        self.deliver = deliver
+        self.cancel = transport.cancel
+    }
+}

@@ -1,0 +1,22 @@
+import CarillonABI
+
+/// Lends a plugin room for one sentence.
+enum ErrorRoom {
+    private static let capacity = 512
+
+    /// What `body` returned and, if that is a failure, what the plugin wrote meanwhile.
+    static func lend(
+        _ body: (UnsafeMutablePointer<carillon_error>) -> carillon_status
+    ) -> (status: carillon_status, said: String) {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { buffer in
+            buffer.initialize(repeating: 0)
+            var error = carillon_error(buf: buffer.baseAddress, capacity: capacity, len: 0)
+            let status = body(&error)
+            guard status != .CARILLON_OK else { return (status, "") }
+            // The buffer is ours: what the plugin made of `buf` and `capacity` does not matter.
+            let said = carillon_str(ptr: buffer.baseAddress, len: min(error.len, capacity))
+            let line = PluginText.line(said, limit: capacity)
+            return (status, line.isEmpty ? "it does not say why (status \(status.rawValue))" : line)
+        }
+    }
+}

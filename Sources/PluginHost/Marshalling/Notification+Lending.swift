@@ -1,0 +1,84 @@
+import CarillonABI
+import Notifications
+
+extension Notification {
+    /// Lends the notification and where it goes for the time of `body`, in one block of memory.
+    func lend<Result>(
+        id: String,
+        to address: DeviceAddress,
+        _ body: (UnsafePointer<carillon_registration>, UnsafePointer<carillon_notification>) -> Result
+    ) -> Result {
+        let spoken = mode == .wake ? wakeUp : self
+        let native = spoken.native[address.platform] ?? ""
+        let structBytes = address.lentStructBytes + spoken.lentStructBytes
+        let textBytes = address.lentTextBytes + spoken.lentTextBytes + id.utf8.count + native.utf8.count
+        return withUnsafeTemporaryAllocation(byteCount: structBytes + textBytes, alignment: 8) { block in
+            var memory = LentMemory(block, structBytes: structBytes, textBytes: textBytes)
+            let registration = address.registration(in: &memory)
+            let notification = spoken.lent(id: id, native: native, in: &memory)
+            return withUnsafePointer(to: registration) { registration in
+                withUnsafePointer(to: notification) { body(registration, $0) }
+            }
+        }
+    }
+
+    /// What a wake-up may carry. The rules leave the rest empty; this makes sure of it at the last door.
+    private var wakeUp: Notification {
+        Notification(mode: .wake, signal: signal, urgency: urgency, count: count, expiresAt: expiresAt)
+    }
+
+    private var lentStructBytes: Int {
+        actions.count * (MemoryLayout<carillon_action>.stride + MemoryLayout<UnsafePointer<carillon_action>?>.stride)
+    }
+
+    private var lentTextBytes: Int {
+        let texts =
+            signal.rawValue.utf8.count + title.utf8.count + subtitle.utf8.count + body.utf8.count + category.utf8.count
+            + thread.utf8.count + collapseKey.utf8.count + url.utf8.count + data.utf8.count
+        return actions.reduce(texts) {
+            $0 + $1.id.utf8.count + $1.label.utf8.count + $1.url.utf8.count + $1.icon.utf8.count
+        }
+    }
+
+    private func lent(id: String, native: String, in memory: inout LentMemory) -> carillon_notification {
+        var lent = carillon_notification()
+        lent.struct_size = UInt32(MemoryLayout<carillon_notification>.size)
+        lent.mode = carillon_mode(rawValue: mode.rawValue) ?? .CARILLON_WAKE
+        lent.urgency = carillon_urgency(rawValue: urgency.rawValue) ?? .CARILLON_NORMAL
+        lent.count = count
+        lent.id = memory.text(id)
+        lent.signal = memory.text(signal.rawValue)
+        lent.title = memory.text(title)
+        lent.subtitle = memory.text(subtitle)
+        lent.body = memory.text(body)
+        lent.category = memory.text(category)
+        lent.thread = memory.text(thread)
+        lent.collapse_key = memory.text(collapseKey)
+        lent.url = memory.text(url)
+        lent.actions = lentActions(in: &memory)
+        lent.action_count = actions.count
+        lent.data = memory.text(data)
+        lent.native = memory.text(native)
+        lent.expires_unix_ms = UInt64(clamping: expiresAt)
+        return lent
+    }
+
+    private func lentActions(in memory: inout LentMemory) -> UnsafePointer<UnsafePointer<carillon_action>?>? {
+        guard !actions.isEmpty else { return nil }
+        let structs = memory.array(of: carillon_action.self, count: actions.count)
+        let pointers = memory.array(of: UnsafePointer<carillon_action>?.self, count: actions.count)
+        for (index, action) in actions.enumerated() {
+            let lent = carillon_action(
+                struct_size: UInt32(MemoryLayout<carillon_action>.size),
+                reserved: 0,
+                id: memory.text(action.id),
+                label: memory.text(action.label),
+                url: memory.text(action.url),
+                icon: memory.text(action.icon)
+            )
+            structs.initializeElement(at: index, to: lent)
+            pointers.initializeElement(at: index, to: structs.baseAddress.map { UnsafePointer($0 + index) })
+        }
+        return UnsafePointer(pointers.baseAddress)
+    }
+}

@@ -1,0 +1,42 @@
+import CarillonABI
+import Notifications
+
+extension Outcome {
+    private static var reasonLimit: Int { 40 }
+
+    /// A copy of a plugin's outcome, and whether it was one: what is none is a retry, for nothing is known of the message.
+    static func reading(_ pointer: UnsafePointer<carillon_outcome>?) -> (outcome: Outcome, isWellFormed: Bool) {
+        guard
+            let pointer, let foreign = carillon_outcome(adopting: pointer),
+            let kind = Outcome.Kind(rawValue: foreign.kind.rawValue)
+        else { return (Outcome(.retry, reason: "misbehaved"), false) }
+        let outcome = Outcome(
+            kind,
+            status: foreign.provider_status <= 999 ? foreign.provider_status : 0,
+            retryAfter: kind == .retry ? foreign.retry_after_ms : 0,
+            reason: reason(foreign.reason) ?? kind.word
+        )
+        return (outcome, true)
+    }
+
+    /// A word fit for a metric's label; nil when the plugin gave none.
+    private static func reason(_ text: carillon_str) -> String? {
+        guard text.len > 0 else { return nil }
+        guard let word = PluginText.string(text, limit: reasonLimit), word.utf8.allSatisfy(PluginText.isWordByte) else {
+            return "other"
+        }
+        return word
+    }
+}
+
+extension Outcome.Kind {
+    fileprivate var word: String {
+        switch self {
+        case .delivered: "delivered"
+        case .gone: "gone"
+        case .rejected: "rejected"
+        case .retry: "retry"
+        case .misconfigured: "misconfigured"
+        }
+    }
+}

@@ -1,0 +1,67 @@
+/// Builds a catalog, one file after the other.
+struct PluginAssembly {
+    private(set) var catalog = PluginCatalog()
+    /// By platform.
+    private(set) var blueprints: [String: TransportBlueprint] = [:]
+    /// Who took an id or a filter's name, by path.
+    private var ids: [String: String] = [:]
+    private var filters: [String: String] = [:]
+
+    mutating func load(_ search: PluginSearch) {
+        let (found, refusals) = PluginFolder.candidates(in: search.folders)
+        catalog.refusals = refusals
+        for candidate in found {
+            do throws(PluginRefusal) {
+                try add(try PluginFile(candidate, pin: search.pins[candidate.name]))
+            } catch {
+                catalog.refusals.append(error)
+            }
+        }
+    }
+
+    private mutating func add(_ file: PluginFile) throws(PluginRefusal) {
+        do throws(PluginRefusal.Reason) {
+            let library = try PluginLibrary.open(file)
+            let descriptor = try library.descriptor()
+            try claimNames(of: descriptor, for: file.path)
+            for functions in descriptor.transports {
+                blueprints[functions.platform] = TransportBlueprint(
+                    pluginID: descriptor.id,
+                    library: library,
+                    functions: functions
+                )
+            }
+            catalog.plugins.append(
+                LoadedPlugin(
+                    id: descriptor.id,
+                    version: descriptor.version,
+                    abiMinor: descriptor.abiMinor,
+                    sha256: file.sha256,
+                    path: file.path,
+                    platforms: descriptor.transports.map(\.platform),
+                    filters: descriptor.filters.map(\.name)
+                )
+            )
+        } catch {
+            throw PluginRefusal(path: file.path, reason: error)
+        }
+    }
+
+    /// Takes the plugin's names, all or none of them.
+    private mutating func claimNames(of descriptor: PluginDescriptor, for path: String) throws(PluginRefusal.Reason) {
+        if let owner = ids[descriptor.id] { throw .idTaken(descriptor.id, by: owner) }
+        var platforms: Set<String> = []
+        for functions in descriptor.transports {
+            let platform = functions.platform
+            if let taken = blueprints[platform] { throw .nameTaken("platform \(platform)", by: taken.library.path) }
+            guard platforms.insert(platform).inserted else { throw .nameTaken("platform \(platform)", by: path) }
+        }
+        var names: Set<String> = []
+        for filter in descriptor.filters {
+            if let owner = filters[filter.name] { throw .nameTaken("filter \(filter.name)", by: owner) }
+            guard names.insert(filter.name).inserted else { throw .nameTaken("filter \(filter.name)", by: path) }
+        }
+        ids[descriptor.id] = path
+        for name in names { filters[name] = path }
+    }
+}

@@ -1,0 +1,90 @@
+import Logging
+import Synchronization
+
+/// Loads plugins and keeps their instances going.
+package final class PluginHost: Sendable {
+    /// What loaded and what did not.
+    package let catalog: PluginCatalog
+    private let blueprints: [String: TransportBlueprint]
+    private let instances = Mutex<[TransportInstance]>([])
+
+    /// Loads every plugin that `search` finds. A bad one is refused, in the log and the catalog, and the rest goes on.
+    ///
+    /// Loading runs the plugins' code; libraries stay in the process for ever.
+    package init(loading search: PluginSearch, log: Logger) {
+        var assembly = PluginAssembly()
+        assembly.load(search)
+        catalog = assembly.catalog
+        blueprints = assembly.blueprints
+        for plugin in catalog.plugins {
+            log.info(
+                "Loaded a plugin",
+                metadata: [
+                    "id": "\(plugin.id)", "version": "\(plugin.version)", "abi_minor": "\(plugin.abiMinor)",
+                    "sha256": "\(plugin.sha256)", "path": "\(plugin.path)",
+                ]
+            )
+        }
+        for refusal in catalog.refusals {
+            log.error("Refused a plugin", metadata: ["path": "\(refusal.path)", "reason": "\(refusal.reason)"])
+        }
+    }
+
+    /// The platforms that loaded plugins serve, sorted.
+    package var platforms: [String] { blueprints.keys.sorted() }
+
+    /// A new instance of the transport for `platform`, configured with `configuration`, a JSON object as text. Throws when
+    /// no plugin serves the platform or the plugin refuses the configuration.
+    ///
+    /// Instances of one platform and app may exist side by side: on a reload make the new one, switch, and ``retire(_:within:)``
+    /// the old one.
+    package func makeTransport(
+        platform: String,
+        app: String,
+        configuration: String,
+        settings: InstanceSettings
+    ) throws(PluginError) -> TransportInstance {
+        guard let blueprint = blueprints[platform] else { throw .unknownPlatform(platform, available: platforms) }
+        let instance = try TransportInstance(blueprint, app: app, configuration: configuration, settings: settings)
+        instances.withLock { $0.append(instance) }
+        return instance
+    }
+
+    /// Ends deliveries of all instances whose deadline has passed.
+    package func expireDeadlines() {
+        for instance in instances.withLock(\.self) { instance.expireDeadlines() }
+    }
+
+    /// Keeps the deadlines of all instances, four times a second, until the task is cancelled.
+    package func run() async {
+        while (try? await Task.sleep(for: .milliseconds(250))) != nil { expireDeadlines() }
+    }
+
+    /// Drains and destroys `instance`, waiting `milliseconds` at most. False when it had to be left alone.
+    package func retire(_ instance: TransportInstance, within milliseconds: Int64) async -> Bool {
+        await whileKeepingDeadlines {
+            let isDestroyed = await instance.drain(within: milliseconds)
+            self.instances.withLock { $0.removeAll { $0 === instance } }
+            return isDestroyed
+        }
+    }
+
+    /// Drains and destroys all instances at once, waiting `milliseconds` at most.
+    package func shutDown(within milliseconds: Int64) async {
+        let all = instances.withLock(\.self)
+        await withTaskGroup { group in
+            for instance in all {
+                group.addTask { _ = await self.retire(instance, within: milliseconds) }
+            }
+        }
+    }
+
+    /// Shutdown may come after ``run()`` was cancelled, and draining needs its deadline kept.
+    private func whileKeepingDeadlines<Result: Sendable>(
+        _ body: @escaping @Sendable () async -> Result
+    ) async -> Result {
+        let keeper = Task { await run() }
+        defer { keeper.cancel() }
+        return await body()
+    }
+}

@@ -8,9 +8,13 @@ let swiftSettings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// Leaves `carillon_plugin_entry_v1` as the only symbol a plugin exports.
+/// Leaves `carillon_plugin_entry_v1` as the only symbol a plugin exports, refuses undefined symbols when linking rather
+/// than when loading, and marks the library as one that is never unloaded: Swift's runtime keeps pointers into it.
 let pluginLinkerSettings: [LinkerSetting] = [
-    .unsafeFlags(["-Xlinker", "--version-script=\(Context.packageDirectory)/Plugins/plugin.exports"])
+    .unsafeFlags([
+        "-Xlinker", "--version-script=\(Context.packageDirectory)/Plugins/plugin.exports",
+        "-Xlinker", "-z", "-Xlinker", "defs", "-Xlinker", "-z", "-Xlinker", "nodelete",
+    ])
 ]
 
 let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")

@@ -33,13 +33,19 @@ public struct HTTPRequest: ~Copyable {
     /// The rest of an answer's body is cut off; 0: the host's default.
     public var maxResponseBytes: UInt32 = 0
 
-    /// `url` is absolute, and is sent as it is.
+    /// `url` is absolute; it is sent as it is.
     public init(_ method: StaticString, url: String, options: Options = []) {
+        self.init(method, url: url, followedBy: BorrowedText(carillon_str()), options: options)
+    }
+
+    /// `url` and `rest` make up an absolute URL; it is sent as it is.
+    public init(_ method: StaticString, url: String, followedBy rest: BorrowedText, options: Options = []) {
         self.method = method
         self.options = options
         text = []
         text.reserveCapacity(768)
         text.append(contentsOf: url.utf8)
+        text.append(contentsOf: rest.bytes)
         urlLength = text.count
         fields.reserveCapacity(12)
     }

@@ -56,9 +56,11 @@ public struct JSONWriter {
     }
 
     /// A string of at most `limit` bytes of JSON, without its quotes: a longer one is cut between two characters and ends
-    /// in `…`.
-    public mutating func string(_ text: BorrowedText, limit: Int) {
-        string(JSONWriter.shorten(text.string, limit: limit))
+    /// in `…`. Returns how many bytes it became.
+    @discardableResult
+    public mutating func string(_ text: BorrowedText, limit: Int?) -> Int {
+        guard let limit else { return string(text) }
+        return string(JSONWriter.shorten(text.string, limit: limit))
     }
 
     public mutating func integer(_ value: some BinaryInteger) {

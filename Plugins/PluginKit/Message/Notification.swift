@@ -51,10 +51,10 @@ public struct Notification: ~Copyable {
 
     public var actionCount: Int { abi.actions == nil ? 0 : abi.action_count }
 
-    /// Calls `body` with each button in turn.
-    public func forEachAction(_ body: (Action) -> Void) {
+    /// Calls `body` with each of the first `limit` buttons in turn.
+    public func forEachAction(limit: Int = .max, _ body: (Action) -> Void) {
         guard let actions = abi.actions else { return }
-        for case let action? in UnsafeBufferPointer(start: actions, count: abi.action_count) {
+        for case let action? in UnsafeBufferPointer(start: actions, count: min(abi.action_count, limit)) {
             body(Action(action))
         }
     }

@@ -1,0 +1,75 @@
+import PluginKit
+
+/// What APNs answered, and what follows from it. The status decides; the reason refines, where there is one: bodies of
+/// proxies and overloaded servers need not be JSON.
+struct APNsAnswer {
+    enum Verdict: Hashable {
+        case outcome(Outcome)
+        /// The provider token is too old: what follows depends on how old.
+        case expiredProviderToken
+    }
+
+    let status: UInt32
+    let reason: APNsReason?
+    /// When Apple last found the device token dead, in milliseconds since 1970; only with 410.
+    let timestamp: Int64?
+    /// What `Retry-After` asks for, in milliseconds.
+    let retryAfter: UInt32
+    /// Why there is no answer, when `status` is 0.
+    let failure: String
+
+    init(_ response: borrowing HTTPResponse, now: Int64) {
+        status = response.status
+        failure = response.failure
+        guard !(200...299).contains(response.status) else {
+            reason = nil
+            timestamp = nil
+            retryAfter = 0
+            return
+        }
+        let body = try? JSONObject(parsing: response.body.bytes)
+        reason = (body?["reason"]?.string).flatMap(APNsReason.init(rawValue:))
+        timestamp = body?["timestamp"]?.integer
+        retryAfter = response.retryAfter(now: now)
+    }
+
+    /// `registeredAt`: when the device was last registered, in milliseconds since 1970, or 0.
+    func verdict(registeredAt: UInt64) -> Verdict {
+        switch status {
+        case 0: .outcome(Outcome(.retry, reason: failure))
+        case 200...299: outcome(.delivered, or: "delivered")
+        case 400: badRequest
+        case 403: reason == .expiredProviderToken ? .expiredProviderToken : outcome(.misconfigured, or: "other")
+        case 410: dead(registeredAt: registeredAt)
+        case 413: outcome(.rejected, or: "payload-too-large")
+        case 429: outcome(.retry, or: "too-many-requests")
+        case 401...499: outcome(.rejected, or: "other")
+        default: outcome(.retry, or: status >= 500 ? "server-error" : "other")
+        }
+    }
+
+    private var badRequest: Verdict {
+        switch reason {
+        case .badDeviceToken, .deviceTokenNotForTopic: outcome(.gone, or: "other")
+        // The key may not push to this topic, or there is no such topic: no message will ever pass.
+        case .badTopic, .missingTopic, .topicDisallowed: outcome(.misconfigured, or: "other")
+        case .idleTimeout: outcome(.retry, or: "other")
+        default: outcome(.rejected, or: "other")
+        }
+    }
+
+    /// A token that Apple found dead before the device was registered with it again says nothing about it: the message
+    /// is lost, the device is not.
+    private func dead(registeredAt: UInt64) -> Verdict {
+        if let timestamp, timestamp >= 0, UInt64(timestamp) < registeredAt {
+            return .outcome(Outcome(.rejected, status: status, reason: "stale-gone"))
+        }
+        return outcome(.gone, or: "unregistered")
+    }
+
+    private func outcome(_ kind: Outcome.Kind, or word: String) -> Verdict {
+        .outcome(
+            Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : 0, reason: reason?.label ?? word)
+        )
+    }
+}

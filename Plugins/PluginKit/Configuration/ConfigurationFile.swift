@@ -1,0 +1,29 @@
+import Glibc
+
+/// A small text file that a configuration names: a key, an account.
+public enum ConfigurationFile {
+    /// The whole file. Throws when it cannot be read, holds more than `limit` bytes or is no UTF-8; `key` is the
+    /// configuration's, for the error.
+    public static func read(
+        _ path: String,
+        key: StaticString,
+        limit: Int = 65_536
+    ) throws(PluginError) -> String {
+        guard let file = fopen(path, "re") else {
+            throw PluginError("\(key): expected a file that can be read, \(path): \(String(cString: strerror(errno)))")
+        }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: limit + 1)
+        let count = fread(&bytes, 1, bytes.count, file)
+        guard ferror(file) == 0 else {
+            throw PluginError("\(key): expected a file that can be read, \(path) cannot be")
+        }
+        guard count <= limit else {
+            throw PluginError("\(key): expected a file of at most \(limit) bytes, \(path) holds more")
+        }
+        guard let text = String(validating: bytes[..<count], as: UTF8.self) else {
+            throw PluginError("\(key): expected a text file, \(path) is none")
+        }
+        return text
+    }
+}

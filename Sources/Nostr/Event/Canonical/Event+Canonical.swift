@@ -17,7 +17,7 @@ extension Event {
 
     /// The event as JSON: canonical spelling, fields in the order of NIP-01.
     package var json: [UInt8] {
-        var text = EventText(spelling: .escaped)
+        var text = JSONText(spelling: .escaped)
         text.bytes.reserveCapacity(content.utf8.count + 512)
         text.append("{\"id\":")
         text.appendQuoted(id.bytes)
@@ -44,7 +44,7 @@ extension Event {
     }
 
     func canonicalBytes(as spelling: JSONSpelling) -> [UInt8] {
-        var text = EventText(spelling: spelling)
+        var text = JSONText(spelling: spelling)
         text.bytes.reserveCapacity(content.utf8.count + 256)
         text.appendCanonical(pubkey: pubkey, createdAt: createdAt, kind: kind, tags: tags, content: content)
         return text.bytes

@@ -9,7 +9,7 @@ private import Schnorr
 /// them, and verbatim, as NIP-01 says.
 package final class EventVerifier {
     private let hasher = SHA256Hasher()
-    private var escaped = EventText(spelling: .escaped)
+    private var escaped = JSONText(spelling: .escaped)
 
     package init() {
         escaped.bytes.reserveCapacity(4096)
@@ -33,7 +33,7 @@ package final class EventVerifier {
             try escaped.appendCanonical(event, in: json)
             if hash(escaped.bytes) == event.id.bytes { return true }
             guard event.content.hasControlCharacters || event.tags.hasControlCharacters else { return false }
-            var verbatim = EventText(spelling: .verbatim)
+            var verbatim = JSONText(spelling: .verbatim)
             try verbatim.appendCanonical(event, in: json)
             return hash(verbatim.bytes) == event.id.bytes
         } catch {

@@ -1,8 +1,4 @@
-/// Writes events and parts of them as NIP-01 has them hashed: JSON without whitespace and with few escapes.
-struct EventText {
-    var bytes: [UInt8] = []
-    let spelling: JSONSpelling
-
+extension JSONText {
     /// What is hashed for the id, from the parts of an event.
     mutating func appendCanonical(
         pubkey: PublicKey,
@@ -39,39 +35,6 @@ struct EventText {
             reader.decode(try reader.string(), as: spelling, into: &bytes)
         }
         append("\"]")
-    }
-
-    mutating func append(_ tags: [[String]]) {
-        append("[")
-        for (index, tag) in tags.enumerated() {
-            append(index == 0 ? "[" : ",[")
-            for (index, string) in tag.enumerated() {
-                if index > 0 { append(",") }
-                appendQuoted(string)
-            }
-            append("]")
-        }
-        append("]")
-    }
-
-    mutating func appendQuoted(_ string: String) {
-        append("\"")
-        spelling.append(string, to: &bytes)
-        append("\"")
-    }
-
-    mutating func appendQuoted(_ hex: Bytes32) {
-        append("\"")
-        LowercaseHex.append(hex, to: &bytes)
-        append("\"")
-    }
-
-    mutating func append(_ text: StaticString) {
-        bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-    }
-
-    mutating func append(_ number: some BinaryInteger) {
-        bytes.append(contentsOf: String(number).utf8)
     }
 
     private mutating func appendHead(pubkey: PublicKey, createdAt: Int64, kind: Kind) {

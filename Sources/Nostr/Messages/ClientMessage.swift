@@ -1,0 +1,45 @@
+/// What a client says to a relay (NIP-01, NIP-42), as it comes in.
+package enum ClientMessage: Hashable, Sendable {
+    /// Publishes an event; it lies at these offsets of the message and has not been looked at.
+    case event(Range<Int>)
+    /// `REQ`: wants what any of the filters matches, stored and to come.
+    case request(SubscriptionID, [Filter])
+    case close(SubscriptionID)
+    /// Answers a challenge (NIP-42). The event has not been verified.
+    case authenticate(Event)
+
+    /// Reads the text of one WebSocket message.
+    package init(_ text: UnsafeRawBufferPointer) throws(MessageError) {
+        var reader = try JSONReader<MessageError>(text)
+        let command = try reader.command()
+        if reader.says(command, "EVENT") {
+            self = .event(try reader.lastElement("an event"))
+        } else if reader.says(command, "REQ") {
+            self = try Self.request(&reader)
+        } else if reader.says(command, "CLOSE") {
+            self = .close(try reader.subscription())
+            try reader.endMessage()
+        } else if reader.says(command, "AUTH") {
+            let place = try reader.lastElement("an event")
+            do throws(EventError) {
+                self = .authenticate(try Event(json: UnsafeRawBufferPointer(rebasing: text[place])))
+            } catch {
+                throw .invalidEvent(error)
+            }
+        } else {
+            throw reader.unknown(command, expected: ["EVENT", "REQ", "CLOSE", "AUTH"])
+        }
+    }
+
+    private static func request(_ reader: inout JSONReader<MessageError>) throws(MessageError) -> ClientMessage {
+        let subscription = try reader.subscription()
+        var filters: [Filter] = []
+        repeat {
+            try reader.nextElement("a filter")
+            filters.append(try reader.filter())
+            reader.skipWhitespace()
+        } while reader.next == UInt8(ascii: ",")
+        try reader.endMessage()
+        return .request(subscription, filters)
+    }
+}

@@ -124,6 +124,11 @@ let package = Package(
             name: "UnifiedPushPlugin", dependencies: ["UnifiedPushTransport", "CarillonABI", "PluginKit"],
             path: "Plugins/UnifiedPush/UnifiedPushPlugin", linkerSettings: pluginLinkerSettings),
 
+        // Measurements.
+        .executableTarget(
+            name: "ScanBench", dependencies: ["Nostr", "Cipher", "Schnorr", "CSecp256k1"],
+            path: "contrib/bench/scan/Sources"),
+
         .testTarget(name: "CipherTests", dependencies: ["Cipher", "Schnorr"], resources: [.copy("Vectors")]),
         .testTarget(name: "NostrTests", dependencies: ["Nostr", "Cipher"], resources: [.copy("Vectors")]),
         .testTarget(name: "RelayServerTests", dependencies: ["RelayServer", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket]),

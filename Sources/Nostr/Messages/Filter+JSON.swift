@@ -65,15 +65,19 @@ extension JSONReader<MessageError> {
     private mutating func read(_ field: FilterField, into filter: inout Filter) throws(MessageError) {
         switch field {
         case .ids:
-            filter.ids = Set(try array(field) { reader throws(MessageError) in try reader.hexString() }.map(EventID.init))
+            filter.ids = Set(
+                try array(field) { reader throws(MessageError) in try reader.hexString() }.map(EventID.init)
+            )
         case .authors:
             filter.authors = Set(
-                try array(field) { reader throws(MessageError) in try reader.hexString() }.map(PublicKey.init))
+                try array(field) { reader throws(MessageError) in try reader.hexString() }.map(PublicKey.init)
+            )
         case .kinds:
             filter.kinds = Set(
                 try array(field) { reader throws(MessageError) in
                     reader.natural().flatMap(UInt16.init(exactly:)).map { Kind($0) }
-                })
+                }
+            )
         case .since: filter.since = try natural(field)
         case .until: filter.until = try natural(field)
         case .limit: filter.limit = Int(try natural(field))
@@ -85,7 +89,8 @@ extension JSONReader<MessageError> {
                     let string = try reader.string()
                     if letter == "e" || letter == "p", reader.hex(string) == nil { return nil }
                     return reader.text(string)
-                })
+                }
+            )
         }
     }
 

@@ -19,7 +19,8 @@ extension Event {
             root: target(event: "E", address: "A", external: "I"),
             parent: parent,
             parentAuthor: parent?.author ?? mentionedKeys.first,
-            parentKind: value(of: "k").flatMap { UInt16($0) }.map { Kind($0) })
+            parentKind: value(of: "k").flatMap { UInt16($0) }.map { Kind($0) }
+        )
     }
 
     /// An event is preferred to its address, because it says which version is meant.

@@ -19,6 +19,7 @@ extension Event {
             event: event,
             author: values(of: "p").last.flatMap { LowercaseHex.decode($0) }.map(PublicKey.init) ?? event.author,
             address: values(of: "a").last.flatMap { EventAddress($0) },
-            kind: value(of: "k").flatMap { UInt16($0) }.map { Kind($0) })
+            kind: value(of: "k").flatMap { UInt16($0) }.map { Kind($0) }
+        )
     }
 }

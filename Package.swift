@@ -130,7 +130,7 @@ let package = Package(
             path: "contrib/bench/scan/Sources"),
 
         .testTarget(name: "CipherTests", dependencies: ["Cipher", "Schnorr"], resources: [.copy("Vectors")]),
-        .testTarget(name: "NostrTests", dependencies: ["Nostr", "Cipher"], resources: [.copy("Vectors")]),
+        .testTarget(name: "NostrTests", dependencies: ["Nostr", "Cipher", "Schnorr"], resources: [.copy("Vectors")]),
         .testTarget(name: "RelayServerTests", dependencies: ["RelayServer", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket]),
         .testTarget(name: "RegistryTests", dependencies: ["Registry", "Nostr", "Cipher", grdb]),
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Registry", "Rules", "Delivery", "Nostr"]),

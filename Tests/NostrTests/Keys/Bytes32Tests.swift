@@ -1,0 +1,73 @@
+import Cipher
+import Nostr
+import Testing
+
+@Suite struct Bytes32Tests {
+    static let hex = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1eff"
+
+    @Test func readsAndWritesHexAndArrays() throws {
+        let bytes = try #require(Bytes32(hex: Self.hex))
+        #expect(bytes.array == Array(0...30) + [0xff])
+        #expect(bytes.hex == Self.hex)
+        #expect(Bytes32(bytes: bytes.array) == bytes)
+        #expect(Bytes32(bytes: ([9] + bytes.array).dropFirst()) == bytes)
+        #expect(Bytes32(hex: "x\(Self.hex)".dropFirst()) == bytes)
+        #expect(bytes.withUnsafeBytes { Array($0) } == bytes.array)
+    }
+
+    @Test func wrappersShareItsForms() throws {
+        let id = try #require(EventID(hex: Self.hex))
+        let key = try #require(PublicKey(hex: Self.hex))
+        #expect(id.hex == Self.hex)
+        #expect(key.hex == Self.hex)
+        #expect(EventID(bytes: id.array) == id)
+        #expect(PublicKey(bytes: key.array) == key)
+        #expect(EventID(hex: "") == nil)
+        #expect(PublicKey(bytes: []) == nil)
+    }
+
+    @Test(arguments: [
+        "", "00", String(hex.dropLast()), hex + "0", hex + "00", hex.uppercased(), " " + hex.dropFirst(),
+        hex.dropLast() + "g", "ф" + hex.dropFirst(2), hex.dropLast() + "\0",
+    ])
+    func hexIsExactly64LowercaseDigits(text: String) {
+        #expect(Bytes32(hex: text) == nil)
+    }
+
+    @Test(arguments: [0, 31, 33, 64])
+    func takesExactly32Bytes(count: Int) {
+        #expect(Bytes32(bytes: [UInt8](repeating: 1, count: count)) == nil)
+    }
+
+    @Test func agreesWithHexOnRandomBytes() throws {
+        for _ in 0..<500 {
+            let bytes = SecureRandom.bytes(32)
+            #expect(Bytes32(hex: Hex.encode(bytes))?.array == bytes)
+            #expect(Bytes32(bytes: bytes)?.hex == Hex.encode(bytes))
+        }
+    }
+
+    @Test func ordersAsTheHexTextsDo() throws {
+        let ids = try (0..<200).map { _ in try #require(EventID(bytes: SecureRandom.bytes(32))) }
+        #expect(ids.sorted().map(\.hex) == ids.map(\.hex).sorted())
+        // Ids that agree in all but one byte.
+        let base = [UInt8](repeating: 7, count: 32)
+        for index in base.indices {
+            var larger = base
+            larger[index] = 8
+            let (small, large) = (try #require(Bytes32(bytes: base)), try #require(Bytes32(bytes: larger)))
+            #expect(small < large)
+            #expect(!(large < small))
+            #expect(!(small < small))
+        }
+    }
+
+    @Test func aSignatureHas64Bytes() throws {
+        let bytes = SecureRandom.bytes(64)
+        let signature = try #require(Signature(bytes: bytes))
+        #expect(signature.array == bytes)
+        #expect(signature.first.array == Array(bytes[..<32]))
+        #expect(Signature(bytes: bytes.dropLast()) == nil)
+        #expect(Signature(bytes: bytes + [0]) == nil)
+    }
+}

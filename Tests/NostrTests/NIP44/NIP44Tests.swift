@@ -1,0 +1,226 @@
+import Cipher
+import Nostr
+import Schnorr
+import Testing
+
+@Suite struct NIP44Tests {
+    let vectors: NIP44Vectors.Version2
+
+    init() throws {
+        self.vectors = try NIP44Vectors.load()
+    }
+
+    private func bytes(_ hex: String) throws -> [UInt8] {
+        try #require(Hex.decode(hex))
+    }
+
+    private func conversation(_ hex: String) throws -> ConversationKey {
+        try ConversationKey(bytes: self.bytes(hex))
+    }
+
+    private func sha256(_ text: String) -> String {
+        Hex.encode(SHA256.hash(Array(text.utf8)))
+    }
+
+    @Test func conversationKeys() throws {
+        #expect(self.vectors.valid.get_conversation_key.count == 35)
+        for vector in self.vectors.valid.get_conversation_key {
+            let key = try ConversationKey(
+                secret: SecretKey(bytes: self.bytes(vector.sec1)),
+                public: #require(PublicKey(hex: vector.pub2))
+            )
+            #expect(Hex.encode(key.reveal()) == vector.conversation_key)
+        }
+    }
+
+    @Test func conversationKeysOfNoKeys() throws {
+        #expect(self.vectors.invalid.get_conversation_key.count == 8)
+        for vector in self.vectors.invalid.get_conversation_key {
+            let publicKey = try #require(PublicKey(hex: vector.pub2))
+            let secret = try self.bytes(vector.sec1)
+            #expect(throws: CipherError.self, "\(vector.note)") {
+                try ConversationKey(secret: SecretKey(bytes: secret), public: publicKey)
+            }
+        }
+    }
+
+    @Test func messageKeys() throws {
+        let conversation = try self.conversation(self.vectors.valid.get_message_keys.conversation_key)
+        #expect(self.vectors.valid.get_message_keys.keys.count == 32)
+        for vector in self.vectors.valid.get_message_keys.keys {
+            let keys = try MessageKeys(conversation: conversation, nonce: self.bytes(vector.nonce))
+            #expect(Hex.encode(keys.chachaKey) == vector.chacha_key)
+            #expect(Hex.encode(keys.chachaNonce) == vector.chacha_nonce)
+            #expect(Hex.encode(keys.hmacKey) == vector.hmac_key)
+        }
+    }
+
+    @Test func paddedLengths() throws {
+        #expect(self.vectors.valid.calc_padded_len.count == 24)
+        for vector in self.vectors.valid.calc_padded_len {
+            #expect(NIP44.paddedLength(vector[0]) == vector[1])
+        }
+        #expect(NIP44.paddedLength(1) == 32)
+        #expect(NIP44.paddedLength(Int(UInt32.max)) == 1 << 32)
+    }
+
+    @Test func messagesBothWays() throws {
+        #expect(self.vectors.valid.encrypt_decrypt.count == 10)
+        for vector in self.vectors.valid.encrypt_decrypt {
+            let first = try KeyPair(secret: SecretKey(bytes: self.bytes(vector.sec1)))
+            let second = try KeyPair(secret: SecretKey(bytes: self.bytes(vector.sec2)))
+            let key = try ConversationKey(secret: first.secret, public: second.publicKey)
+            let sameKey = try ConversationKey(secret: second.secret, public: first.publicKey)
+            #expect(Hex.encode(key.reveal()) == vector.conversation_key)
+            #expect(
+                try NIP44.encrypt(vector.plaintext, key: key, nonce: self.bytes(vector.nonce)) == vector.payload
+            )
+            #expect(try NIP44.decryptText(vector.payload, key: sameKey) == vector.plaintext)
+        }
+    }
+
+    @Test func longMessages() throws {
+        #expect(self.vectors.valid.encrypt_decrypt_long_msg.count == 3)
+        for vector in self.vectors.valid.encrypt_decrypt_long_msg {
+            let key = try self.conversation(vector.conversation_key)
+            #expect(self.sha256(vector.plaintext) == vector.plaintext_sha256)
+            let payload = try NIP44.encrypt(vector.plaintext, key: key, nonce: self.bytes(vector.nonce))
+            #expect(self.sha256(payload) == vector.payload_sha256)
+            #expect(try NIP44.decryptText(payload, key: key) == vector.plaintext)
+        }
+    }
+
+    @Test func messagesAroundTheExtendedPrefix() throws {
+        let vectors = try NIP44Vectors.loadExtendedPrefix()
+        #expect(vectors.map(\.repeat) == [65_535, 65_536, 65_537])
+        for vector in vectors {
+            let key = try self.conversation(vector.conversation_key)
+            let plaintext = String(repeating: vector.pattern, count: vector.repeat)
+            #expect(NIP44.paddedLength(vector.repeat) == vector.padded_len)
+            #expect(self.sha256(plaintext) == vector.plaintext_sha256)
+            let payload = try NIP44.encrypt(plaintext, key: key, nonce: self.bytes(vector.nonce))
+            #expect(self.sha256(payload) == vector.payload_sha256)
+            #expect(try NIP44.decryptText(payload, key: key) == plaintext)
+        }
+    }
+
+    /// Of the lengths this list calls invalid, only 0 still is: it is older than the extended length prefix, which
+    /// carries 65536 and more. So the others must work.
+    @Test func onlyTheEmptyMessageIsInvalidSinceTheExtendedPrefix() throws {
+        #expect(self.vectors.invalid.encrypt_msg_lengths == [0, 65_536, 100_000, 10_000_000])
+        let key = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))
+        let nonce = [UInt8](repeating: 2, count: 32)
+        #expect(throws: NIP44Error.invalidPlaintextLength) { try NIP44.encrypt("", key: key, nonce: nonce) }
+        for length in self.vectors.invalid.encrypt_msg_lengths.dropFirst() {
+            let plaintext = [UInt8](repeating: 0x61, count: length)
+            let payload = try NIP44.encrypt(plaintext, key: key, nonce: nonce)
+            #expect(try NIP44.decrypt(payload, key: key, limit: payload.utf8.count) == plaintext)
+        }
+    }
+
+    @Test func payloadsThatMustNotDecrypt() throws {
+        let expected: [String: NIP44Error] = [
+            "unknown encryption version": .unsupportedVersion,
+            "unknown encryption version 0": .unsupportedVersion,
+            "invalid base64": .notBase64,
+            "invalid MAC": .invalidMAC,
+            "invalid padding": .invalidPadding,
+            "invalid payload length: 0": .invalidLength,
+            "invalid payload length: 4": .invalidLength,
+            "invalid payload length: 48": .invalidLength,
+            "invalid payload length: 92": .invalidLength,
+        ]
+        #expect(self.vectors.invalid.decrypt.count == 12)
+        for vector in self.vectors.invalid.decrypt {
+            let key = try self.conversation(vector.conversation_key)
+            let error = try #require(expected[vector.note])
+            #expect(throws: error, "\(vector.note)") { try NIP44.decrypt(vector.payload, key: key) }
+        }
+    }
+
+    @Test func aPayloadBeyondTheLimitIsNotEvenDecoded() throws {
+        let key = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))
+        let payload = try NIP44.encrypt("a", key: key, nonce: [UInt8](repeating: 2, count: 32))
+        #expect(payload.utf8.count == 132)
+        #expect(throws: NIP44Error.tooLong(limit: 131)) { try NIP44.decrypt(payload, key: key, limit: 131) }
+        #expect(try NIP44.decryptText(payload, key: key, limit: 132) == "a")
+        let notBase64 = String(repeating: "!", count: NIP44.defaultPayloadLimit + 1)
+        #expect(throws: NIP44Error.tooLong(limit: NIP44.defaultPayloadLimit)) {
+            try NIP44.decrypt(notBase64, key: key)
+        }
+    }
+
+    @Test func aMebibyteFitsTheDefaultLimit() throws {
+        let key = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))
+        let plaintext = [UInt8](repeating: 0x61, count: 1 << 20)
+        let payload = try NIP44.encrypt(plaintext, key: key, nonce: [UInt8](repeating: 2, count: 32))
+        #expect(try NIP44.decrypt(payload, key: key) == plaintext)
+    }
+
+    @Test func everyLengthComesBack() throws {
+        let key = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))
+        for length in 1...700 {
+            let plaintext = SecureRandom.bytes(length)
+            let payload = try NIP44.encrypt(plaintext, key: key, nonce: SecureRandom.bytes(32))
+            #expect(try NIP44.decrypt(payload, key: key) == plaintext)
+        }
+    }
+
+    @Test func everyChangedByteIsNoticed() throws {
+        let key = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))
+        let payload = try NIP44.encrypt("a", key: key, nonce: [UInt8](repeating: 2, count: 32))
+        let bytes = try #require(Base64.decode(payload))
+        for index in bytes.indices {
+            var changed = bytes
+            changed[index] ^= 1
+            #expect(throws: index == 0 ? NIP44Error.unsupportedVersion : .invalidMAC) {
+                try NIP44.decrypt(Base64.encode(changed), key: key)
+            }
+        }
+    }
+
+    @Test func plaintextThatIsNoTextIsStillBytes() throws {
+        let key = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))
+        let payload = try NIP44.encrypt([0xff, 0xfe], key: key, nonce: [UInt8](repeating: 2, count: 32))
+        #expect(try NIP44.decrypt(payload, key: key) == [0xff, 0xfe])
+        #expect(throws: NIP44Error.notText) { try NIP44.decryptText(payload, key: key) }
+    }
+
+    @Test func aNonceHas32Bytes() throws {
+        let key = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))
+        #expect(throws: NIP44Error.invalidNonce) { try NIP44.encrypt("a", key: key, nonce: [1]) }
+    }
+
+    /// An author who has the key may lie about the length; the MAC is right then, and the padding is not.
+    @Test(
+        arguments: [
+            [0, 0], [0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0xff, 0xff], [0, 0, 0, 1, 0, 0], [0, 0, 0xff, 0xff, 0xff, 0xff],
+            [0, 33], [0xff, 0xff],
+        ] as [[UInt8]]
+    )
+    func lyingPrefixesAreRefused(prefix: [UInt8]) throws {
+        let conversation = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))
+        let nonce = [UInt8](repeating: 2, count: 32)
+        let keys = try MessageKeys(conversation: conversation, nonce: nonce)
+        let padded = prefix + [UInt8](repeating: 0, count: 34 - prefix.count)
+        let sealed = nonce + (try ChaCha20.apply(to: padded, key: keys.chachaKey, nonce: keys.chachaNonce))
+        let mac = HMACSHA256.authenticationCode(for: sealed, key: keys.hmacKey)
+        #expect(throws: NIP44Error.invalidPadding) {
+            try NIP44.decrypt(Base64.encode([2] + sealed + mac), key: conversation)
+        }
+    }
+
+    @Test func keysShowNothingOfThemselves() throws {
+        let conversation = try ConversationKey(bytes: [UInt8](repeating: 201, count: 32))
+        let keys = try MessageKeys(conversation: conversation, nonce: [UInt8](repeating: 2, count: 32))
+        for value in [conversation, keys] as [Any] {
+            var dumped = ""
+            dump(value, to: &dumped)
+            for text in [String(describing: value), String(reflecting: value), "\(value)", dumped] {
+                #expect(text.contains("(concealed)"))
+                #expect(!text.contains("201"))
+                #expect(!text.contains("["))
+            }
+        }
+    }
+}

@@ -27,6 +27,7 @@ let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl
 let nioHTTP2: Target.Dependency = .product(name: "NIOHTTP2", package: "swift-nio-http2")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let grdbSQLite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
@@ -90,7 +91,7 @@ let package = Package(
             name: "Pipeline",
             dependencies: ["Nostr", "Notifications", "Registry", "Rules", "Delivery", collections, logging]),
         .target(name: "Rules", dependencies: ["Nostr", "Notifications", "YAMLReading", mustache]),
-        .target(name: "Delivery", dependencies: ["Notifications", grdb, heap, collections, logging]),
+        .target(name: "Delivery", dependencies: ["Notifications", grdb, grdbSQLite, heap, collections, logging]),
         .target(name: "PluginHost", dependencies: ["CarillonABI", "Cipher", "Notifications", "HTTPLanes", logging]),
         .target(
             name: "HTTPLanes", dependencies: ["CNghttp2", "CCurl", nio, nioPosix, nioSSL, nioConcurrency, collections, logging]),
@@ -136,7 +137,7 @@ let package = Package(
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Registry", "Rules", "Delivery", "Nostr"]),
         .testTarget(name: "YAMLReadingTests", dependencies: ["YAMLReading"]),
         .testTarget(name: "RulesTests", dependencies: ["Rules", "Nostr", "Notifications", "YAMLReading"]),
-        .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "Notifications", grdb]),
+        .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "Notifications", grdb, logging]),
         .testTarget(
             name: "PluginHostTests",
             dependencies: ["PluginHost", "PluginKit", "CarillonABI", "HTTPLanes", "Notifications", logging]),

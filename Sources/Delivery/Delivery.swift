@@ -14,7 +14,12 @@ package struct Delivery: Sendable, Hashable {
     package var acceptedAt: Int64
 
     package init(
-        id: String, device: DeviceID, platform: String, app: String, notification: Notification, acceptedAt: Int64
+        id: String,
+        device: DeviceID,
+        platform: String,
+        app: String,
+        notification: Notification,
+        acceptedAt: Int64
     ) {
         self.id = id
         self.device = device

@@ -1,0 +1,133 @@
+import Logging
+import Notifications
+import Synchronization
+
+extension Courier {
+    /// Works off one batch. Runs on the mailbox's queue alone, so the lock is never waited for and only held while the
+    /// state machine decides; all that it asks for is done outside.
+    func handle(_ messages: [Message]) {
+        var actions = CourierActions()
+        let now = environment.now()
+        var taken = 0
+        state.withLock { state in
+            for message in messages {
+                switch message {
+                case .event(let event):
+                    if case .accepted(let deliveries) = event { taken += deliveries.count }
+                    state.queues.handle(event, now: now, into: &actions)
+                case .drain(let done):
+                    state.queues.handle(.drain, now: now, into: &actions)
+                    state.drains.append(done)
+                }
+            }
+            state.queues.advance(now: now, into: &actions)
+        }
+        onTheWay.subtract(taken, ordering: .relaxed)
+        while true {
+            carryOut(actions)
+            guard !actions.lookups.isEmpty else { break }
+            actions = attempt(actions.lookups, now: now)
+        }
+        if let wakeAt = actions.wakeAt { wake(at: wakeAt) }
+        finishDrains()
+    }
+
+    private func carryOut(_ actions: CourierActions) {
+        if !actions.changes.isEmpty { writer.post(.changes(actions.changes)) }
+        for read in actions.reads { writer.post(.read(read)) }
+        for forget in actions.forgets {
+            do {
+                try environment.directory.removeGone(forget.device, registeredAt: forget.registeredAt)
+            } catch {
+                // Its next delivery will be told the same.
+                log.error("device that is gone could not be removed", metadata: ["error": "\(type(of: error))"])
+            }
+        }
+        if !actions.reports.isEmpty { environment.observer.deliveriesReported(actions.reports) }
+        for pause in actions.pauses {
+            log.error(
+                "queue paused: check credentials and plugin",
+                metadata: [
+                    "platform": "\(pause.queue.platform)", "app": "\(pause.queue.app)", "reason": "\(pause.reason)",
+                ]
+            )
+            environment.observer.queuePaused(pause)
+        }
+        for queue in actions.resumed {
+            log.notice("queue works again", metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"])
+            environment.observer.queueResumed(queue)
+        }
+    }
+
+    /// Finds where each attempt goes, and makes those that may be made.
+    private func attempt(_ tickets: [Ticket], now: Int64) -> CourierActions {
+        var actions = CourierActions()
+        var transports: [Int: any Transport] = [:]
+        var unserved: Set<Int> = []
+        var addresses: [DeviceAddress?] = []
+        var resolutions: [Resolution] = []
+        addresses.reserveCapacity(tickets.count)
+        resolutions.reserveCapacity(tickets.count)
+        for ticket in tickets {
+            if transports[ticket.queue] == nil, !unserved.contains(ticket.queue) {
+                let delivery = ticket.stored.delivery
+                let name = QueueName(platform: delivery.platform, app: delivery.app)
+                transports[ticket.queue] = environment.transport(name)
+                if transports[ticket.queue] == nil { unserved.insert(ticket.queue) }
+            }
+            let (address, resolution) = resolve(ticket, isServed: !unserved.contains(ticket.queue))
+            addresses.append(address)
+            resolutions.append(resolution)
+        }
+        let attempts = state.withLock { state in
+            let attempts = zip(tickets, resolutions).map { ticket, resolution in
+                state.queues.resolved(ticket, resolution, now: now, into: &actions)
+            }
+            state.queues.advance(now: now, into: &actions)
+            return attempts
+        }
+        for (index, ticket) in tickets.enumerated() where attempts[index] {
+            guard let address = addresses[index], let transport = transports[ticket.queue] else { continue }
+            transport.deliver(ticket.stored.delivery, to: address) { [mailbox] outcome in
+                mailbox.post(.event(.ended(ticket, registeredAt: address.registeredAt, outcome)))
+            }
+        }
+        return actions
+    }
+
+    private func resolve(_ ticket: Ticket, isServed: Bool) -> (DeviceAddress?, Resolution) {
+        guard isServed else { return (nil, .noTransport) }
+        do {
+            guard let address = try environment.directory.address(of: ticket.stored.delivery.device) else {
+                return (nil, .unregistered)
+            }
+            return (address, .found(host: environment.host(address)))
+        } catch {
+            return (nil, .unavailable)
+        }
+    }
+
+    private func wake(at time: Int64) {
+        let isNew = state.withLock { state in
+            if let wakeAt = state.wakeAt, wakeAt <= time { return false }
+            state.wakeAt = time
+            return true
+        }
+        guard isNew else { return }
+        environment.alarm.ring(at: time) { [weak self] in
+            self?.state.withLock { state in
+                if state.wakeAt == time { state.wakeAt = nil }
+            }
+            self?.mailbox.post(.event(.wake))
+        }
+    }
+
+    private func finishDrains() {
+        let drains = state.withLock { state -> [@Sendable () -> Void] in
+            guard state.queues.isDraining, state.queues.inFlight == 0 else { return [] }
+            defer { state.drains = [] }
+            return state.drains
+        }
+        for done in drains { writer.post(.flush(done)) }
+    }
+}

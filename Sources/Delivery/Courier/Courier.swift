@@ -1,0 +1,117 @@
+import Logging
+import Notifications
+import Synchronization
+
+/// Takes deliveries, keeps them durably, and attempts each until it finds its end.
+///
+/// ``accept(_:)`` returns when deliveries are on disk. From there on every attempt, retry and end is decided by
+/// ``CourierQueues``, on a serial queue of the courier's own, in batches; transports answer from any thread.
+package final class Courier: Sendable {
+    enum Message: Sendable {
+        case event(CourierEvent)
+        /// Called when no attempt is under way any more and all outcomes are on disk.
+        case drain(@Sendable () -> Void)
+    }
+
+    struct State: Sendable {
+        var queues: CourierQueues
+        var drains: [@Sendable () -> Void] = []
+        /// When the alarm rings next, in milliseconds since 1970.
+        var wakeAt: Int64?
+    }
+
+    let environment: CourierEnvironment
+    let log: Logger
+    let mailbox = SerialMailbox<Message>(label: "carillon.courier")
+    let writer: OutboxWriter
+    let state: Mutex<State>
+    /// Deliveries handed over and not yet taken by the queues.
+    let onTheWay = Atomic<Int>(0)
+    private let mostOnTheWay: Int
+
+    /// A courier that attempts nothing before ``start()``. Throws when the store cannot be read.
+    package init(
+        _ environment: CourierEnvironment,
+        limits: CourierLimits = CourierLimits(),
+        policy: RetryPolicy = RetryPolicy(),
+        log: Logger
+    ) throws {
+        self.environment = environment
+        self.log = log
+        mostOnTheWay = limits.window
+        let waiting = try environment.store.waitingQueues()
+        state = Mutex(
+            State(
+                queues: CourierQueues(limits: limits, policy: policy, waiting: waiting, random: environment.random)
+            )
+        )
+        let observer = environment.observer
+        writer = OutboxWriter(
+            store: environment.store,
+            now: environment.now,
+            alarm: environment.alarm,
+            received: { [mailbox] in mailbox.post(.event(.page($0, $1))) },
+            failed: { error in
+                log.error("outbox failed; trying again", metadata: ["error": "\(error)"])
+                observer.outboxFailed(error)
+            }
+        )
+    }
+
+    /// Begins with what waits from before, and then takes what is accepted.
+    package func start() {
+        mailbox.post(.event(.wake))
+        mailbox.open { [weak self] in self?.handle($0) }
+    }
+
+    /// Whether sources should stop, because the outbox has reached its limit.
+    package var isFull: Bool { environment.store.isFull }
+
+    /// Deliveries that have not found their end.
+    package var waiting: Int { environment.store.count }
+
+    /// Takes responsibility for `deliveries`: when this returns they survive a power cut and will be attempted. When it
+    /// throws, none of them was accepted.
+    ///
+    /// Bring them in groups: each call flushes to disk once. Callable from any thread.
+    package func accept(_ deliveries: [Delivery]) throws {
+        try environment.store.insert(deliveries) { stored in
+            guard onTheWay.load(ordering: .relaxed) < mostOnTheWay else { return leaveOnDisk(stored) }
+            onTheWay.add(stored.count, ordering: .relaxed)
+            mailbox.post(.event(.accepted(stored)))
+        }
+    }
+
+    /// Lets paused queues probe at once: credentials, transports or plugins were changed.
+    package func resume() {
+        mailbox.post(.event(.lift))
+    }
+
+    /// Begins no further attempts, and returns when the outcomes of those under way are on disk, or at `deadline`
+    /// (milliseconds since 1970). What has not ended stays in the outbox for the next start.
+    package func shutdown(deadline: Int64) async {
+        await withCheckedContinuation { continuation in
+            let gate = ShutdownGate(continuation)
+            ring(at: deadline) { gate.open() }
+            mailbox.post(.drain { gate.open() })
+        }
+    }
+
+    /// Alarms may ring early; this one does not.
+    private func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
+        environment.alarm.ring(at: time) { [weak self] in
+            guard let self, environment.now() < time else { return action() }
+            ring(at: time, action)
+        }
+    }
+
+    /// Memory has enough on its way: the queues only learn that there is more on disk.
+    private func leaveOnDisk(_ deliveries: [StoredDelivery]) {
+        var queues: [Int: StoredQueue] = [:]
+        for stored in deliveries {
+            let name = QueueName(platform: stored.delivery.platform, app: stored.delivery.app)
+            queues[stored.key.queue] = StoredQueue(number: stored.key.queue, name: name, last: stored.key)
+        }
+        for queue in queues.values { mailbox.post(.event(.left(queue))) }
+    }
+}

@@ -1,0 +1,22 @@
+import Notifications
+
+/// What the courier's shell has to do, in the order of the fields.
+struct CourierActions: Sendable {
+    /// A device that its push service called gone.
+    struct Forget: Sendable, Equatable {
+        let device: DeviceID
+        /// Of the address that was tried.
+        let registeredAt: Int64
+    }
+
+    var changes = OutboxChanges()
+    var reads: [OutboxRead] = []
+    var forgets: [Forget] = []
+    var reports: [DeliveryReport] = []
+    var pauses: [QueuePause] = []
+    var resumed: [QueueName] = []
+    /// Attempts to begin: find each device's address, and answer with ``CourierQueues/resolved(_:_:now:into:)``.
+    var lookups: [Ticket] = []
+    /// When to call again if nothing else happens, in milliseconds since 1970.
+    var wakeAt: Int64?
+}

@@ -1,0 +1,11 @@
+/// What came of looking for the address of a delivery's device.
+enum Resolution: Sendable, Equatable {
+    /// It has one; `host` where attempts per host are counted.
+    case found(host: String?)
+    /// The device is registered no more.
+    case unregistered
+    /// The directory could not be read.
+    case unavailable
+    /// No transport serves this queue.
+    case noTransport
+}

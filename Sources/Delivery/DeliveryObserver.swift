@@ -1,0 +1,11 @@
+/// Learns of every decision about deliveries. Called on the courier's own queue: hand on, and return soon.
+package protocol DeliveryObserver: Sendable {
+    /// What was decided, in order.
+    func deliveriesReported(_ reports: [DeliveryReport])
+    /// Credentials are bad or the plugin is missing: a human has to act. Deliveries wait meanwhile.
+    func queuePaused(_ pause: QueuePause)
+    /// The queue works again.
+    func queueResumed(_ queue: QueueName)
+    /// The outbox could not be written or read. Nothing is lost; the courier tries again.
+    func outboxFailed(_ error: any Error)
+}

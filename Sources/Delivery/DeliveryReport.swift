@@ -1,0 +1,43 @@
+import Notifications
+
+/// What was decided about a delivery: an attempt's outcome, or its end without one. Metrics and the trace are made of these.
+package struct DeliveryReport: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable, CaseIterable {
+        /// Final: the push service accepted it.
+        case delivered
+        /// Final: the push service says the registration is dead; the device is forgotten.
+        case gone
+        /// Final: the push service will never accept it.
+        case rejected
+        /// The attempt failed; another one follows at `nextDue`.
+        case retry
+        /// Our credentials are bad; the queue is paused and another attempt follows, not before `nextDue`.
+        case misconfigured
+        /// Final: it was still undelivered when its lifetime or the notification's `expiresAt` came.
+        case expired
+        /// Final: the device is registered no more.
+        case unregistered
+        /// Final: what the outbox holds cannot be read; written by a newer version, or damaged.
+        case unreadable
+
+        /// Whether the delivery left the outbox with this.
+        package var isFinal: Bool { self != .retry && self != .misconfigured }
+
+        /// One word, fit for a metric's label.
+        package var name: String { "\(self)" }
+    }
+
+    /// The delivery's id.
+    package var delivery: String
+    package var device: DeviceID
+    package var queue: QueueName
+    package var kind: Kind
+    /// The push service's HTTP status, or 0.
+    package var status: UInt32
+    /// One word of a small fixed set; never a token, key or content.
+    package var reason: String
+    /// Which attempt this was, from 1; 0: none was made.
+    package var attempt: Int
+    /// When the next attempt is due at the earliest, in milliseconds since 1970; nil after a final one.
+    package var nextDue: Int64?
+}

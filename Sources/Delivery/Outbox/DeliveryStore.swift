@@ -1,0 +1,27 @@
+/// The durable queue behind the courier: ``Outbox`` on one machine, a stream of a cluster elsewhere.
+package protocol DeliveryStore: Sendable {
+    /// Stores all of `deliveries` in one transaction, or throws and stores none. When this returns they survive a power cut.
+    ///
+    /// `handOver` is called once, after the commit and before any other insertion begins: what it passes on arrives in the
+    /// order of the keys.
+    func insert(_ deliveries: [Delivery], handOver: ([StoredDelivery]) -> Void) throws
+
+    /// Applies all of `changes` in one transaction, or throws and applies none.
+    func apply(_ changes: OutboxChanges) throws
+
+    /// Deliveries of `queue` that wait for their first attempt, behind `after`, in order of acceptance.
+    func firstTries(of queue: Int, after: OutboxKey, limit: Int) throws -> OutboxPage
+
+    /// Deliveries of `queue` that wait for a further attempt, from `place` on, by due time.
+    func retries(of queue: Int, from place: RetryPlace, limit: Int) throws -> OutboxPage
+
+    /// The queues in which something waits.
+    func waitingQueues() throws -> [StoredQueue]
+
+    /// Deliveries stored at this moment.
+    var count: Int { get }
+
+    /// Whether sources should stop: the limit is reached. Insertions succeed all the same, so that what was already
+    /// taken in is not lost.
+    var isFull: Bool { get }
+}

@@ -1,0 +1,33 @@
+/// A delivery's place in the outbox: its queue's number and, below it, the order of acceptance.
+///
+/// Both share one integer, which is SQLite's rowid: the rows of a queue lie together on disk and in order, so that a page
+/// of one queue never reads through another's rows, and no index is needed for it.
+package struct OutboxKey: RawRepresentable, Hashable, Comparable, Sendable {
+    package let rawValue: Int64
+
+    private static let sequenceBits: Int64 = 44
+
+    /// Numbers of queues lie in `1...largestQueue`.
+    static let largestQueue = 1 << 18
+
+    package init(rawValue: Int64) {
+        self.rawValue = rawValue
+    }
+
+    init(queue: Int, sequence: Int64) {
+        self.rawValue = Int64(queue) << Self.sequenceBits | sequence
+    }
+
+    var queue: Int { Int(rawValue >> Self.sequenceBits) }
+
+    /// Rises by one with every delivery accepted, whatever its queue.
+    var sequence: Int64 { rawValue & (1 << Self.sequenceBits - 1) }
+
+    /// Below every delivery of that queue.
+    static func lowest(of queue: Int) -> OutboxKey { OutboxKey(queue: queue, sequence: 0) }
+
+    /// Above every delivery of that queue.
+    static func highest(of queue: Int) -> OutboxKey { OutboxKey(queue: queue, sequence: 1 << sequenceBits - 1) }
+
+    package static func < (left: OutboxKey, right: OutboxKey) -> Bool { left.rawValue < right.rawValue }
+}

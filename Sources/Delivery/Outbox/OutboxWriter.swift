@@ -1,0 +1,73 @@
+import Synchronization
+
+/// Brings changes to the outbox, many in one transaction, and reads pages from it behind the changes posted before.
+///
+/// A disk that refuses is tried again until it does not: nothing posted here is lost while the process lives, and pages and
+/// flushes wait for the changes before them.
+final class OutboxWriter: Sendable {
+    enum Message: Sendable {
+        case changes(OutboxChanges)
+        case read(OutboxRead)
+        /// Called when all changes posted before are on disk.
+        case flush(@Sendable () -> Void)
+        case retry
+    }
+
+    private let store: any DeliveryStore
+    private let now: @Sendable () -> Int64
+    private let alarm: any Alarm
+    private let mailbox = SerialMailbox<Message>(label: "carillon.outbox")
+    private let pending = Mutex(PendingWrites())
+    private let received: @Sendable (OutboxRead, OutboxPage) -> Void
+    private let failed: @Sendable (any Error) -> Void
+
+    init(
+        store: any DeliveryStore,
+        now: @escaping @Sendable () -> Int64,
+        alarm: any Alarm,
+        received: @escaping @Sendable (OutboxRead, OutboxPage) -> Void,
+        failed: @escaping @Sendable (any Error) -> Void
+    ) {
+        self.store = store
+        self.now = now
+        self.alarm = alarm
+        self.received = received
+        self.failed = failed
+        mailbox.open { [weak self] in self?.handle($0) }
+    }
+
+    func post(_ message: Message) { mailbox.post(message) }
+
+    private func handle(_ messages: [Message]) {
+        let (isWaiting, changes) = pending.withLock { pending in
+            for message in messages { pending.add(message) }
+            return (pending.isWaiting, pending.changes)
+        }
+        guard !isWaiting else { return }
+        var reads: ArraySlice<OutboxRead> = []
+        do {
+            try store.apply(changes)
+            reads = pending.withLock { pending in
+                pending.written()
+                return pending.takeReads()[...]
+            }
+            while let read = reads.first {
+                received(read, try page(read))
+                reads.removeFirst()
+            }
+            for done in pending.withLock({ $0.takeFlushes() }) { done() }
+        } catch {
+            failed(error)
+            let unread = Array(reads)
+            let retryAt = pending.withLock { $0.failed(now: now(), unread: unread) }
+            alarm.ring(at: retryAt) { [weak self] in self?.post(.retry) }
+        }
+    }
+
+    private func page(_ read: OutboxRead) throws -> OutboxPage {
+        switch read.part {
+        case .firstTries(let after): try store.firstTries(of: read.number, after: after, limit: read.limit)
+        case .retries(let place): try store.retries(of: read.number, from: place, limit: read.limit)
+        }
+    }
+}

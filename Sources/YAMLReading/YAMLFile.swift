@@ -32,9 +32,9 @@ package final class YAMLFile {
         return nil
     }
 
-    /// Throws all mistakes noted so far, if any.
+    /// Throws all mistakes noted so far, if any, in the order of the file.
     package func throwMistakes() throws(Mistakes) {
-        guard mistakes.isEmpty else { throw Mistakes(mistakes) }
+        guard mistakes.isEmpty else { throw Mistakes(mistakes.sorted { ($0.line, $0.column) < ($1.line, $1.column) }) }
     }
 
     package func note(_ message: String, at mark: Mark?) {
@@ -53,7 +53,7 @@ package final class YAMLFile {
             .composer(_, let problem, let mark, _):
             note("not YAML: \(problem)", at: mark)
         case .duplicatedKeysInMapping(let duplicates, let context):
-            let keys = duplicates.compactMap(\.string).map { "'\($0)'" }.joined(separator: ", ")
+            let keys = duplicates.map { "'\($0)'" }.joined(separator: ", ")
             note("\(keys) is given more than once", at: context.mark)
         default:
             note("not readable as YAML", at: nil)

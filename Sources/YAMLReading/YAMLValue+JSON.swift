@@ -21,11 +21,12 @@ extension YAMLValue {
     private func jsonObject(_ node: Node) -> Any? {
         switch node {
         case .scalar(let scalar):
-            guard scalar.style == .plain else { return scalar.string }
-            if node.null != nil { return NSNull() }
-            if let number = Int(scalar.string) { return number }
-            if let bool = node.bool { return bool }
-            if let number = Double(scalar.string), number.isFinite { return number }
+            if scalar.style == .plain {
+                if node.null != nil { return NSNull() }
+                if let number = Int(scalar.string) { return number }
+                if let bool = node.bool { return bool }
+                if let number = Double(scalar.string), number.isFinite { return number }
+            }
             guard let text = file.expand(scalar.string) else {
                 mistake("the environment variable \(scalar.string) is not set")
                 return nil

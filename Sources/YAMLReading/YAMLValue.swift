@@ -32,7 +32,8 @@ package struct YAMLValue {
 
     /// A whole number within `range`.
     package func integer(in range: ClosedRange<Int>) -> Int? {
-        guard case .scalar(let scalar) = node, scalar.style == .plain, let number = Int(scalar.string), range.contains(number)
+        guard case .scalar(let scalar) = node, scalar.style == .plain, let number = Int(scalar.string),
+            range.contains(number)
         else {
             mistake("expected a whole number from \(range.lowerBound) to \(range.upperBound)")
             return nil

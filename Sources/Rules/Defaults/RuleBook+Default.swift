@@ -1,0 +1,78 @@
+import YAMLReading
+
+extension RuleBook {
+    /// The name under which the built-in rules appear in mistakes.
+    package static let defaultName = "built-in rules"
+
+    /// The rules in force when an operator gives none: every notifiable kind of seed 000, word for word, and the other
+    /// kinds of direct message.
+    package static func builtIn() throws(Mistakes) -> RuleBook {
+        try RuleBook(yaml: defaultYAML, name: defaultName)
+    }
+
+    /// The built-in rules as a file, for `carillon rules default` and as a start for one's own.
+    package static let defaultYAML = """
+        # What each kind of event becomes. The first rule that matches decides; an event that no rule matches wakes nobody.
+        # `title`, `body` and the like are only for devices registered with mode `alert`; all others get a wake-up that
+        # carries the signal and nothing else.
+        version: 1
+        rules:
+          - name: like
+            match: { kinds: [7], content: ["+", "❤️", ""] }
+            signal: reaction
+            title: "⚡ {{author.name}} liked your note"
+            body: "{{event.content}}"
+            category: "kind_7"
+            apns: { badge: 1, sound: default, mutable-content: 1 }
+
+          - name: reaction
+            match: { kinds: [7] }
+            signal: reaction
+            title: "⚡ {{author.name}} reacted to your note"
+            body: "{{event.content}}"
+            category: "kind_7"
+            apns: { badge: 1, sound: default, mutable-content: 1 }
+
+          - name: repost
+            match: { kinds: [6, 1809] }
+            signal: repost
+            title: "🔄 {{author.name}} reposted your note"
+            body: "Your note was reposted"
+            category: "kind_{{event.kind}}"
+            apns: { badge: 1, sound: default, mutable-content: 1 }
+
+          - name: note
+            match: { kinds: [1] }
+            title: "💬 {{author.name}} sent you a note"
+            body: "{{excerpt(event.content)}}"
+            category: "kind_1"
+            apns: { badge: 1, sound: default, mutable-content: 1 }
+
+          - name: audio-note
+            match: { kinds: [1808] }
+            title: "🎵 {{author.name}} shared an audio note"
+            body: "New audio content available"
+            category: "kind_1808"
+            apns: { badge: 1, sound: default, mutable-content: 1 }
+
+          - name: follow
+            match: { kinds: [3] }
+            signal: follow
+            title: "👤 {{author.name}} started following you"
+            body: "You have a new follower"
+            category: "kind_3"
+            apns: { badge: 1, sound: default, mutable-content: 1 }
+
+          - name: direct-message
+            match: { kinds: [1059, 21059, 4, 14] }
+            signal: dm
+            urgency: high
+            title: "🔒 You received an encrypted message"
+            body: "You have a new encrypted message"
+            category: "kind_{{event.kind}}"
+            apns: { badge: 1, sound: default, mutable-content: 1 }
+
+        summary: { title: "{{count}} new notifications" }
+
+        """
+}

@@ -1,0 +1,76 @@
+import Mustache
+import Nostr
+import Notifications
+
+/// What templates can speak of, by name.
+struct TemplateValues: MustacheParent {
+    private let input: RuleInput?
+    private let count: UInt32
+
+    init(_ input: RuleInput) {
+        self.input = input
+        self.count = 1
+    }
+
+    /// For the summary of a batch, which knows no event.
+    init(count: UInt32) {
+        self.input = nil
+        self.count = count
+    }
+
+    /// Every variable, as a template names it. ``child(named:)`` answers for each.
+    static let names = [
+        "event.id", "event.pubkey", "event.kind", "event.content", "event.created_at", "author.name", "author.pubkey",
+        "recipient.pubkey", "referenced.id", "referenced.kind", "referenced.content", "signal", "count",
+    ]
+
+    func child(named name: String) -> Any? {
+        switch name {
+        case "event": input.map { Members(of: $0, group: .event) }
+        case "author": input.map { Members(of: $0, group: .author) }
+        case "recipient": input.map { Members(of: $0, group: .recipient) }
+        case "referenced": input.flatMap { $0.referenced == nil ? nil : Members(of: $0, group: .referenced) }
+        case "signal": TemplateText(text: input?.signal?.rawValue ?? "")
+        case "count": TemplateText(text: String(count))
+        default: nil
+        }
+    }
+
+    /// The variables behind one dot.
+    private struct Members: MustacheParent {
+        enum Group {
+            case event
+            case author
+            case recipient
+            case referenced
+        }
+
+        let input: RuleInput
+        let group: Group
+
+        init(of input: RuleInput, group: Group) {
+            self.input = input
+            self.group = group
+        }
+
+        func child(named name: String) -> Any? {
+            text(named: name).map(TemplateText.init)
+        }
+
+        private func text(named name: String) -> String? {
+            switch (group, name) {
+            case (.event, "id"): input.event.id.hex
+            case (.event, "pubkey"), (.author, "pubkey"): input.event.pubkey.hex
+            case (.event, "kind"): String(input.event.kind.rawValue)
+            case (.event, "content"): input.event.content
+            case (.event, "created_at"): String(input.event.createdAt)
+            case (.author, "name"): input.authorName
+            case (.recipient, "pubkey"): input.recipient.hex
+            case (.referenced, "id"): input.referenced?.id.hex
+            case (.referenced, "kind"): input.referenced?.kind.map { String($0.rawValue) }
+            case (.referenced, "content"): input.referenced?.content
+            default: nil
+            }
+        }
+    }
+}

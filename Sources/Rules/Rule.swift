@@ -1,0 +1,18 @@
+import Notifications
+
+/// What one kind of event becomes.
+package struct Rule: Sendable {
+    /// For traces and for `carillon rules try`.
+    package let name: String
+    let match: RuleMatch
+    /// What the device's filters are asked about and what a wake-up carries; nil: what the match stage took the event for.
+    let signal: Signal?
+    /// Such events wake nobody.
+    let drops: Bool
+    /// The most a push service may see.
+    let mode: Mode
+    let urgency: Urgency
+    let texts: RuleTexts
+    /// JSON objects by platform name, merged into that platform's payload last.
+    let native: [String: String]
+}

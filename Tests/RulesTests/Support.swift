@@ -1,0 +1,63 @@
+import Foundation
+import Nostr
+import Notifications
+import Testing
+
+@testable import Rules
+
+/// Builds inputs without signing anything: rules never look at signatures.
+enum Fixture {
+    static let author = PublicKey(Bytes32(words: (1, 2, 3, 4)))
+    static let recipient = PublicKey(Bytes32(words: (5, 6, 7, 8)))
+    static let eventID = EventID(Bytes32(words: (9, 10, 11, 12)))
+    static let referencedID = EventID(Bytes32(words: (13, 14, 15, 16)))
+
+    static func event(kind: UInt16, content: String) -> Event {
+        let zero = Bytes32(words: (0, 0, 0, 0))
+        return Event(
+            id: eventID,
+            pubkey: author,
+            createdAt: 1_708_000_000,
+            kind: Kind(kind),
+            tags: [],
+            content: content,
+            signature: Signature(first: zero, second: zero)
+        )
+    }
+
+    static func input(
+        kind: UInt16,
+        content: String = "",
+        author: String = "alice",
+        signal: Signal? = nil,
+        relation: Relation? = nil,
+        referenced: ReferencedEvent? = nil
+    ) -> RuleInput {
+        RuleInput(
+            event: event(kind: kind, content: content),
+            recipient: recipient,
+            signal: signal,
+            relation: relation,
+            authorName: author,
+            referenced: referenced
+        )
+    }
+}
+
+extension RuleBook {
+    /// What the rules make of `input` in mode alert; nil when they notify nobody.
+    func notification(for input: RuleInput, mode: Mode = .alert) -> Notifications.Notification? {
+        let decision = decide(
+            kind: input.event.kind,
+            content: input.event.content,
+            relation: input.relation,
+            signal: input.signal
+        )
+        guard case .notify(let rule, let signal) = decision else { return nil }
+        return rule.render(input, signal: signal, mode: mode)
+    }
+}
+
+func jsonObject(_ text: String) throws -> NSDictionary {
+    try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? NSDictionary)
+}

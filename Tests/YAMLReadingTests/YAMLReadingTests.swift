@@ -1,0 +1,76 @@
+import Testing
+import YAMLReading
+
+@Suite struct YAMLReadingTests {
+    private func mistakes(_ text: String, _ read: (YAMLValue) -> Void) -> [String] {
+        let file = YAMLFile(name: "f.yaml", environment: { $0 == "SET" ? "value" : nil })
+        if let value = file.parse(text) { read(value) }
+        return file.mistakes.map(\.description)
+    }
+
+    @Test func unknownKeyIsToldWithItsPlaceAndTheNearestKnownOne() {
+        let found = mistakes("a: 1\ntitel: x\n") { _ = $0.mapping(keys: ["a", "title"]) }
+        #expect(found == ["f.yaml:2:1: unknown key 'titel'; did you mean 'title'?"])
+    }
+
+    @Test func unknownKeyThatResemblesNothingListsWhatIsKnown() {
+        let found = mistakes("zzzz: 1\n") { _ = $0.mapping(keys: ["a", "title"]) }
+        #expect(found == ["f.yaml:1:1: unknown key 'zzzz'; known here: a, title"])
+    }
+
+    @Test func wrongTypesAreToldWithTheirPath() {
+        let found = mistakes("n: many\nb: perhaps\nl: 3\n") {
+            let mapping = $0.mapping(keys: ["n", "b", "l"])
+            #expect(mapping?["n"]?.integer(in: 0...5) == nil)
+            #expect(mapping?["b"]?.bool() == nil)
+            #expect(mapping?["l"]?.list() == nil)
+        }
+        #expect(
+            found == [
+                "f.yaml:1:4: n: expected a whole number from 0 to 5",
+                "f.yaml:2:4: b: expected true or false",
+                "f.yaml:3:4: l: expected a list",
+            ]
+        )
+    }
+
+    @Test(arguments: ["a: [1", "a: b: c", "\"unclosed", "a: 1\na: 2\n"])
+    func brokenYAMLIsOneMistakeWithItsLine(_ text: String) {
+        let found = mistakes(text) { _ in }
+        #expect(found.count == 1)
+        #expect(found.first?.hasPrefix("f.yaml:") == true)
+    }
+
+    @Test func emptyFileIsAMistake() {
+        #expect(mistakes("") { _ in } == ["f.yaml: the file is empty"])
+    }
+
+    @Test func missingMemberSaysWhatItIsFor() {
+        let found = mistakes("a: 1\n") { _ = $0.mapping(keys: ["a", "key"])?.require("key", "a file with the key") }
+        #expect(found == ["f.yaml:1:1: 'key' is missing: a file with the key"])
+    }
+
+    @Test func blockBecomesJSON() throws {
+        let text =
+            "{ s: text, q: \"5\", n: 5, f: 0.5, b: true, z: null, l: [1, a], m: { x: \"${SET}\", y: \"a${SET}\" } }"
+        let file = YAMLFile(name: "f", environment: { $0 == "SET" ? "value" : nil })
+        let json = try #require(file.parse(text)?.json())
+        #expect(
+            json == #"{"b":true,"f":0.5,"l":[1,"a"],"m":{"x":"value","y":"a${SET}"},"n":5,"q":"5","s":"text","z":null}"#
+        )
+    }
+
+    @Test func environmentStandsInForWholeValues() {
+        let found = mistakes("a: ${SET}\nb: ${UNSET}\n") {
+            let mapping = $0.mapping()
+            #expect(mapping?["a"]?.string() == "value")
+            #expect(mapping?["b"]?.string() == nil)
+        }
+        #expect(found == ["f.yaml:2:4: b: the environment variable ${UNSET} is not set"])
+    }
+
+    @Test func choiceNamesTheNearest() {
+        let found = mistakes("m: alart\n") { #expect($0.mapping()?["m"]?.choice(["wake", "alert"]) == nil) }
+        #expect(found == ["f.yaml:1:4: m: 'alart' is none of wake, alert; did you mean 'alert'?"])
+    }
+}

@@ -1,0 +1,151 @@
+import NIOCore
+import NIOHPACK
+import NIOHTTP2
+
+/// One HTTP/2 connection to the lab's APNs: frames in, frames out.
+final class APNsConnection: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame
+    typealias OutboundOut = HTTP2Frame
+
+    private var streams: APNsStreams
+    private var desk: APNsDesk
+    private let streamsAfterAuthorization: Int
+    private var isAuthorized = false
+
+    init(core: LabCore, connection: Int, _ configuration: LabConfiguration.APNs) {
+        streams = APNsStreams(limit: configuration.streamsBeforeAuthorization)
+        desk = APNsDesk(core: core, connection: connection)
+        streamsAfterAuthorization = configuration.streams
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        let stream = Int(frame.streamID)
+        switch frame.payload {
+        case .headers(let headers):
+            let fields = headers.headers.map { LabHeader($0.name, $0.value) }
+            follow(streams.open(stream, fields, isComplete: headers.endStream), stream, context)
+        case .data(let data):
+            guard case .byteBuffer(let buffer) = data.data else { return }
+            // Padding counts as well (RFC 9113, section 6.9.1); the connection's window never closes.
+            let size = buffer.readableBytes + (data.paddingBytes.map { $0 + 1 } ?? 0)
+            if size > 0 {
+                write(.windowUpdate(windowSizeIncrement: size), 0, context)
+            }
+            follow(streams.append(stream, buffer.readableBytesView, isComplete: data.endStream), stream, context)
+        case .rstStream:
+            streams.close(stream)
+        default:
+            break
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        context.flush()
+        context.fireChannelReadComplete()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if let closed = event as? StreamClosedEvent {
+            streams.close(Int(closed.streamID))
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // A stream's error has been answered with RST_STREAM; anything else ends the connection.
+        if let error = error as? NIOHTTP2Errors.StreamError {
+            streams.close(Int(error.streamID))
+        } else {
+            context.close(promise: nil)
+        }
+    }
+
+    private func follow(_ step: APNsStreams.Step, _ stream: Int, _ context: ChannelHandlerContext) {
+        switch step {
+        case .nothing:
+            break
+        case .refuse:
+            write(.rstStream(.refusedStream), stream, context)
+        case .decide(let request):
+            let decision = desk.decide(request)
+            if decision.isAuthorized, !isAuthorized {
+                isAuthorized = true
+                limitStreams(streamsAfterAuthorization, context)
+            }
+            carryOut(decision, stream, context)
+            if request.isCut {
+                // The rest of the body is not wanted (RFC 9113, section 8.1).
+                write(.rstStream(.noError), stream, context)
+            }
+        }
+    }
+
+    private func carryOut(_ decision: APNsDesk.Decision, _ stream: Int, _ context: ChannelHandlerContext) {
+        switch decision.conduct {
+        case nil, .answer, .html:
+            answer(decision.answer, stream, context)
+        case .limitStreams(let limit):
+            limitStreams(limit, context)
+            answer(decision.answer, stream, context)
+        case .delay(let milliseconds):
+            context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(milliseconds))) {
+                self.answer(decision.answer, stream, context)
+                context.flush()
+            }
+        case .reset(let code):
+            streams.close(stream)
+            write(.rstStream(HTTP2ErrorCode(networkCode: Int(code))), stream, context)
+        case .silence:
+            break
+        case .close:
+            context.flush()
+            context.close(promise: nil)
+        case .goAway(let gracefully, let reason):
+            let last = gracefully ? stream : max(0, stream - 2)
+            let debugData = reason.map { ByteBuffer(bytes: APNsAnswer.reasonBody($0)) }
+            let lastStreamID = HTTP2StreamID(last)
+            streams.leave(after: last)
+            if gracefully {
+                answer(decision.answer, stream, context)
+            }
+            write(.goAway(lastStreamID: lastStreamID, errorCode: .noError, opaqueData: debugData), 0, context)
+            context.flush()
+            if !gracefully || streams.isDone {
+                context.close(promise: nil)
+            }
+        }
+    }
+
+    private func answer(_ answer: APNsAnswer, _ stream: Int, _ context: ChannelHandlerContext) {
+        guard streams.isOpen(stream) else { return }
+        streams.close(stream)
+        var headers = HPACKHeaders([(":status", String(answer.status))])
+        for header in answer.headers {
+            headers.add(name: header.name, value: header.value, indexing: .nonIndexable)
+        }
+        write(.headers(.init(headers: headers, endStream: answer.body.isEmpty)), stream, context)
+        if !answer.body.isEmpty {
+            let body = IOData.byteBuffer(context.channel.allocator.buffer(bytes: answer.body))
+            write(.data(.init(data: body, endStream: true)), stream, context)
+        }
+        if streams.isDone {
+            context.flush()
+            context.close(promise: nil)
+        }
+    }
+
+    private func limitStreams(_ limit: Int, _ context: ChannelHandlerContext) {
+        streams.limit = limit
+        write(
+            .settings(.settings([HTTP2Setting(parameter: .maxConcurrentStreams, value: limit)])),
+            0,
+            context
+        )
+    }
+
+    private func write(_ payload: HTTP2Frame.FramePayload, _ stream: Int, _ context: ChannelHandlerContext) {
+        let streamID = stream == 0 ? HTTP2StreamID.rootStream : HTTP2StreamID(stream)
+        context.write(wrapOutboundOut(HTTP2Frame(streamID: streamID, payload: payload)), promise: nil)
+    }
+}

@@ -1,0 +1,24 @@
+/// What the lab's APNs knows of a device token.
+public struct APNsDevice: Sendable, Hashable {
+    public enum State: Sendable, Hashable {
+        case registered
+        /// The app is gone: 410 `Unregistered`. `since` in milliseconds since 1970.
+        case unregistered(since: Int64)
+        /// 410 `ExpiredToken`. `since` in milliseconds since 1970.
+        case expired(since: Int64)
+        /// Of another environment, or garbage: 400 `BadDeviceToken`.
+        case bad
+    }
+
+    /// In hex.
+    public var token: String
+    public var state: State
+    /// The topics it belongs to; with any other, 400 `DeviceTokenNotForTopic`. Nil for all.
+    public var topics: Set<String>?
+
+    public init(token: String, state: State = .registered, topics: Set<String>? = nil) {
+        self.token = token
+        self.state = state
+        self.topics = topics
+    }
+}

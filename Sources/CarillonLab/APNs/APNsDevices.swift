@@ -1,0 +1,47 @@
+import Cipher
+
+/// The device tokens declared, and what becomes of the others.
+struct APNsDevices {
+    private var devices: [String: APNsDevice] = [:]
+    private let acceptsUndeclared: Bool
+
+    init(_ devices: [APNsDevice], acceptsUndeclared: Bool) {
+        self.acceptsUndeclared = acceptsUndeclared
+        declare(contentsOf: devices)
+    }
+
+    /// What was said of the same tokens before is forgotten.
+    mutating func declare(contentsOf devices: [APNsDevice]) {
+        for device in devices {
+            self.devices[device.token.lowercased()] = device
+        }
+    }
+
+    /// Checks the path of a request and the token in it.
+    func check(_ path: String, topic: String) throws(APNsRefusal) {
+        guard path.hasPrefix(APNsRequest.devicePath) else {
+            throw APNsRefusal(.badPath, "the path is not /3/device/ and a token")
+        }
+        let token = path.dropFirst(APNsRequest.devicePath.count).lowercased()
+        guard !token.isEmpty else { throw APNsRefusal(.missingDeviceToken, "there is no token after /3/device/") }
+        guard !token.contains("/") else { throw APNsRefusal(.badPath, "there is more than a token after /3/device/") }
+        // Apple leaves the length open; all known tokens have 32 bytes or more.
+        guard let bytes = Hex.decode(anyCase: token), (32...128).contains(bytes.count) else {
+            throw APNsRefusal(.badDeviceToken, "the token is not 32 to 128 bytes in hex")
+        }
+        guard let device = devices[token] else {
+            guard acceptsUndeclared else { throw APNsRefusal(.badDeviceToken, "the token was not declared") }
+            return
+        }
+        switch device.state {
+        case .registered: break
+        case .unregistered(let since):
+            throw APNsRefusal(.unregistered, timestamp: since, "the app is not on this device")
+        case .expired(let since): throw APNsRefusal(.expiredToken, timestamp: since, "the token has expired")
+        case .bad: throw APNsRefusal(.badDeviceToken, "the token belongs to another environment")
+        }
+        guard device.topics?.contains(topic) ?? true else {
+            throw APNsRefusal(.deviceTokenNotForTopic, "the token does not belong to this apns-topic")
+        }
+    }
+}

@@ -1,0 +1,87 @@
+/// What a request's headers say, once they have passed.
+struct APNsHeaders {
+    /// In canonical form.
+    var id: String?
+    var topic: String
+    var priority: Int
+    /// Nil where the sender left it out.
+    var pushType: APNsPushType?
+
+    private static let single = [
+        "authorization", "apns-id", "apns-topic", "apns-priority", "apns-push-type", "apns-expiration",
+        "apns-collapse-id",
+    ]
+
+    /// Checks in the order of APNs.
+    init(checking request: APNsRequest) throws(APNsRefusal) {
+        for name in Self.single where request.headers.count(where: { $0.name == name }) > 1 {
+            throw APNsRefusal(.duplicateHeaders, "the header \(name) stands more than once")
+        }
+        id = try Self.id(request.header("apns-id"))
+        guard request.method == "POST" else {
+            throw APNsRefusal(.methodNotAllowed, "the method is \(request.method), expected POST")
+        }
+        topic = try Self.topic(request.header("apns-topic"))
+        if let collapseID = request.header("apns-collapse-id"), collapseID.utf8.count > 64 {
+            throw APNsRefusal(
+                .badCollapseID,
+                "apns-collapse-id has \(collapseID.utf8.count) bytes, at most 64 are allowed"
+            )
+        }
+        if let expiration = request.header("apns-expiration"), !Self.isUnixTime(expiration) {
+            throw APNsRefusal(.badExpirationDate, "apns-expiration is not a number of seconds since 1970")
+        }
+        priority = try Self.priority(request.header("apns-priority"))
+        pushType = try Self.pushType(request.header("apns-push-type"))
+    }
+
+    /// An id that came, if it is a canonical lowercase UUID: 8-4-4-4-12.
+    static func id(_ text: String?) throws(APNsRefusal) -> String? {
+        guard let text else { return nil }
+        let groups = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        let isCanonical =
+            groups.map(\.count) == [8, 4, 4, 4, 12]
+            && groups.joined().allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+        guard isCanonical else {
+            throw APNsRefusal(.badMessageID, "apns-id is not a UUID in lower case, 8-4-4-4-12")
+        }
+        return text
+    }
+
+    private static func topic(_ text: String?) throws(APNsRefusal) -> String {
+        guard let text, !text.isEmpty else { throw APNsRefusal(.missingTopic, "there is no apns-topic") }
+        let isWellFormed =
+            text.utf8.count <= 255
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+        guard isWellFormed else { throw APNsRefusal(.badTopic, "apns-topic is not a bundle id") }
+        return text
+    }
+
+    private static func priority(_ text: String?) throws(APNsRefusal) -> Int {
+        switch text {
+        case nil, "10": return 10
+        case "5": return 5
+        case "1": return 1
+        default: throw APNsRefusal(.badPriority, "apns-priority is none of 10, 5 and 1")
+        }
+    }
+
+    private static func pushType(_ text: String?) throws(APNsRefusal) -> APNsPushType? {
+        guard let text else { return nil }
+        guard let pushType = APNsPushType(rawValue: text) else {
+            let known = APNsPushType.allCases.map(\.rawValue).joined(separator: ", ")
+            throw APNsRefusal(.invalidPushType, "apns-push-type is none of \(known)")
+        }
+        return pushType
+    }
+
+    private static func isUnixTime(_ text: String) -> Bool {
+        text.utf8.allSatisfy { (0x30...0x39).contains($0) } && Int64(text) != nil
+    }
+}

@@ -1,0 +1,53 @@
+import NIOCore
+import NIOHTTP2
+import NIOPosix
+import NIOSSL
+
+/// Listens for HTTP/2 over TLS.
+struct APNsServer {
+    let core: LabCore
+    let connections: Connections
+    let tls: NIOSSLContext
+    let configuration: LabConfiguration.APNs
+
+    func start(host: String, on group: any EventLoopGroup) async throws -> any Channel {
+        try await ServerBootstrap(group: group)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let handlers = channel.pipeline.syncOperations
+                    try handlers.addHandler(NIOSSLServerHandler(context: tls))
+                    try handlers.addHandler(
+                        NIOHTTP2Handler(
+                            mode: .server,
+                            connectionConfiguration: connectionConfiguration,
+                            streamConfiguration: streamConfiguration
+                        )
+                    )
+                    try handlers.addHandler(
+                        APNsConnection(core: core, connection: connections.add(channel), configuration)
+                    )
+                }
+            }
+            .bind(host: host, port: configuration.port).get()
+    }
+
+    private var connectionConfiguration: NIOHTTP2Handler.ConnectionConfiguration {
+        var connection = NIOHTTP2Handler.ConnectionConfiguration()
+        connection.initialSettings = [
+            HTTP2Setting(parameter: .maxConcurrentStreams, value: configuration.streamsBeforeAuthorization),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: 16_384),
+        ]
+        connection.controlFrameRateLimit.maximumCount = 100_000
+        return connection
+    }
+
+    // A client in a test may reset more streams than a server on the internet would put up with.
+    private var streamConfiguration: NIOHTTP2Handler.StreamConfiguration {
+        var stream = NIOHTTP2Handler.StreamConfiguration()
+        stream.streamResetFrameRateLimit.maximumCount = 100_000
+        stream.streamErrorRateLimit.maximumCount = 100_000
+        return stream
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import NIOCore
+
+/// The control endpoint: look at what came, order misbehaviour, declare tokens and receivers.
+///
+/// `GET /` the lab's addresses · `GET /received?wait=N&timeout_ms=…&service=…&after=SEQUENCE` lines of JSON ·
+/// `DELETE /received` · `POST /misbehave`, `POST /tokens`, `POST /receivers` an object or an array of them ·
+/// `DELETE /misbehave`.
+struct ControlDesk: Sendable {
+    /// The longest a request may wait, in milliseconds.
+    private static let longestWait: Int64 = 600_000
+
+    let core: LabCore
+    let addresses: @Sendable () -> LabAddresses?
+
+    func decide(_ request: HTTP1Request, on loop: any EventLoop) -> EventLoopFuture<HTTP1Conduct> {
+        if request.method == "GET", request.path == "/received" {
+            return received(request, on: loop)
+        }
+        return loop.makeSucceededFuture(.answer(answer(request)))
+    }
+
+    private func answer(_ request: HTTP1Request) -> HTTP1Answer {
+        do {
+            switch (request.method, request.path) {
+            case ("GET", "/"):
+                return HTTP1Answer(status: 200, json: addresses()?.json ?? "{}")
+            case ("DELETE", "/received"):
+                core.recorder.removeAll()
+            case ("POST", "/misbehave"):
+                let misbehaviours = try Self.items(Misbehaviour.self, request)
+                core.withState { $0.script.add(contentsOf: misbehaviours) }
+            case ("DELETE", "/misbehave"):
+                core.withState { $0.script.removeAll() }
+            case ("POST", "/tokens"):
+                let devices = try Self.items(APNsDevice.self, request)
+                core.withState { $0.devices.declare(contentsOf: devices) }
+            case ("POST", "/receivers"):
+                for receiver in try Self.items(WebPushReceiver.self, request) {
+                    try core.declare(receiver)
+                }
+            default:
+                return Self.problem(
+                    404,
+                    "There are GET / and /received, POST /misbehave, /tokens and /receivers, DELETE /received and /misbehave."
+                )
+            }
+            return HTTP1Answer(status: 200, json: "{}")
+        } catch let error as DecodingError {
+            return Self.problem(400, LabError.explain(error))
+        } catch {
+            return Self.problem(400, "\(error)")
+        }
+    }
+
+    private func received(_ request: HTTP1Request, on loop: any EventLoop) -> EventLoopFuture<HTTP1Conduct> {
+        let query = request.query
+        let service = query["service"].map(LabService.init(rawValue:))
+        let numbers = ["wait", "timeout_ms", "after"].map { name in query[name].map { Int64($0) } }
+        guard service != .some(nil), !numbers.contains(.some(nil)) else {
+            return loop.makeSucceededFuture(
+                .answer(Self.problem(400, "wait, timeout_ms and after are numbers, service is apns or unifiedpush"))
+            )
+        }
+        let after = numbers[2].flatMap { $0 } ?? 0
+        let matching: @Sendable (ReceivedRequest) -> Bool = { received in
+            Int64(received.sequence) > after && (service == nil || .some(received.service) == service)
+        }
+        let count = Int(clamping: max(0, numbers[0].flatMap { $0 } ?? 0))
+        let timeout = min(max(0, numbers[1].flatMap { $0 } ?? 10_000), Self.longestWait)
+        let core = core
+        return core.recorder.awaitCount(count, timeout: .milliseconds(timeout), on: loop, matching: matching).requests
+            .map { (200, $0) }
+            // Too few: those that came, with a status that tells.
+            .flatMapErrorThrowing { _ in (408, core.recorder.requests.filter(matching)) }
+            .map { status, requests in
+                let lines = requests.map { $0.jsonLine() + "\n" }.joined()
+                return .answer(HTTP1Answer(status: status, contentType: "application/jsonl", Array(lines.utf8)))
+            }
+    }
+
+    private static func items<Item: Decodable>(_ type: Item.Type, _ request: HTTP1Request) throws -> [Item] {
+        let isArray = request.body.first { $0 > 0x20 } == UInt8(ascii: "[")
+        let data = Data(request.body)
+        return isArray
+            ? try JSONDecoder().decode([Item].self, from: data) : [try JSONDecoder().decode(Item.self, from: data)]
+    }
+
+    private static func problem(_ status: Int, _ text: String) -> HTTP1Answer {
+        let json = try? JSONEncoder().encode(["error": text])
+        return HTTP1Answer(status: status, json: json.map { String(decoding: $0, as: UTF8.self) } ?? "{}")
+    }
+}

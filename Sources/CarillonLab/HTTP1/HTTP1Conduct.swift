@@ -1,0 +1,6 @@
+/// What to do with a request.
+enum HTTP1Conduct: Sendable {
+    case answer(HTTP1Answer, afterMilliseconds: Int = 0)
+    case silence
+    case close
+}

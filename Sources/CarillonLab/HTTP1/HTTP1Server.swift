@@ -1,0 +1,28 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+
+/// Listens for HTTP/1.1, over TLS where it is given a context.
+struct HTTP1Server {
+    let connections: Connections
+    let tls: NIOSSLContext?
+    let decide: HTTP1Connection.Decide
+
+    func start(host: String, port: Int, on group: any EventLoopGroup) async throws -> any Channel {
+        try await ServerBootstrap(group: group)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let handlers = channel.pipeline.syncOperations
+                    if let tls {
+                        try handlers.addHandler(NIOSSLServerHandler(context: tls))
+                    }
+                    try handlers.configureHTTPServerPipeline(withErrorHandling: true)
+                    try handlers.addHandler(HTTP1Connection(number: connections.add(channel), decide: decide))
+                }
+            }
+            .bind(host: host, port: port).get()
+    }
+}

@@ -1,0 +1,70 @@
+import NIOCore
+
+extension Lab {
+    /// Every request kept, in order.
+    public var received: [ReceivedRequest] { core.recorder.requests }
+
+    /// Where the lab is reached, as `lab.json` says it.
+    public var addresses: LabAddresses {
+        LabAddresses(
+            apns: LabAddresses.APNs(
+                url: apnsURL,
+                teamID: credentials.teamID,
+                keyID: credentials.keyID,
+                topic: credentials.topic
+            ),
+            unifiedPush: unifiedPushURL,
+            control: controlURL,
+            caFile: caFile
+        )
+    }
+
+    /// The oldest request that this function has not returned yet; waits for one where there is none.
+    ///
+    /// Throws `LabError` when the time is over (nil for no limit) or the lab is shut down.
+    public func next(timeout: Duration? = .seconds(10)) async throws -> ReceivedRequest {
+        let wait = core.recorder.awaitUnread(timeout: timeout.map { TimeAmount($0) }, on: group.any())
+        guard let request = try await core.recorder.requests(of: wait).first else { throw LabError.closed }
+        return request
+    }
+
+    /// Waits until so many of the requests kept match, and returns all that do.
+    ///
+    /// Throws `LabError` when the time is over or the lab is shut down.
+    @discardableResult
+    public func waitFor(
+        count: Int,
+        timeout: Duration = .seconds(10),
+        where matching: @escaping @Sendable (ReceivedRequest) -> Bool = { _ in true }
+    ) async throws -> [ReceivedRequest] {
+        let wait = core.recorder.awaitCount(count, timeout: TimeAmount(timeout), on: group.any(), matching: matching)
+        return try await core.recorder.requests(of: wait)
+    }
+
+    /// Forgets every request received.
+    public func forgetReceived() {
+        core.recorder.removeAll()
+    }
+
+    /// Adds to the script; what was ordered earlier comes first.
+    public func misbehave(_ misbehaviours: Misbehaviour...) {
+        core.withState { $0.script.add(contentsOf: misbehaviours) }
+    }
+
+    /// Withdraws every misbehaviour.
+    public func behave() {
+        core.withState { $0.script.removeAll() }
+    }
+
+    /// Says what becomes of a device token; replaces what was said of it before.
+    public func declare(_ device: APNsDevice) {
+        core.withState { $0.devices.declare(contentsOf: [device]) }
+    }
+
+    /// Gives the lab a receiver's keys, so that it can read what is sent to its topic.
+    ///
+    /// Throws `LabError` where they are no keys.
+    public func declare(_ receiver: WebPushReceiver) throws {
+        try core.declare(receiver)
+    }
+}

@@ -1,0 +1,43 @@
+import Foundation
+
+/// Where a running lab is reached, and what it trusts: the content of `lab.json`.
+public struct LabAddresses: Sendable, Hashable, Codable {
+    public struct APNs: Sendable, Hashable, Codable {
+        /// `https://localhost:PORT`
+        public var url: String
+        public var teamID: String
+        public var keyID: String
+        public var topic: String
+        /// Where the private key was written; nil for a key that only the program holds.
+        public var keyFile: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case url
+            case teamID = "team_id"
+            case keyID = "key_id"
+            case topic
+            case keyFile = "key_file"
+        }
+    }
+
+    public var apns: APNs
+    /// `http://localhost:PORT`, to be followed by a slash and a topic.
+    public var unifiedPush: String?
+    public var control: String?
+    /// The authority to trust, in PEM.
+    public var caFile: String
+
+    private enum CodingKeys: String, CodingKey {
+        case apns
+        case unifiedPush = "unifiedpush_url"
+        case control = "control_url"
+        case caFile = "ca_file"
+    }
+
+    /// Indented, with sorted keys.
+    public var json: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    }
+}

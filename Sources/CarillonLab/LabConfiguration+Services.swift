@@ -1,0 +1,41 @@
+extension LabConfiguration {
+    /// How the lab plays APNs.
+    public struct APNs: Sendable {
+        /// 0 for a port that the system picks.
+        public var port = 0
+        /// Whose provider tokens are good. Each may send for its own topic and for `topics`.
+        public var credentials = [LabCredentials()]
+        /// Further bundle ids.
+        public var topics: Set<String> = []
+        public var devices: [APNsDevice] = []
+        /// Whether a well-formed token that was not declared is a registered device.
+        public var acceptsUndeclaredDevices = true
+        /// SETTINGS_MAX_CONCURRENT_STREAMS before the first request with a good provider token.
+        public var streamsBeforeAuthorization = 1
+        /// SETTINGS_MAX_CONCURRENT_STREAMS after it.
+        public var streams = 1_000
+
+        public init() {}
+    }
+
+    /// How the lab plays a UnifiedPush push server.
+    public struct UnifiedPush: Sendable {
+        /// 0 for a port that the system picks.
+        public var port = 0
+        /// HTTPS with the same certificate as APNs.
+        public var usesTLS = false
+        /// Receivers whose messages the lab decrypts.
+        public var receivers: [WebPushReceiver] = []
+        /// What becomes of a message above 4096 bytes.
+        public var oversize = Oversize.refused
+
+        public init() {}
+
+        public enum Oversize: Sendable, Hashable {
+            /// 413, as UnifiedPush's server specification says.
+            case refused
+            /// Cut at 4096 bytes and accepted without a word, as ntfy does.
+            case cut
+        }
+    }
+}

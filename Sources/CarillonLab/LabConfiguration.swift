@@ -1,0 +1,40 @@
+import Foundation
+
+/// What a lab plays, and where.
+public struct LabConfiguration: Sendable {
+    /// The address all services listen on; a loopback address.
+    public var host = "127.0.0.1"
+    public var apns = APNs()
+    /// Nil to leave the service out.
+    public var unifiedPush: UnifiedPush? = UnifiedPush()
+    /// The port of the control endpoint, 0 for one that the system picks; nil to leave it out.
+    public var controlPort: Int?
+    /// From the start; more can be added while the lab runs.
+    public var misbehaviours: [Misbehaviour] = []
+    /// Where `ca.pem` is written, created where it is missing; nil for a folder of its own that goes with the lab.
+    public var folder: String?
+    /// The servers' certificate; nil for one signed by an authority made for this run.
+    public var certificate: CertificateFiles?
+    /// How many requests are kept at most; the oldest go first.
+    public var keptRequests = 10_000
+    /// How much memory the requests kept may take, in bytes.
+    public var keptBytes = 64 << 20
+    /// Milliseconds since 1970.
+    public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
+
+    public init() {}
+
+    /// PEM files for the lab's TLS servers.
+    public struct CertificateFiles: Sendable, Hashable {
+        public var chain: String
+        public var key: String
+        /// What clients should trust.
+        public var authority: String
+
+        public init(chain: String, key: String, authority: String) {
+            self.chain = chain
+            self.key = key
+            self.authority = authority
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Cipher
+import NIOConcurrencyHelpers
+
+/// What the services of a lab share: what was declared, the script, the record.
+final class LabCore: Sendable {
+    struct State: Sendable {
+        var script: Script
+        var devices: APNsDevices
+        /// By topic.
+        var receivers: [String: WebPushDecryption] = [:]
+    }
+
+    private let state: NIOLockedValueBox<State>
+    let recorder: Recorder
+    let providerKeys: [ProviderKey]
+    let now: @Sendable () -> Int64
+    let random: RandomBytes = SecureRandom.bytes
+
+    init(_ configuration: LabConfiguration) throws {
+        let apns = configuration.apns
+        state = NIOLockedValueBox(
+            State(
+                script: Script(configuration.misbehaviours),
+                devices: APNsDevices(apns.devices, acceptsUndeclared: apns.acceptsUndeclaredDevices)
+            )
+        )
+        recorder = Recorder(maximumCount: configuration.keptRequests, maximumBytes: configuration.keptBytes)
+        providerKeys = try apns.credentials.map { try $0.providerKey(topics: apns.topics) }
+        now = configuration.now
+        for receiver in configuration.unifiedPush?.receivers ?? [] {
+            try declare(receiver)
+        }
+    }
+
+    func withState<Result>(_ body: (inout State) -> Result) -> Result {
+        state.withLockedValue(body)
+    }
+
+    func declare(_ receiver: WebPushReceiver) throws {
+        let decryption = try WebPushDecryption(receiver)
+        withState { $0.receivers[receiver.topic] = decryption }
+    }
+}

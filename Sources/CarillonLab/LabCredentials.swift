@@ -1,0 +1,48 @@
+import Cipher
+
+/// What an operator gets from Apple to send with: a key, its id, the team and the app's bundle id.
+public struct LabCredentials: Sendable, Hashable {
+    /// PKCS#8, the content of an `AuthKey_….p8`.
+    public var keyPEM: String
+    public var publicKeyPEM: String
+    /// 10 characters.
+    public var keyID: String
+    /// 10 characters.
+    public var teamID: String
+    /// The app's bundle id.
+    public var topic: String
+
+    /// Makes a new key.
+    public init(keyID: String = "LABKEY0001", teamID: String = "LABTEAM001", topic: String = "com.example.app") {
+        let key = P256PrivateKey()
+        keyPEM = key.pemRepresentation
+        publicKeyPEM = key.publicKey.pemRepresentation
+        self.keyID = keyID
+        self.teamID = teamID
+        self.topic = topic
+    }
+
+    /// Takes a key that exists. Throws `LabError` where it is not a P-256 key in PEM.
+    public init(keyPEM: String, keyID: String, teamID: String, topic: String) throws {
+        guard let key = try? P256PrivateKey(pem: keyPEM) else {
+            throw LabError.invalid("The APNs key is not a private key on P-256 in PEM (PKCS#8).")
+        }
+        self.keyPEM = key.pemRepresentation
+        publicKeyPEM = key.publicKey.pemRepresentation
+        self.keyID = keyID
+        self.teamID = teamID
+        self.topic = topic
+    }
+
+    func providerKey(topics: Set<String>) throws -> ProviderKey {
+        guard let publicKey = try? P256PublicKey(pem: publicKeyPEM) else {
+            throw LabError.invalid("The public APNs key of \(keyID) is not a key on P-256 in PEM.")
+        }
+        return ProviderKey(keyID: keyID, teamID: teamID, publicKey: publicKey, topics: topics.union([topic]))
+    }
+}
+
+extension LabCredentials: CustomStringConvertible {
+    /// Without the key.
+    public var description: String { "LabCredentials(keyID: \(keyID), teamID: \(teamID), topic: \(topic))" }
+}

@@ -1,0 +1,28 @@
+/// Why the lab could not do what was asked.
+public struct LabError: Error, Sendable, Hashable, CustomStringConvertible {
+    private enum Code: Sendable, Hashable {
+        case timedOut
+        case closed
+        case invalid
+        case system
+    }
+
+    private let code: Code
+    public let description: String
+
+    /// Fewer requests than were waited for had come when the time was over.
+    public var isTimeout: Bool { code == .timedOut }
+
+    /// The lab was shut down while somebody waited.
+    public var isClosed: Bool { code == .closed }
+
+    static func timedOut(_ description: String) -> LabError { LabError(code: .timedOut, description: description) }
+
+    static let closed = LabError(code: .closed, description: "The lab was shut down.")
+
+    /// Something given to the lab does not hold; the description says what was expected.
+    static func invalid(_ description: String) -> LabError { LabError(code: .invalid, description: description) }
+
+    /// A file, a socket or a library of the system refused.
+    static func system(_ description: String) -> LabError { LabError(code: .system, description: description) }
+}

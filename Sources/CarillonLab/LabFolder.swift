@@ -1,0 +1,43 @@
+import Foundation
+
+/// Where a lab writes: a folder given, or one of its own that goes when the lab does.
+struct LabFolder: Sendable {
+    let path: String
+    private let isOwn: Bool
+
+    init(_ path: String?) throws(LabError) {
+        isOwn = path == nil
+        self.path = path ?? NSTemporaryDirectory() + "/carillon-lab-" + UUID().uuidString.lowercased()
+        do {
+            try FileManager.default.createDirectory(
+                atPath: self.path,
+                withIntermediateDirectories: true,
+                attributes: isOwn ? [.posixPermissions: 0o700] : nil
+            )
+        } catch {
+            throw LabError.system("The folder \(self.path) cannot be made: \(error.localizedDescription)")
+        }
+    }
+
+    /// Writes a file as a whole or not at all, and returns its path. A secret is readable by its owner only.
+    func write(_ text: String, to name: String, isSecret: Bool = false) throws(LabError) -> String {
+        let file = path + "/" + name
+        let partial = file + ".partial"
+        try? FileManager.default.removeItem(atPath: partial)
+        let isMade = FileManager.default.createFile(
+            atPath: partial,
+            contents: Data(text.utf8),
+            attributes: [.posixPermissions: isSecret ? 0o600 : 0o644]
+        )
+        guard isMade, rename(partial, file) == 0 else {
+            throw LabError.system("\(file) cannot be written.")
+        }
+        return file
+    }
+
+    func remove() {
+        if isOwn {
+            try? FileManager.default.removeItem(atPath: path)
+        }
+    }
+}

@@ -1,0 +1,7 @@
+/// A push service that the lab plays.
+public enum LabService: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Apple's push service, HTTP/2 over TLS.
+    case apns
+    /// A UnifiedPush push server in the manner of ntfy, HTTP/1.1.
+    case unifiedPush = "unifiedpush"
+}

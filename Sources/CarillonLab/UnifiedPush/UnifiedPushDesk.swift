@@ -1,0 +1,122 @@
+import NIOCore
+
+/// Decides what requests to the lab's UnifiedPush push server get, and records it.
+struct UnifiedPushDesk: Sendable {
+    private struct Outcome {
+        var answer: HTTP1Answer
+        var reason: String?
+        var detail: String?
+        var decrypted: [UInt8]?
+    }
+
+    let core: LabCore
+    let oversize: LabConfiguration.UnifiedPush.Oversize
+
+    func decide(_ request: HTTP1Request) -> HTTP1Conduct {
+        if request.method == "GET", NtfyPublication.asksForUnifiedPush(request),
+            (try? NtfyPublication.topic(of: request)) != nil
+        {
+            return .answer(withCORS(HTTP1Answer(status: 200, json: #"{"unifiedpush":{"version":1}}"#)))
+        }
+        let now = core.now()
+        let topic = (try? NtfyPublication.topic(of: request)) ?? ""
+        var outcome: Outcome
+        var conduct: Misbehaviour.Conduct?
+        do throws(NtfyError) {
+            outcome = publish(try NtfyPublication(checking: request, oversize: oversize), now: now)
+            if request.body.count > NtfyPublication.messageLimit {
+                outcome.detail =
+                    "the message has \(request.body.count) bytes and was cut at \(NtfyPublication.messageLimit)"
+            }
+            conduct = core.withState { $0.script.next(.unifiedPush, topic) }
+        } catch {
+            outcome = Outcome(
+                answer: HTTP1Answer(status: error.http, json: error.json),
+                reason: error.error,
+                detail: error == .tooLarge ? "the message has more than \(NtfyPublication.messageLimit) bytes" : nil
+            )
+        }
+        misbehave(conduct, &outcome)
+        core.recorder.add(
+            ReceivedRequest(
+                service: .unifiedPush,
+                receivedAt: now,
+                connection: request.connection,
+                method: request.method,
+                path: request.uri,
+                target: topic,
+                status: conduct?.sendsNoAnswer == true ? nil : outcome.answer.status,
+                reason: outcome.reason,
+                detail: outcome.detail,
+                misbehaviour: conduct,
+                headers: request.headers,
+                body: request.body,
+                decrypted: outcome.decrypted
+            )
+        )
+        let answer = withCORS(outcome.answer)
+        return switch conduct {
+        case .delay(let milliseconds): .answer(answer, afterMilliseconds: milliseconds)
+        case .silence: .silence
+        case .close, .reset, .goAway(gracefully: false, reason: _): .close
+        case nil, .answer, .html, .limitStreams, .goAway(gracefully: true, reason: _): .answer(answer)
+        }
+    }
+
+    private func publish(_ publication: NtfyPublication, now: Int64) -> Outcome {
+        let message = NtfyMessage(
+            topic: publication.topic,
+            body: publication.body,
+            isUnifiedPush: publication.isUnifiedPush,
+            now: now / 1_000,
+            random: core.random
+        )
+        var outcome = Outcome(answer: HTTP1Answer(status: 200, json: message.json))
+        let receiver = core.withState { $0.receivers[publication.topic] }
+        guard let receiver else { return outcome }
+        // A push server cannot look inside and takes anything; the record says what the device would have met.
+        if publication.isEncrypted {
+            do {
+                outcome.decrypted = try receiver.open(publication.body)
+            } catch {
+                outcome.detail = "the device cannot read it: \(error)"
+            }
+        } else {
+            outcome.detail = "the device cannot read it: there is no Content-Encoding aes128gcm"
+        }
+        return outcome
+    }
+
+    private func misbehave(_ conduct: Misbehaviour.Conduct?, _ outcome: inout Outcome) {
+        switch conduct {
+        case .answer(let status, let reason, let retryAfter):
+            guard status >= 300 else {
+                outcome.answer.status = status
+                return
+            }
+            var error = NtfyError.usual(for: status)
+            error.error = reason ?? error.error
+            outcome.answer = HTTP1Answer(status: status, json: error.json)
+            outcome.reason = error.error
+            if let retryAfter {
+                outcome.answer.headers.append(LabHeader("retry-after", String(retryAfter)))
+            }
+        case .html(let status):
+            outcome.answer = HTTP1Answer(
+                status: status,
+                contentType: "text/html; charset=utf-8",
+                Array(HTMLPage.text(status: status).utf8)
+            )
+        case .goAway(gracefully: true, reason: _):
+            outcome.answer.closes = true
+        default:
+            break
+        }
+    }
+
+    private func withCORS(_ answer: HTTP1Answer) -> HTTP1Answer {
+        var answer = answer
+        answer.headers.append(LabHeader("access-control-allow-origin", "*"))
+        return answer
+    }
+}

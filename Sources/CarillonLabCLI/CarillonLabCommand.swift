@@ -1,0 +1,29 @@
+import ArgumentParser
+
+/// The `carillon-lab` command.
+@main
+struct CarillonLabCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "carillon-lab",
+        abstract: "Push services on loopback: APNs and UnifiedPush without an account.",
+        discussion: """
+            Plays Apple's push service and an ntfy-like UnifiedPush server on this machine, as strict as the real ones, and \
+            prints every request they get.
+
+            EXAMPLES
+              Start, and see in /tmp/lab/lab.json where everything is:
+                carillon-lab serve --folder /tmp/lab --apns-port 8443 --unifiedpush-port 8080 --control-port 8081
+
+              The first three good requests to APNs get 429 with Retry-After, the next one GOAWAY:
+                carillon-lab serve --folder /tmp/lab \\
+                  --misbehave answer,status=429,retry_after=2,times=3,service=apns --misbehave goaway
+
+              See what came, waiting up to five seconds for two requests:
+                curl 'http://127.0.0.1:8081/received?wait=2&timeout_ms=5000'
+
+              Make a device disappear while the lab runs:
+                curl http://127.0.0.1:8081/tokens -d '{"token":"<hex>","state":"unregistered","since":1754000000000}'
+            """,
+        subcommands: [ServeCommand.self]
+    )
+}

@@ -1,0 +1,127 @@
+import ArgumentParser
+import CarillonLab
+import Foundation
+
+/// `carillon-lab serve`: runs until SIGINT or SIGTERM.
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Start the services and print every request.",
+        discussion: """
+            Writes ca.pem, AuthKey.p8 (kept when it is already there) and, once everything listens, lab.json into the folder.
+
+            MISBEHAVIOUR is a kind and key=value pairs with commas between. Kinds: answer (status, reason, retry_after), \
+            html (status), goaway (gracefully, reason), reset (code), close, delay (milliseconds), silence, \
+            streams (streams). For all: service (apns, unifiedpush), target (token or topic), after (requests that pass \
+            first), times (1; 0 for ever).
+            """
+    )
+
+    @Option(help: ArgumentHelp("Where ca.pem, AuthKey.p8 and lab.json are written.", valueName: "folder"))
+    var folder: String
+
+    @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
+    var apnsPort: UInt16 = 0
+
+    @Option(name: .customLong("unifiedpush-port"), help: ArgumentHelp("0 for any free port.", valueName: "port"))
+    var unifiedPushPort: UInt16 = 0
+
+    @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
+    var controlPort: UInt16 = 0
+
+    @Flag(name: .customLong("unifiedpush-tls"), help: "HTTPS for UnifiedPush, with the same certificate.")
+    var unifiedPushTLS = false
+
+    @Flag(name: .customLong("unifiedpush-cut"), help: "Cut messages above 4096 bytes as ntfy does, instead of 413.")
+    var unifiedPushCut = false
+
+    @Option(help: "The bundle id that the key may send for.")
+    var topic = "com.example.app"
+
+    @Option(help: "The team that the key belongs to.")
+    var teamID = "LABTEAM001"
+
+    @Option(help: "The id of the key.")
+    var keyID = "LABKEY0001"
+
+    @Flag(help: "Refuse device tokens that were not declared through the control endpoint.")
+    var declaredTokensOnly = false
+
+    @Option(help: ArgumentHelp("APNs streams at once, after the first good provider token.", valueName: "count"))
+    var streams = 1_000
+
+    @Option(help: ArgumentHelp("Something to do instead of a good answer; repeatable.", valueName: "misbehaviour"))
+    var misbehave: [String] = []
+
+    @Option(help: ArgumentHelp("PEM files for the lab's TLS: chain, key, and what clients trust.", valueName: "pem"))
+    var certificate: [String] = []
+
+    @Flag(help: "Print no requests.")
+    var quiet = false
+
+    func validate() throws {
+        guard certificate.isEmpty || certificate.count == 3 else {
+            throw ValidationError("--certificate is given three times: the chain, its key, the authority.")
+        }
+        guard streams > 0 else { throw ValidationError("--streams is a number above 0.") }
+    }
+
+    func run() async throws {
+        let keyFile = KeyFile(path: folder + "/AuthKey.p8")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let credentials = try keyFile.credentials(keyID: keyID, teamID: teamID, topic: topic)
+        let stop = StopSignal()
+        let lab = try await Lab.start(try labConfiguration(credentials))
+        var addresses = lab.addresses
+        addresses.apns.keyFile = keyFile.path
+        do {
+            try Data((addresses.json + "\n").utf8).write(
+                to: URL(fileURLWithPath: folder + "/lab.json"),
+                options: .atomic
+            )
+        } catch {
+            await lab.shutdown()
+            throw error
+        }
+        Self.say(addresses.json)
+        let printing = quiet ? nil : Task { await Self.printRequests(of: lab) }
+        await stop.arrival()
+        await lab.shutdown()
+        await printing?.value
+        try? FileManager.default.removeItem(atPath: folder + "/lab.json")
+    }
+
+    private func labConfiguration(_ credentials: LabCredentials) throws -> LabConfiguration {
+        var configuration = LabConfiguration()
+        configuration.folder = folder
+        configuration.apns.port = Int(apnsPort)
+        configuration.apns.credentials = [credentials]
+        configuration.apns.acceptsUndeclaredDevices = !declaredTokensOnly
+        configuration.apns.streams = streams
+        configuration.unifiedPush?.port = Int(unifiedPushPort)
+        configuration.unifiedPush?.usesTLS = unifiedPushTLS
+        configuration.unifiedPush?.oversize = unifiedPushCut ? .cut : .refused
+        configuration.controlPort = Int(controlPort)
+        configuration.misbehaviours = try misbehave.map { try Misbehaviour(parsing: $0) }
+        if certificate.count == 3 {
+            configuration.certificate = LabConfiguration.CertificateFiles(
+                chain: certificate[0],
+                key: certificate[1],
+                authority: certificate[2]
+            )
+        }
+        return configuration
+    }
+
+    private static func printRequests(of lab: Lab) async {
+        // Ends with the error that a lab shut down throws.
+        while let request = try? await lab.next(timeout: nil) {
+            say(request.readable)
+        }
+    }
+
+    /// To standard output at once, also where that is a pipe.
+    private static func say(_ text: String) {
+        FileHandle.standardOutput.write(Data((text + "\n").utf8))
+    }
+}

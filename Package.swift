@@ -23,6 +23,7 @@ let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio
 let nioWebSocket: Target.Dependency = .product(name: "NIOWebSocket", package: "swift-nio")
 let nioConcurrency: Target.Dependency = .product(name: "NIOConcurrencyHelpers", package: "swift-nio")
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioHTTP2: Target.Dependency = .product(name: "NIOHTTP2", package: "swift-nio-http2")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
@@ -94,7 +95,10 @@ let package = Package(
         .target(name: "Delivery", dependencies: ["Notifications", grdb, grdbSQLite, heap, collections, logging]),
         .target(name: "PluginHost", dependencies: ["CarillonABI", "Cipher", "Notifications", "HTTPLanes", logging]),
         .target(
-            name: "HTTPLanes", dependencies: ["CNghttp2", "CCurl", nio, nioPosix, nioSSL, nioConcurrency, collections, logging]),
+            name: "HTTPLanes",
+            dependencies: [
+                "CNghttp2", "CCurl", nio, nioPosix, nioTLS, nioSSL, nioConcurrency, collections, logging,
+            ]),
 
         // The house put together.
         .target(
@@ -141,7 +145,11 @@ let package = Package(
         .testTarget(
             name: "PluginHostTests",
             dependencies: ["PluginHost", "PluginKit", "CarillonABI", "HTTPLanes", "Notifications", logging]),
-        .testTarget(name: "HTTPLanesTests", dependencies: ["HTTPLanes", nio, nioPosix, nioEmbedded, nioSSL, logging]),
+        .testTarget(
+            name: "HTTPLanesTests",
+            dependencies: [
+                "HTTPLanes", "CNghttp2", nio, nioPosix, nioHTTP1, nioEmbedded, nioTLS, nioSSL, nioConcurrency, logging,
+            ]),
         .target(name: "PluginTestSupport", dependencies: ["PluginKit", "CarillonABI"], path: "Tests/PluginTestSupport"),
         .testTarget(name: "PluginKitTests", dependencies: ["PluginKit", "CarillonABI", "PluginTestSupport"]),
         .testTarget(

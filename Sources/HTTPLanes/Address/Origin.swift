@@ -1,0 +1,88 @@
+/// Scheme, host and port (RFC 6454): what connections are kept for.
+package struct Origin: Sendable, Hashable {
+    package let isSecure: Bool
+    /// A name in lower case, or an IP address without brackets.
+    package let host: String
+    package let port: UInt16
+    /// The host as an address, when it is spelled as one.
+    package let address: IPAddress?
+
+    /// Host and, where it is not the scheme's own, port, as they stand in a URL and in `:authority`.
+    package let authority: String
+
+    init?(isSecure: Bool, authority: Slice<UnsafeBufferPointer<UInt8>>) {
+        let hostBytes: Slice<UnsafeBufferPointer<UInt8>>
+        let rest: Slice<UnsafeBufferPointer<UInt8>>
+        if authority.first == UInt8(ascii: "[") {
+            guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+            let host = String(decoding: authority[authority.startIndex..<end].dropFirst(), as: UTF8.self).lowercased()
+            guard let address = IPAddress(host), case .v6 = address else { return nil }
+            self.host = host
+            self.address = address
+            rest = authority[end...].dropFirst()
+        } else {
+            let end = authority.firstIndex(of: UInt8(ascii: ":")) ?? authority.endIndex
+            hostBytes = authority[..<end]
+            guard Self.isName(hostBytes) else { return nil }
+            let host = String(decoding: hostBytes, as: UTF8.self).lowercased()
+            self.host = host
+            if Self.endsInNumber(hostBytes) {
+                guard let address = IPAddress(host) else { return nil }
+                self.address = address
+            } else {
+                self.address = nil
+            }
+            rest = authority[end...]
+        }
+        self.isSecure = isSecure
+        if rest.isEmpty {
+            self.port = isSecure ? 443 : 80
+        } else {
+            guard rest.first == UInt8(ascii: ":"), let port = Self.port(rest.dropFirst()) else { return nil }
+            self.port = port
+        }
+        let bracketed = if case .v6 = address { "[\(host)]" } else { host }
+        self.authority = port == (isSecure ? 443 : 80) ? bracketed : "\(bracketed):\(port)"
+    }
+
+    package static func == (one: Origin, other: Origin) -> Bool {
+        one.port == other.port && one.isSecure == other.isSecure && one.host == other.host
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(host)
+        hasher.combine(port)
+        hasher.combine(isSecure)
+    }
+
+    private static func port(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> UInt16? {
+        guard (1...5).contains(digits.count), digits.allSatisfy(isDigit) else { return nil }
+        let number = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        return (1...65_535).contains(number) ? UInt16(number) : nil
+    }
+
+    /// RFC 1123 names, and underscores, which some resolvers know.
+    private static func isName(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+        guard (1...253).contains(bytes.count) else { return false }
+        return bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { label in
+            (1...63).contains(label.count) && label.first != UInt8(ascii: "-") && label.last != UInt8(ascii: "-")
+                && label.allSatisfy {
+                    isDigit($0) || isLetter($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+                }
+        }
+    }
+
+    /// Whether other parsers may take the host for a number: its last label is decimal, or hexadecimal with `0x`.
+    private static func endsInNumber(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+        guard let last = bytes.split(separator: UInt8(ascii: ".")).last else { return false }
+        if last.allSatisfy(isDigit) { return true }
+        let second = last.dropFirst().first
+        return last.first == UInt8(ascii: "0") && (second == UInt8(ascii: "x") || second == UInt8(ascii: "X"))
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+    }
+}

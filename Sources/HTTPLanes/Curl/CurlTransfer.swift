@@ -1,0 +1,110 @@
+import CCurl
+
+/// One request on a libcurl easy handle. Used on libcurl's thread alone.
+final class CurlTransfer {
+    let exchange: Exchange
+    let easy: UnsafeMutableRawPointer
+    let isGuarded: Bool
+    private var wasForbidden = false
+    private let addressGuard: AddressGuard
+    private var headerList: UnsafeMutablePointer<curl_slist>?
+    private var headers: [HTTPField] = []
+    private var headerBytes = 0
+    private var body: [UInt8] = []
+    private var isCutOff = false
+
+    init(exchange: Exchange, easy: UnsafeMutableRawPointer, addressGuard: AddressGuard) {
+        self.exchange = exchange
+        self.easy = easy
+        self.addressGuard = addressGuard
+        self.isGuarded = exchange.request.untrustedURL
+    }
+
+    /// Whether the request may have left.
+    var mayHaveBeenProcessed: Bool { ccurl_may_have_sent(easy) != 0 }
+
+    func permits(_ address: IPAddress?) -> Bool {
+        guard let address, addressGuard.permits(address) else {
+            wasForbidden = true
+            return false
+        }
+        return true
+    }
+
+    /// The request is about to go to `address`. Any address refused before was one of several.
+    func connected(to address: IPAddress?) -> Bool {
+        guard permits(address) else { return false }
+        wasForbidden = false
+        return true
+    }
+
+    /// Takes in one header line; false when the answer holds too much.
+    func received(headerLine line: UnsafeRawBufferPointer) -> Bool {
+        headerBytes += line.count
+        guard headerBytes <= HTTP2Session.headerLimit else { return false }
+        if line.starts(with: "HTTP/".utf8) {
+            // Another answer follows an interim one (1xx).
+            headers.removeAll()
+        } else if let colon = line.firstIndex(of: UInt8(ascii: ":")) {
+            let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a }
+            let value = line[(colon + 1)...].drop(while: isSpace)
+            let end = value.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? value.startIndex
+            headers.append(
+                HTTPField(
+                    String(decoding: line[..<colon], as: UTF8.self).lowercased(),
+                    String(decoding: value[..<end], as: UTF8.self)
+                )
+            )
+        }
+        return true
+    }
+
+    /// Takes in a piece of the body; false when no more is wanted.
+    func received(body bytes: UnsafeRawBufferPointer) -> Bool {
+        let room = Int(exchange.request.maxResponseBytes) - body.count
+        body.append(contentsOf: bytes.prefix(room))
+        isCutOff = bytes.count > room
+        return !isCutOff
+    }
+
+    func setHeaders(_ list: UnsafeMutablePointer<curl_slist>?) {
+        headerList = list
+    }
+
+    func releaseHeaders() {
+        curl_slist_free_all(headerList)
+        headerList = nil
+    }
+
+    func result(_ code: CURLcode) -> Result<HTTPResponse, HTTPFailure> {
+        if wasForbidden, code != CURLE_OK {
+            return .failure(HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false))
+        }
+        let status = ccurl_response_code(easy)
+        if status >= 200, code == CURLE_OK || isCutOff {
+            return .success(HTTPResponse(status: status, headers: headers, body: body))
+        }
+        return .failure(failure(code))
+    }
+
+    private func failure(_ code: CURLcode) -> HTTPFailure {
+        switch code {
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
+            HTTPFailure(.invalidURL, mayHaveBeenProcessed: false)
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+            HTTPFailure(.unresolved, mayHaveBeenProcessed: false)
+        case CURLE_COULDNT_CONNECT, CURLE_PROXY:
+            HTTPFailure(.unreachable, mayHaveBeenProcessed: false)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CACERT_BADFILE:
+            HTTPFailure(.tls, mayHaveBeenProcessed: false)
+        case CURLE_OPERATION_TIMEDOUT:
+            HTTPFailure(.timeout, mayHaveBeenProcessed: mayHaveBeenProcessed)
+        case CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE:
+            HTTPFailure(.closed, mayHaveBeenProcessed: mayHaveBeenProcessed)
+        case CURLE_OUT_OF_MEMORY:
+            HTTPFailure(.overloaded, mayHaveBeenProcessed: mayHaveBeenProcessed)
+        default:
+            HTTPFailure(.protocolError, mayHaveBeenProcessed: mayHaveBeenProcessed)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+
+/// All outgoing HTTP: lanes of HTTP/2 for busy origins, libcurl for everything else.
+///
+///     let lanes = try HTTPLanes(configuration: .init(), group: group, logger: logger)
+///     lanes.send(HTTPRequest(method: "POST", url: "https://api.push.apple.com/3/device/…", multiplexed: true)) { … }
+///     await lanes.shutdown()  // before the group's
+package final class HTTPLanes: HTTPSender {
+    private let pool: LanePool
+    private let curl: CurlClient
+    private let isProxied: Bool
+    private let addressGuard: AddressGuard
+
+    /// - Parameters:
+    ///   - configuration: Roots, exceptions, limits.
+    ///   - group: Carries the lanes; must outlive them.
+    ///   - logger: For what concerns connections, never requests.
+    /// - Throws: `HTTPLanesError` when a file or a block of addresses cannot be used.
+    package init(configuration: Configuration, group: any EventLoopGroup, logger: Logger) throws {
+        let exceptions = try configuration.allowPrivate.map { text in
+            guard let block = AddressBlock(text) else { throw HTTPLanesError.notAnAddressBlock(text) }
+            return block
+        }
+        addressGuard = AddressGuard(exceptions: exceptions)
+        let connector: LaneConnector
+        do {
+            connector = try LaneConnector(caFile: configuration.caFile, addressGuard: addressGuard)
+        } catch {
+            throw HTTPLanesError.unusableRoots(configuration.caFile ?? "the system's")
+        }
+        let curl = try CurlClient(configuration: configuration, addressGuard: addressGuard, logger: logger)
+        self.curl = curl
+        isProxied = configuration.proxy != nil
+        pool = LanePool(
+            group: group,
+            connector: connector,
+            settings: configuration.lanes,
+            originLimit: configuration.multiplexedOrigins,
+            jitter: { Double.random(in: 0...1) },
+            withoutHTTP2: { exchange in
+                if !curl.send(exchange) { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
+            }
+        )
+    }
+
+    package func send(
+        _ request: HTTPRequest,
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+    ) {
+        guard let url = URLParts(request.url) else { return Self.refuse(.invalidURL, completion) }
+        guard request.isWellFormed else { return Self.refuse(.protocolError, completion) }
+        if request.untrustedURL, let address = url.origin.address, !addressGuard.permits(address) {
+            return Self.refuse(.forbiddenAddress, completion)
+        }
+        let deadline = NIODeadline.now().milliseconds + Int64(request.timeout)
+        let exchange = Exchange(request: request, url: url, deadline: deadline, completion: completion)
+        let isMultiplexed = request.multiplexed && url.origin.isSecure && !isProxied
+        guard isMultiplexed ? pool.send(exchange) : curl.send(exchange) else {
+            return Self.later { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
+        }
+    }
+
+    /// Fails what is outstanding, and every request from now on, as `shutdown`, and closes all connections. To be called
+    /// before the event loop group shuts down.
+    package func shutdown() async {
+        await pool.shutDown()
+        await curl.shutDown()
+    }
+
+    private static func refuse(
+        _ reason: HTTPFailure.Reason,
+        _ completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+    ) {
+        later { completion(.failure(HTTPFailure(reason, mayHaveBeenProcessed: false))) }
+    }
+
+    /// On a thread that lives as long as the process: a refusal must arrive even when nothing of ours runs any more.
+    private static func later(_ work: @escaping @Sendable () -> Void) {
+        NIOThreadPool.singleton.submit { _ in work() }
+    }
+}

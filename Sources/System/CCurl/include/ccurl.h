@@ -1,0 +1,64 @@
+#ifndef CARILLON_CCURL_H
+#define CARILLON_CCURL_H
+
+/* libcurl's setopt and getinfo are variadic, which Swift cannot call: each wrapper fixes one argument type. */
+
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+
+static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, const void *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode ccurl_set_headers(CURL *easy, struct curl_slist *headers) {
+    return curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+}
+
+/* For CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION. */
+typedef size_t (*ccurl_bytes_callback)(char *bytes, size_t size, size_t count, void *context);
+static inline CURLcode ccurl_set_bytes_callback(CURL *easy, CURLoption option, ccurl_bytes_callback callback) {
+    return curl_easy_setopt(easy, option, callback);
+}
+
+typedef curl_socket_t (*ccurl_opensocket_callback)(
+    void *context, curlsocktype purpose, struct curl_sockaddr *address);
+static inline CURLcode ccurl_set_opensocket(CURL *easy, ccurl_opensocket_callback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+}
+
+/* The address itself, which may be longer than the structure says. */
+static inline const struct sockaddr *ccurl_address(const struct curl_sockaddr *address) {
+    return &address->addr;
+}
+
+typedef int (*ccurl_prereq_callback)(
+    void *context, char *primary_ip, char *local_ip, int primary_port, int local_port);
+static inline CURLcode ccurl_set_prereq(CURL *easy, ccurl_prereq_callback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
+}
+
+static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
+/* Zero when libcurl cannot tell. */
+long ccurl_response_code(CURL *easy);
+/* True once the connection stood and the request was about to leave, so that the server may have seen it. */
+int ccurl_may_have_sent(CURL *easy);
+/* The folder of hashed certificates libcurl was built to use, or NULL. */
+const char *ccurl_default_ca_path(CURL *easy);
+
+/* The next finished transfer and its result, or NULL. */
+CURL *ccurl_next_finished(CURLM *multi, CURLcode *result);
+
+#endif

@@ -17,11 +17,11 @@ extension Filter {
         }
         if let ids {
             key("ids")
-            text.appendArray(ids.map(\.bytes).map(LowercaseHex.encode).sorted()) { $0.appendQuoted($1) }
+            text.appendArray(ids.sorted()) { $0.appendQuoted($1.bytes) }
         }
         if let authors {
             key("authors")
-            text.appendArray(authors.map(\.bytes).map(LowercaseHex.encode).sorted()) { $0.appendQuoted($1) }
+            text.appendArray(authors.sorted()) { $0.appendQuoted($1.bytes) }
         }
         if let kinds {
             key("kinds")

@@ -7,14 +7,8 @@ import Testing
         try withExactBuffer(json) { bytes in
             var scanner = EventScanner()
             let event = try scanner.scan(bytes)
-            return (event, scanner.pValues.map(hex))
+            return (event, scanner.pValues.map(\.hex))
         }
-    }
-
-    private func hex(_ bytes: Bytes32) -> String {
-        var text: [UInt8] = []
-        LowercaseHex.append(bytes, to: &text)
-        return String(decoding: text, as: UTF8.self)
     }
 
     private func error(_ json: [UInt8]) -> EventError? {
@@ -29,9 +23,9 @@ import Testing
     @Test func readsTheFixedFields() throws {
         let json = EventSample.json(createdAt: "9223372036854775807", kind: "65535", content: "\"hello\"")
         let event = try scan(json).event
-        #expect(hex(event.id.bytes) == EventSample.id)
-        #expect(hex(event.pubkey.bytes) == EventSample.pubkey)
-        #expect(hex(event.signature.first) + hex(event.signature.second) == EventSample.signature)
+        #expect(event.id.bytes.hex == EventSample.id)
+        #expect(event.pubkey.bytes.hex == EventSample.pubkey)
+        #expect(event.signature.first.hex + event.signature.second.hex == EventSample.signature)
         #expect(event.createdAt == .max)
         #expect(event.kind == Kind(65535))
         #expect(String(decoding: json[event.content.range], as: UTF8.self) == "hello")
@@ -49,7 +43,7 @@ import Testing
         let event = try scan(json).event
         #expect(event.kind == .reaction)
         #expect(event.createdAt == 5)
-        #expect(hex(event.id.bytes) == EventSample.id)
+        #expect(event.id.bytes.hex == EventSample.id)
     }
 
     @Test func gathersThePValuesThatAreKeys() throws {

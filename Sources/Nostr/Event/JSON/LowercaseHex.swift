@@ -11,22 +11,6 @@ enum LowercaseHex {
         return faults == 0 ? Bytes32(words: (first, second, third, fourth)) : nil
     }
 
-    /// Reads a text of exactly 64 digits.
-    static func decode(_ text: String) -> Bytes32? {
-        var text = text
-        return text.withUTF8 { digits in
-            guard digits.count == 64, let start = digits.baseAddress else { return nil }
-            return decode(UnsafeRawPointer(start))
-        }
-    }
-
-    static func encode(_ bytes: Bytes32) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity(64)
-        append(bytes, to: &text)
-        return String(decoding: text, as: UTF8.self)
-    }
-
     static func append(_ bytes: Bytes32, to text: inout [UInt8]) {
         append(bytes.words.0, to: &text)
         append(bytes.words.1, to: &text)

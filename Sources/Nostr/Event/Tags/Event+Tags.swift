@@ -11,7 +11,7 @@ extension Event {
 
     /// Whom the `p` tags name, in their order, repetitions included. What is no key is left out.
     package var mentionedKeys: [PublicKey] {
-        values(of: "p").compactMap { LowercaseHex.decode($0).map(PublicKey.init) }
+        values(of: "p").compactMap { PublicKey(hex: $0) }
     }
 
     /// The value of `d`, which tells addressable events of one author apart (NIP-01); empty if there is none.

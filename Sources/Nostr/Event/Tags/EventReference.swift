@@ -15,9 +15,9 @@ package struct EventReference: Hashable, Sendable {
     /// Reads a tag whose first value is an id, whose second may be a relay, and which names the author at
     /// `authorIndex`.
     init?(tag: [String], authorIndex: Int) {
-        guard tag.count > 1, let id = LowercaseHex.decode(tag[1]) else { return nil }
-        self.id = EventID(id)
+        guard tag.count > 1, let id = EventID(hex: tag[1]) else { return nil }
+        self.id = id
         self.relay = tag.count > 2 && !tag[2].isEmpty ? tag[2] : nil
-        self.author = tag.count > authorIndex ? LowercaseHex.decode(tag[authorIndex]).map(PublicKey.init) : nil
+        self.author = tag.count > authorIndex ? PublicKey(hex: tag[authorIndex]) : nil
     }
 }

@@ -17,7 +17,7 @@ extension Event {
         else { return nil }
         return ReactionTarget(
             event: event,
-            author: values(of: "p").last.flatMap { LowercaseHex.decode($0) }.map(PublicKey.init) ?? event.author,
+            author: values(of: "p").last.flatMap { PublicKey(hex: $0) } ?? event.author,
             address: values(of: "a").last.flatMap { EventAddress($0) },
             kind: value(of: "k").flatMap { UInt16($0) }.map { Kind($0) }
         )

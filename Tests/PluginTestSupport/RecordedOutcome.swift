@@ -7,4 +7,18 @@ package struct RecordedOutcome: Sendable, Hashable {
     package let status: UInt32
     package let retryAfter: UInt32
     package let reason: String
+
+    package init(
+        ticket: UInt64,
+        kind: carillon_outcome_kind,
+        status: UInt32 = 0,
+        retryAfter: UInt32 = 0,
+        reason: String
+    ) {
+        self.ticket = ticket
+        self.kind = kind
+        self.status = status
+        self.retryAfter = retryAfter
+        self.reason = reason
+    }
 }

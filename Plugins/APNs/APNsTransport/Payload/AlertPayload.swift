@@ -130,7 +130,7 @@ struct AlertPayload {
         if notification.actionCount > 0 {
             writer.key("action_buttons")
             writer.beginArray()
-            notification.forEachAction(limit: AlertPayload.actionLimit) { $0.write(to: &writer) }
+            notification.forEachAction(limit: AlertPayload.actionLimit) { writer.action($0) }
             writer.endArray()
         }
         writer.endObject()

@@ -3,6 +3,7 @@ package struct WebPushEncryptionError: Error, Hashable, CustomStringConvertible 
     private enum Code: Hashable {
         case malformedSubscriptionKey(name: String, expected: String)
         case plaintextTooLong(limit: Int)
+        case invalidSalt
         case invalidRecordSize
         case invalidKeyIdentifier
         case malformedMessage(expected: String)
@@ -25,7 +26,10 @@ package struct WebPushEncryptionError: Error, Hashable, CustomStringConvertible 
         WebPushEncryptionError(.plaintextTooLong(limit: limit))
     }
 
-    /// A record size leaves no room for a record, or is none of 32 bits.
+    /// A salt has another length than 16 bytes.
+    package static let invalidSalt = WebPushEncryptionError(.invalidSalt)
+
+    /// A record size leaves no room for a byte of data.
     package static let invalidRecordSize = WebPushEncryptionError(.invalidRecordSize)
 
     /// A key identifier has more than 255 bytes.
@@ -45,8 +49,10 @@ package struct WebPushEncryptionError: Error, Hashable, CustomStringConvertible 
             "the subscription's \(name) must be \(expected)"
         case .plaintextTooLong(let limit):
             "the plaintext and its padding must be at most \(limit) bytes to fit in one record; shorten it"
+        case .invalidSalt:
+            "the salt must be 16 bytes"
         case .invalidRecordSize:
-            "the record size must lie between 18 and 2^32 - 1"
+            "the record size must be at least 18"
         case .invalidKeyIdentifier:
             "the key identifier must be at most 255 bytes"
         case .malformedMessage(let expected):

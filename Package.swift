@@ -144,7 +144,8 @@ let package = Package(
         .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "Notifications", grdb, logging]),
         .testTarget(
             name: "PluginHostTests",
-            dependencies: ["PluginHost", "PluginKit", "CarillonABI", "HTTPLanes", "Notifications", logging]),
+            dependencies: ["PluginHost", "PluginKit", "CarillonABI", "HTTPLanes", "Notifications", logging],
+            exclude: ["Fixtures"]),
         .testTarget(
             name: "HTTPLanesTests",
             dependencies: [

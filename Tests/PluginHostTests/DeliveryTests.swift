@@ -1,0 +1,120 @@
+import Notifications
+import PluginHost
+import Testing
+
+/// What plugins do with deliveries, well and badly.
+@Suite(.timeLimit(.minutes(1)))
+struct DeliveryTests {
+    @Test(arguments: ["inline", "thread"]) func completionMayComeFromAnywhere(behaviour: String) async throws {
+        let bench = try Bench(doing: behaviour)
+        for _ in 0..<50 {
+            #expect(await bench.outcome() == Outcome(.delivered, status: 200, reason: behaviour))
+        }
+        #expect(bench.instance.statistics == TransportStatistics())
+    }
+
+    @Test func secondCompletionIsCountedAndIgnored() throws {
+        let bench = try Bench(doing: "twice")
+        for number in 1...5 {
+            #expect(bench.deliver().reasons == ["first"])
+            #expect(bench.instance.statistics.unknownTickets == UInt64(number))
+        }
+        // The first, second and fourth are logged.
+        #expect(bench.log.lines.count { $0.level == .warning } == 3)
+    }
+
+    @Test func ticketsThatAreNotItsOwnAreCountedAndIgnored() throws {
+        let bench = try Bench(doing: "unknown")
+        #expect(bench.deliver().reasons == ["own"])
+        #expect(bench.instance.statistics.unknownTickets == 3)
+    }
+
+    @Test func deadlineEndsWhatThePluginNeverDoes() throws {
+        let bench = try Bench(doing: "never")
+        let outcomes = bench.deliver()
+        bench.clock.advance(by: 59_999)
+        bench.host.expireDeadlines()
+        #expect(outcomes.all.isEmpty)
+        bench.clock.advance(by: 1)
+        bench.host.expireDeadlines()
+        bench.host.expireDeadlines()
+        #expect(outcomes.all == [Outcome(.retry, reason: "deadline")])
+        #expect(bench.log.said.count == 1)
+        #expect(bench.log.said.allSatisfy { $0.hasPrefix("cancel ") })
+        #expect(bench.instance.statistics.deadlinesMissed == 1)
+    }
+
+    @Test func completionAfterTheDeadlineIsLateAndNoMistake() throws {
+        let bench = try Bench(doing: "late")
+        let first = bench.deliver()
+        bench.clock.advance(by: 60_000)
+        bench.instance.expireDeadlines()
+        let second = bench.deliver()
+        #expect(first.reasons == ["deadline"])
+        #expect(second.reasons == ["now"])
+        #expect(bench.instance.statistics.lateCompletions == 1)
+        #expect(bench.instance.statistics.unknownTickets == 0)
+    }
+
+    @Test(arguments: [
+        ("unknown-kind", Outcome(.retry, reason: "misbehaved")),
+        ("no-outcome", Outcome(.retry, reason: "misbehaved")),
+        ("no-size", Outcome(.retry, reason: "misbehaved")),
+    ])
+    func malformedOutcomeIsARetry(behaviour: String, expected: Outcome) throws {
+        let bench = try Bench(doing: behaviour)
+        #expect(bench.deliver().all == [expected])
+        #expect(bench.instance.statistics.malformedOutcomes == 1)
+    }
+
+    @Test(arguments: [
+        ("odd-numbers", Outcome(.retry, retryAfter: 1500, reason: "retry")),
+        // Its struct ends before retry_after_ms and reason: what lies there is not read.
+        ("short-outcome", Outcome(.retry, reason: "retry")),
+        ("hostile-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
+        ("talkative-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
+        ("null-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
+        ("endless-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
+    ])
+    func oddOutcomeIsTamed(behaviour: String, expected: Outcome) throws {
+        let bench = try Bench(doing: behaviour)
+        #expect(bench.deliver().all == [expected])
+        #expect(bench.instance.statistics == TransportStatistics())
+    }
+
+    @Test(arguments: [
+        ("busy", Outcome(.retry, reason: "busy")),
+        ("failed", Outcome(.retry, reason: "failed")),
+        ("unheard-of", Outcome(.retry, reason: "failed")),
+        ("invalid", Outcome(.rejected, reason: "invalid")),
+        ("unsupported", Outcome(.rejected, reason: "unsupported")),
+    ])
+    func refusalIsAnOutcome(behaviour: String, expected: Outcome) throws {
+        let bench = try Bench(doing: behaviour)
+        #expect(bench.deliver().all == [expected])
+        #expect(bench.instance.statistics == TransportStatistics())
+    }
+
+    @Test func refusedAndEndedCountsOnce() throws {
+        let bench = try Bench(doing: "refuse-and-end")
+        #expect(bench.deliver().reasons == ["ended"])
+        #expect(bench.instance.statistics.unknownTickets == 1)
+    }
+
+    @Test func olderPluginLoadsAndItsGarbageIsNotRead() async throws {
+        let bench = try Bench("descriptor.c", "-DOLDER")
+        #expect(bench.host.catalog.plugins.first?.filters.isEmpty == true)
+        #expect(await bench.outcome().reason == "fixture")
+        // Its `cancel` would be a jump to nowhere.
+        #expect(await bench.instance.drain(deadline: 0))
+    }
+
+    @Test func newerPluginLoads() async throws {
+        let bench = try Bench("descriptor.c", "-DNEWER")
+        #expect(await bench.outcome().reason == "fixture")
+    }
+
+    @Test func unknownServiceIsNull() throws {
+        #expect(try Bench(doing: "query").deliver().reasons == ["none"])
+    }
+}

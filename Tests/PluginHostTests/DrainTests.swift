@@ -1,0 +1,94 @@
+import HTTPLanes
+import Notifications
+import PluginHost
+import Testing
+
+/// The end of an instance: nothing is destroyed while something is still inside.
+@Suite(.timeLimit(.minutes(1)))
+struct DrainTests {
+    @Test func idleInstanceIsDestroyedAtOnce() async throws {
+        let bench = try Bench(doing: "inline")
+        _ = bench.deliver()
+        #expect(await bench.instance.drain(deadline: 0))
+        #expect(bench.log.said == ["destroyed"])
+        #expect(bench.deliver().all == [Outcome(.retry, reason: "draining")])
+        try bench.instance.validate(.somewhere)
+    }
+
+    @Test func drainTwiceDestroysOnce() async throws {
+        let bench = try Bench(doing: "inline")
+        async let first = bench.instance.drain(deadline: 0)
+        async let second = bench.instance.drain(deadline: 0)
+        #expect(await (first, second) == (true, true))
+        #expect(await bench.instance.drain(deadline: 0))
+        #expect(bench.log.said == ["destroyed"])
+    }
+
+    @Test func outstandingDeliveriesAreCancelledFirst() async throws {
+        let bench = try Bench(doing: "ends-when-cancelled")
+        let outcomes = [bench.deliver(), bench.deliver()]
+        #expect(await bench.instance.drain(deadline: .max))
+        #expect(outcomes.map(\.reasons) == [["cancelled"], ["cancelled"]])
+        #expect(bench.log.said.last == "destroyed")
+        #expect(bench.log.said.count == 3)
+    }
+
+    @Test func requestsOnTheirWayAreWaitedFor() async throws {
+        let http = HeldHTTP()
+        let bench = try Bench(doing: "request", http: http)
+        let outcomes = bench.deliver()
+        #expect(http.count == 1)
+        async let drained = bench.instance.drain(deadline: .max)
+        http.answerAll(.failure(HTTPFailure(.shutdown, mayHaveBeenProcessed: true)))
+        #expect(await drained)
+        #expect(outcomes.reasons == ["answered"])
+        #expect(bench.log.said.last == "destroyed")
+    }
+
+    @Test func stuckInstanceIsLeftAlone() async throws {
+        let bench = try Bench(doing: "never")
+        let outcomes = bench.deliver()
+        let deadline = bench.clock.now() + 5_000
+        bench.clock.advance(by: 5_000)
+        #expect(await bench.instance.drain(deadline: deadline) == false)
+        #expect(outcomes.all == [Outcome(.retry, reason: "draining")])
+        #expect(!bench.log.said.contains("destroyed"))
+        #expect(bench.log.lines.contains { $0.level == .error })
+        bench.instance.expireDeadlines()
+        #expect(bench.deliver().reasons == ["draining"])
+    }
+
+    @Test func answerAfterTheInstanceWasGivenUpStillReachesThePlugin() async throws {
+        let http = HeldHTTP()
+        let bench = try Bench(doing: "request", http: http)
+        let outcomes = bench.deliver()
+        #expect(await bench.instance.drain(deadline: bench.clock.now()) == false)
+        #expect(outcomes.reasons == ["draining"])
+        http.answerAll(.success(HTTPResponse(status: 200)))
+        while bench.instance.statistics.lateCompletions == 0 { await Task.yield() }
+        #expect(outcomes.reasons == ["draining"])
+    }
+
+    @Test func hostShutsDownEverything() async throws {
+        let bench = try Bench(doing: "ends-when-cancelled")
+        let outcomes = bench.deliver()
+        await bench.host.shutDown(within: 60_000)
+        #expect(outcomes.reasons == ["cancelled"])
+        #expect(bench.log.said.last == "destroyed")
+    }
+
+    @Test func oldInstanceRetiresBesideTheNew() async throws {
+        let bench = try Bench(doing: "inline")
+        let next = try bench.host.makeTransport(
+            platform: "fixture",
+            app: "default",
+            configuration: #"{"do":"inline"}"#,
+            settings: InstanceSettings(sender: bench.http, log: bench.log.logger, now: bench.clock.now)
+        )
+        #expect(await bench.host.retire(bench.instance, within: 1_000))
+        #expect(bench.deliver().reasons == ["draining"])
+        let outcomes = Outcomes()
+        next.deliver(.greeting, id: Bench.id, to: .somewhere) { outcomes.append($0) }
+        #expect(outcomes.reasons == ["inline"])
+    }
+}

@@ -1,0 +1,228 @@
+/* A transport that behaves as its configuration says: {"do":"twice"} and so on. */
+#include <carillon/plugin.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct { const carillon_host *host; char behaviour[64]; uint64_t before; } fixture;
+typedef struct { fixture *fixture; uint64_t ticket; } job;
+
+static int is(const fixture *self, const char *behaviour) { return strcmp(self->behaviour, behaviour) == 0; }
+
+static void say(fixture *self, const char *text) {
+    carillon_str message = { text, strlen(text) };
+    self->host->log(self->host, CARILLON_INFO, message);
+}
+
+static void end(fixture *self, uint64_t ticket, const char *reason) {
+    carillon_outcome outcome = { .struct_size = sizeof outcome, .provider_status = 200, .retry_after_ms = 7,
+                                 .reason = { reason, strlen(reason) } };
+    self->host->complete(self->host, ticket, &outcome);
+}
+
+static carillon_status create(const carillon_host *host, carillon_str config, void **instance, carillon_error *error) {
+    fixture *self = calloc(1, sizeof *self);
+    const char *start = config.ptr;
+    const char prefix[] = "{\"do\":\"";
+    if (self == NULL || config.len < sizeof prefix || memcmp(start, prefix, sizeof prefix - 1) != 0) {
+        free(self);
+        error->len = (size_t)snprintf(error->buf, error->capacity, "expected\n\x1b[31m {\"do\": ...}");
+        return CARILLON_INVALID;
+    }
+    self->host = host;
+    for (size_t i = sizeof prefix - 1, n = 0; i < config.len && start[i] != '"' && n < sizeof self->behaviour - 1; i++)
+        self->behaviour[n++] = start[i];
+    *instance = self;
+    if (is(self, "refuse-silently")) { error->len = 1000000; memset(error->buf, 0, error->capacity); error->len = 0; return CARILLON_FAILED; }
+    if (is(self, "refuse-at-length")) { memset(error->buf, 'x', error->capacity); error->len = 1000000; return CARILLON_FAILED; }
+    return CARILLON_OK;
+}
+
+static void destroy(void *instance) {
+    fixture *self = instance;
+    say(self, "destroyed");
+    free(self);
+}
+
+static carillon_status validate(void *instance, const carillon_registration *registration, carillon_error *error) {
+    (void)instance;
+    if (registration->field_count == 2 && registration->token.len == 5) return CARILLON_OK;
+    error->len = (size_t)snprintf(error->buf, error->capacity, "%zu fields", registration->field_count);
+    return CARILLON_INVALID;
+}
+
+static void *on_thread(void *context) {
+    job *job = context;
+    end(job->fixture, job->ticket, "thread");
+    free(job);
+    return NULL;
+}
+
+static void answered(void *context, const carillon_http_response *response) {
+    job *job = context;
+    char said[128];
+    snprintf(said, sizeof said, "status %u, %zu headers, %zu bytes, failure %.*s", response->status,
+             response->header_count, response->body.len, (int)response->failure.len, (const char *)response->failure.ptr);
+    say(job->fixture, said);
+    end(job->fixture, job->ticket, "answered");
+    free(job);
+}
+
+/* Tries every malformed request; "all-refused" when the host took none of them. */
+static const char *malformed_requests(fixture *self) {
+    static const char bad_utf8[] = "\xff\xfe", large[2 << 20];
+    const carillon_field plain[65] = { { CARILLON_STR("a"), CARILLON_STR("b") } };
+    const carillon_field injected = { CARILLON_STR("a"), CARILLON_STR("b\r\nx: y") };
+    const carillon_field upper = { CARILLON_STR("Content-Type"), CARILLON_STR("b") };
+    const carillon_field pseudo = { CARILLON_STR(":path"), CARILLON_STR("/") };
+    const carillon_field framing = { CARILLON_STR("transfer-encoding"), CARILLON_STR("chunked") };
+    const carillon_field odd_name = { { bad_utf8, 2 }, CARILLON_STR("b") };
+    const carillon_field odd_value = { CARILLON_STR("a"), { bad_utf8, 2 } };
+    const carillon_field null_value = { CARILLON_STR("a"), { NULL, 5 } };
+    const carillon_field heavy = { CARILLON_STR("a"), { large, 33 << 10 } };
+    const carillon_http_request good = { .struct_size = sizeof good, .method = CARILLON_STR("POST"),
+                                         .url = CARILLON_STR("https://example.com/") };
+    carillon_http_request bad[24];
+    size_t n = 0;
+#define BAD(change) do { bad[n] = good; carillon_http_request *r = &bad[n++]; change; } while (0)
+    BAD(r->struct_size = 0);
+    BAD(r->struct_size = 1u << 30);
+    BAD(r->struct_size = offsetof(carillon_http_request, url)); /* so the URL is not there */
+    BAD(r->method.ptr = NULL);
+    BAD(r->method.len = 0);
+    BAD(r->method = (carillon_str)CARILLON_STR("PO ST"));
+    BAD(r->url.ptr = NULL);
+    BAD(r->url = (carillon_str)CARILLON_STR("file:///etc/passwd"));
+    BAD(r->url = (carillon_str)CARILLON_STR("https://exa mple.com/"));
+    BAD(r->url = (carillon_str)CARILLON_STR("https://example.com/\r\nhost: x"));
+    BAD(r->url = (carillon_str)CARILLON_STR("https://example.com/\xff"));
+    BAD(r->headers = NULL; r->header_count = 1);
+    BAD(r->headers = plain; r->header_count = 65);
+    BAD(r->headers = &injected; r->header_count = 1);
+    BAD(r->headers = &upper; r->header_count = 1);
+    BAD(r->headers = &pseudo; r->header_count = 1);
+    BAD(r->headers = &framing; r->header_count = 1);
+    BAD(r->headers = &odd_name; r->header_count = 1);
+    BAD(r->headers = &odd_value; r->header_count = 1);
+    BAD(r->headers = &null_value; r->header_count = 1);
+    BAD(r->headers = &heavy; r->header_count = 1);
+    BAD(r->body.len = 1);
+    BAD(r->body.ptr = large; r->body.len = sizeof large);
+    BAD(r->timeout_ms = 3600000);
+    for (size_t i = 0; i < n; i++)
+        if (self->host->http_request(self->host, &bad[i], answered, NULL) != CARILLON_INVALID) return "one-accepted";
+    if (self->host->http_request(self->host, NULL, answered, NULL) != CARILLON_INVALID) return "null-accepted";
+    if (self->host->http_request(self->host, &good, NULL, NULL) != CARILLON_INVALID) return "null-done-accepted";
+    carillon_http_request flagged = good;
+    flagged.flags = 1u << 31;
+    if (self->host->http_request(self->host, &flagged, answered, NULL) != CARILLON_UNSUPPORTED) return "flag-accepted";
+    return "all-refused";
+}
+
+static void cancel(void *instance, uint64_t ticket) {
+    fixture *self = instance;
+    char said[64];
+    snprintf(said, sizeof said, "cancel %llu", (unsigned long long)ticket);
+    say(self, said);
+    if (is(self, "ends-when-cancelled")) end(self, ticket, "cancelled");
+}
+
+static void hostile_log(fixture *self) {
+    const char escape[] = "red \x1b[31m, two\nlines, broken \xff\xc3 utf-8, \xe2\x80\xaeturned";
+    static char large[100000];
+    carillon_str nothing = { NULL, 10 }, much = { memset(large, 'm', sizeof large), sizeof large };
+    say(self, escape);
+    self->host->log(self->host, CARILLON_ERROR, nothing);
+    self->host->log(self->host, (carillon_log_level)77, much);
+    self->host->log(NULL, CARILLON_INFO, much);
+}
+
+static carillon_status deliver(void *instance, uint64_t ticket, const carillon_registration *registration,
+                               const carillon_notification *notification) {
+    fixture *self = instance;
+    const carillon_host *host = self->host;
+    carillon_outcome odd = { .struct_size = sizeof odd, .kind = CARILLON_RETRY, .provider_status = 70000, .retry_after_ms = 1500 };
+    job *task;
+    pthread_t thread;
+    if (is(self, "twice")) { end(self, ticket, "first"); end(self, ticket, "second"); }
+    else if (is(self, "unknown")) { end(self, ticket + 1, "stray"); end(self, 0, "stray"); end(self, UINT64_MAX, "stray"); end(self, ticket, "own"); }
+    else if (is(self, "thread")) {
+        if ((task = malloc(sizeof *task)) == NULL) return CARILLON_BUSY;
+        *task = (job){ self, ticket };
+        if (pthread_create(&thread, NULL, on_thread, task) != 0) { free(task); return CARILLON_FAILED; }
+        pthread_detach(thread);
+    }
+    else if (is(self, "never") || is(self, "ends-when-cancelled")) { }
+    else if (is(self, "late")) { /* ends the one before */
+        if (self->before != 0) { end(self, self->before, "late"); end(self, ticket, "now"); }
+        self->before = self->before == 0 ? ticket : 0;
+    }
+    else if (is(self, "unknown-kind")) { odd.kind = (carillon_outcome_kind)99; host->complete(host, ticket, &odd); }
+    else if (is(self, "no-outcome")) host->complete(host, ticket, NULL);
+    else if (is(self, "no-size")) { odd.struct_size = 0; host->complete(host, ticket, &odd); }
+    else if (is(self, "short-outcome")) { odd.struct_size = offsetof(carillon_outcome, retry_after_ms); odd.reason.ptr = (void *)1; odd.reason.len = 5; host->complete(host, ticket, &odd); }
+    else if (is(self, "odd-numbers")) host->complete(host, ticket, &odd);
+    else if (is(self, "hostile-reason")) { odd.reason = (carillon_str)CARILLON_STR("a\xff\x1b[31m"); host->complete(host, ticket, &odd); }
+    else if (is(self, "talkative-reason")) { odd.reason = (carillon_str)CARILLON_STR("the token 12345 is bad"); host->complete(host, ticket, &odd); }
+    else if (is(self, "null-reason")) { odd.reason.len = 5; host->complete(host, ticket, &odd); }
+    else if (is(self, "endless-reason")) { odd.reason.ptr = "x"; odd.reason.len = (size_t)1 << 60; host->complete(host, ticket, &odd); }
+    else if (is(self, "busy")) return CARILLON_BUSY;
+    else if (is(self, "invalid")) return CARILLON_INVALID;
+    else if (is(self, "unsupported")) return CARILLON_UNSUPPORTED;
+    else if (is(self, "failed")) return CARILLON_FAILED;
+    else if (is(self, "unheard-of")) return (carillon_status)4711;
+    else if (is(self, "refuse-and-end")) { end(self, ticket, "ended"); return CARILLON_BUSY; }
+    else if (is(self, "hostile-log")) { hostile_log(self); end(self, ticket, "logged"); }
+    else if (is(self, "malformed-requests")) end(self, ticket, malformed_requests(self));
+    else if (is(self, "query")) {
+        carillon_str service = CARILLON_STR("carillon.timer/1"), odd_service = { NULL, 9 };
+        end(self, ticket, host->query(host, service) == NULL && host->query(host, odd_service) == NULL ? "none" : "some");
+    }
+    else if (is(self, "request")) {
+        const carillon_field headers[] = { { CARILLON_STR("x-one"), CARILLON_STR("1") }, { CARILLON_STR("x-two"), CARILLON_STR("\xc3\xa4") } };
+        const carillon_http_request request = { .struct_size = sizeof request, .flags = CARILLON_HTTP_MULTIPLEX,
+            .method = CARILLON_STR("POST"), .url = registration->token, .headers = headers, .header_count = 2,
+            .body = notification->body, .timeout_ms = 1234, .max_response_bytes = 99 };
+        if ((task = malloc(sizeof *task)) == NULL) return CARILLON_BUSY;
+        *task = (job){ self, ticket };
+        carillon_status status = host->http_request(host, &request, answered, task);
+        if (status != CARILLON_OK) free(task);
+        return status;
+    }
+    else if (is(self, "describe")) { /* everything it was given, in one line a field */
+        char line[512];
+#define TEXT(s) (int)(s).len, (const char *)(s).ptr
+        snprintf(line, sizeof line, "%u %u|mode %d|urgency %d|count %u|%.*s|%.*s|%.*s|%.*s|%.*s|%.*s|%.*s|%.*s|%.*s|%.*s|%.*s|%llu",
+            notification->struct_size, registration->struct_size, notification->mode, notification->urgency, notification->count,
+            TEXT(notification->id), TEXT(notification->signal), TEXT(notification->title), TEXT(notification->subtitle),
+            TEXT(notification->body), TEXT(notification->category), TEXT(notification->thread), TEXT(notification->collapse_key),
+            TEXT(notification->url), TEXT(notification->data), TEXT(notification->native), (unsigned long long)notification->expires_unix_ms);
+        say(self, line);
+        for (size_t i = 0; i < notification->action_count; i++) {
+            const carillon_action *action = notification->actions[i];
+            snprintf(line, sizeof line, "action %u|%.*s|%.*s|%.*s|%.*s", action->struct_size, TEXT(action->id), TEXT(action->label), TEXT(action->url), TEXT(action->icon));
+            say(self, line);
+        }
+        snprintf(line, sizeof line, "to %.*s|%llu", TEXT(registration->token), (unsigned long long)registration->registered_unix_ms);
+        say(self, line);
+        for (size_t i = 0; i < registration->field_count; i++) {
+            snprintf(line, sizeof line, "field %.*s|%.*s", TEXT(registration->fields[i].name), TEXT(registration->fields[i].value));
+            say(self, line);
+        }
+        end(self, ticket, "described");
+    }
+    else end(self, ticket, "inline");
+    return CARILLON_OK;
+}
+
+static const carillon_transport transport = {
+    .struct_size = sizeof transport, .platform = CARILLON_STR("fixture"), .create = create, .destroy = destroy,
+    .validate = validate, .deliver = deliver, .cancel = cancel,
+};
+static const carillon_transport *const transports[] = { &transport };
+static const carillon_plugin plugin = {
+    .struct_size = sizeof plugin, .abi_minor = CARILLON_ABI_MINOR,
+    .id = CARILLON_STR("org.example.behaviour"), .version = CARILLON_STR("1"), .transports = transports, .transport_count = 1,
+};
+const carillon_plugin *carillon_plugin_entry_v1(void) { return &plugin; }

@@ -1,0 +1,78 @@
+import Testing
+
+@testable import PluginHost
+
+struct InstanceStateTests {
+    private func isIdle(_ settlement: InstanceState<String>.Settlement?) -> Bool {
+        if case .idle = settlement { true } else { false }
+    }
+
+    private func admitted(_ admission: InstanceState<String>.Admission) -> UInt64? {
+        if case .admitted(let ticket) = admission { ticket } else { nil }
+    }
+
+    @Test func callThatHasNotReturnedKeepsTheInstance() throws {
+        var state = InstanceState<String>()
+        let ticket = try #require(admitted(state.admit("a", deadline: 10)))
+        _ = state.drain(deadline: 10)
+        state.leave()
+        // Ended from inside `deliver`, which has not returned yet.
+        _ = state.complete(ticket)
+        #expect(state.settle(now: 0) == nil)
+        state.leave()
+        #expect(isIdle(state.settle(now: 0)))
+        #expect(state.settle(now: 0) == nil)
+    }
+
+    @Test func drainingRefusesDeliveriesAndReturnsTheOpenOnes() throws {
+        var state = InstanceState<String>()
+        let ticket = try #require(admitted(state.admit("a", deadline: 10)))
+        state.leave()
+        #expect(state.drain(deadline: 10) == [ticket])
+        guard case .refused("b", "draining") = state.admit("b", deadline: 10) else {
+            Issue.record("accepted while draining")
+            return
+        }
+    }
+
+    @Test func requestsAreForDeliveriesOnlyWhileDraining() throws {
+        var state = InstanceState<String>()
+        let ticket = try #require(admitted(state.admit("a", deadline: 10)))
+        state.leave()
+        _ = state.drain(deadline: 10)
+        state.leave()
+        #expect(state.beginRequest())
+        _ = state.complete(ticket)
+        #expect(!state.beginRequest())
+        #expect(state.settle(now: 0) == nil)
+        state.endRequest()
+        #expect(isIdle(state.settle(now: 0)))
+        #expect(!state.beginRequest())
+        #expect(!state.enter())
+    }
+
+    @Test func ticketThePluginStillOwesKeepsTheInstance() throws {
+        var state = InstanceState<String>()
+        let ticket = try #require(admitted(state.admit("a", deadline: 10)))
+        state.leave()
+        #expect(state.expire(now: 10).map(\.payload) == ["a"])
+        state.leave()
+        #expect(state.drain(deadline: 50).isEmpty)
+        state.leave()
+        #expect(state.settle(now: 49) == nil)
+        _ = state.complete(ticket)
+        #expect(isIdle(state.settle(now: 49)))
+    }
+
+    @Test func deadlineGivesUpWhatIsOpen() throws {
+        var state = InstanceState<String>()
+        _ = state.admit("a", deadline: 100)
+        _ = state.drain(deadline: 50)
+        guard case .stuck(["a"]) = state.settle(now: 50) else {
+            Issue.record("not stuck")
+            return
+        }
+        #expect(!state.enter())
+        #expect(state.settle(now: 51) == nil)
+    }
+}

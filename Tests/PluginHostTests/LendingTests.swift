@@ -1,0 +1,69 @@
+import Notifications
+import PluginHost
+import Testing
+
+/// What reaches a plugin, field by field.
+struct LendingTests {
+    private static let everything = Notification(
+        mode: .alert,
+        signal: .mention,
+        urgency: .high,
+        count: 3,
+        title: "title ⚡",
+        subtitle: "subtitle",
+        body: "body",
+        category: "category",
+        thread: "thread",
+        collapseKey: "collapse",
+        url: "nostr:abc",
+        actions: [
+            NotificationAction(id: "app.reply", label: "Reply", url: "app://reply", icon: "arrow"),
+            NotificationAction(id: "app.mute", label: "Mute"),
+        ],
+        data: #"{"a":1}"#,
+        native: ["fixture": #"{"badge":1}"#, "ios": #"{"badge":2}"#],
+        expiresAt: 99
+    )
+
+    @Test func everyFieldArrives() throws {
+        let bench = try Bench(doing: "describe")
+        let address = DeviceAddress(
+            platform: "fixture",
+            app: "a",
+            token: "token",
+            fields: ["p256dh": "key", "auth": "", "é": "ü"],
+            registeredAt: 42
+        )
+        bench.instance.deliver(Self.everything, id: Bench.id, to: address) { #expect($0.reason == "described") }
+        #expect(
+            bench.log.said == [
+                "216 48|mode 3|urgency 2|count 3|\(Bench.id)|mention|title ⚡|subtitle|body|category|thread|collapse|nostr:abc|"
+                    + #"{"a":1}|{"badge":1}|99"#,
+                "action 72|app.reply|Reply|app://reply|arrow",
+                "action 72|app.mute|Mute||",
+                "to token|42",
+                "field auth|",
+                "field p256dh|key",
+                "field é|ü",
+            ]
+        )
+    }
+
+    @Test func wakeUpCarriesNothingThatCouldLeak() throws {
+        let bench = try Bench(doing: "describe")
+        var careless = Self.everything
+        careless.mode = .wake
+        bench.instance.deliver(careless, id: Bench.id, to: .somewhere) { _ in }
+        #expect(bench.log.said.first == "216 48|mode 0|urgency 2|count 3|\(Bench.id)|mention||||||||||99")
+        #expect(bench.log.said.count == 2)
+    }
+
+    @Test func largeTextsArriveWhole() async throws {
+        let http = RecordingHTTP()
+        let bench = try Bench(doing: "request", http: http)
+        var large = Notification.greeting
+        large.body = String(repeating: "🔥", count: 100_000)
+        #expect(await bench.outcome(of: large).reason == "answered")
+        #expect(http.requests.first.map { String(decoding: $0.body, as: UTF8.self) } == large.body)
+    }
+}

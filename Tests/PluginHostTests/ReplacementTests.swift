@@ -1,0 +1,39 @@
+import Glibc
+import HTTPLanes
+import Notifications
+import PluginHost
+import Testing
+
+/// New files in the place of loaded ones, as on a reload.
+struct ReplacementTests {
+    private func word(of host: PluginHost) async throws -> String {
+        let settings = InstanceSettings(sender: RecordingHTTP(), log: LogBook().logger)
+        let instance = try host.makeTransport(platform: "fixture", app: "a", configuration: "{}", settings: settings)
+        return await withCheckedContinuation { continuation in
+            instance.deliver(.greeting, id: Bench.id, to: .somewhere) { continuation.resume(returning: $0.reason) }
+        }
+    }
+
+    @Test func renamedInPluginRunsBesideTheOldOne() async throws {
+        let workshop = try Workshop()
+        let path = try workshop.compile("descriptor.c", to: "x.so", [#"-DVERSION_WORD="old""#])
+        let old = workshop.load()
+        for version in ["newer", "newest"] {
+            let next = try workshop.compile("descriptor.c", to: "next", ["-DVERSION_WORD=\"\(version)\""])
+            try #require(rename(next, path) == 0)
+            let new = workshop.load()
+            #expect(new.catalog.refusals.isEmpty)
+            #expect(new.catalog.plugins.first?.sha256 != old.catalog.plugins.first?.sha256)
+            #expect(try await word(of: new) == version)
+            #expect(try await word(of: old) == "old")
+        }
+    }
+
+    @Test func unchangedPluginLoadsAgain() async throws {
+        let workshop = try Workshop()
+        try workshop.compile("descriptor.c", to: "x.so")
+        let catalogs = [workshop.load(), workshop.load()].map(\.catalog.plugins)
+        #expect(catalogs[0] == catalogs[1])
+        #expect(catalogs[0].count == 1)
+    }
+}

@@ -1,0 +1,57 @@
+import HTTPLanes
+import Notifications
+import PluginHost
+
+/// An instance of a compiled plugin and everything around it.
+final class Bench: Sendable {
+    let workshop: Workshop
+    let host: PluginHost
+    let log = LogBook()
+    let clock = ManualClock()
+    let http: any HTTPSender
+    let instance: TransportInstance
+
+    /// Compiles `source` with `flags` and makes an instance of the one platform it serves.
+    init(
+        _ source: String,
+        _ flags: String...,
+        configuration: String = "{}",
+        http: any HTTPSender = RecordingHTTP()
+    ) throws {
+        workshop = try Workshop()
+        try workshop.compile(source, to: "plugin.so", flags)
+        self.http = http
+        host = workshop.load(log: log)
+        if let refusal = host.catalog.refusals.first { throw refusal }
+        instance = try host.makeTransport(
+            platform: host.platforms.first ?? "none",
+            app: "default",
+            configuration: configuration,
+            settings: InstanceSettings(sender: http, log: log.logger, deliveryTimeout: 60_000, now: clock.now)
+        )
+    }
+
+    /// The fixture that behaves as told.
+    convenience init(doing behaviour: String, http: any HTTPSender = RecordingHTTP()) throws {
+        try self.init("behaviour.c", configuration: #"{"do":"\#(behaviour)"}"#, http: http)
+    }
+
+    /// Delivers and waits for the outcome.
+    func outcome(
+        of notification: Notification = .greeting,
+        to address: DeviceAddress = .somewhere
+    ) async -> Outcome {
+        await withCheckedContinuation { continuation in
+            instance.deliver(notification, id: Self.id, to: address) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// Delivers; the outcomes collect in what is returned.
+    func deliver() -> Outcomes {
+        let outcomes = Outcomes()
+        instance.deliver(.greeting, id: Self.id, to: .somewhere) { outcomes.append($0) }
+        return outcomes
+    }
+
+    static let id = "0b5e7c9e-93a4-4b1f-8a35-6d6a3a3ad8a5"
+}

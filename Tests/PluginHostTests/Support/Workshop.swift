@@ -1,0 +1,71 @@
+import Foundation
+import PluginHost
+import Testing
+
+/// A plugin folder of its own in which a test compiles plugins; gone with it.
+final class Workshop: Sendable {
+    static let repository = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    static let fixtures = repository.appending(path: "Tests/PluginHostTests/Fixtures")
+    static let include = repository.appending(path: "include").path
+
+    let folder: String
+
+    init() throws {
+        // Resolved, so that what the host says about a path can be compared.
+        let base = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
+        folder = base.appending(path: "carillon-plugins-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o755]
+        )
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    func path(_ name: String) -> String { "\(folder)/\(name)" }
+
+    /// Compiles a fixture, or any file with a path of its own, to `name` in the folder.
+    @discardableResult
+    func compile(_ source: String, to name: String, _ flags: [String] = []) throws -> String {
+        let file = source.hasPrefix("/") ? source : Self.fixtures.appending(path: source).path
+        let result = try Self.run(
+            "cc",
+            ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-shared", "-fPIC", "-I", Self.include]
+                + flags + ["-o", path(name), file]
+        )
+        try #require(result.status == 0, "\(result.output)")
+        return path(name)
+    }
+
+    @discardableResult
+    func write(_ bytes: some Collection<UInt8>, to name: String) throws -> String {
+        try Data(bytes).write(to: URL(filePath: path(name)))
+        return path(name)
+    }
+
+    func permissions(_ mode: Int, of path: String) throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    }
+
+    /// Loads everything in the folder.
+    func load(pins: [String: String] = [:], log: LogBook = LogBook()) -> PluginHost {
+        PluginHost(loading: PluginSearch(folders: [folder], pins: pins), log: log.logger)
+    }
+
+    /// Runs a command of the machine and waits for it.
+    static func run(_ command: String, _ arguments: [String]) throws -> (status: Int32, output: String) {
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = [command] + arguments
+        process.standardOutput = pipe
+        process.standardError = pipe
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+    }
+}

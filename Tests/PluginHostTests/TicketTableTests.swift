@@ -1,0 +1,107 @@
+import Testing
+
+@testable import PluginHost
+
+struct TicketTableTests {
+    private func ended<Payload: Equatable>(_ end: TicketTable<Payload>.End) -> Payload? {
+        if case .ended(let payload) = end { payload } else { nil }
+    }
+
+    private func isUnknown(_ end: TicketTable<String>.End) -> Bool {
+        if case .unknown = end { true } else { false }
+    }
+
+    @Test func ticketEndsOnce() throws {
+        var table = TicketTable<String>()
+        let ticket = try #require(table.open("a", deadline: 10))
+        #expect(ended(table.end(ticket)) == "a")
+        #expect(isUnknown(table.end(ticket)))
+        #expect(table.outstanding == 0)
+    }
+
+    @Test func ticketsNeverRepeat() throws {
+        var table = TicketTable<String>()
+        var seen: Set<UInt64> = []
+        for _ in 0..<10_000 {
+            let ticket = try #require(table.open("", deadline: 0))
+            #expect(seen.insert(ticket).inserted)
+            #expect(ticket != 0)
+            _ = table.end(ticket)
+        }
+    }
+
+    @Test func wornSlotIsRetired() throws {
+        var table = TicketTable<String>(capacity: 2, usesOfASlot: 3)
+        var seen: Set<UInt64> = []
+        while let ticket = table.open("", deadline: 0) {
+            seen.insert(ticket)
+            _ = table.end(ticket)
+        }
+        #expect(seen.count == 6)
+        #expect(seen.allSatisfy { isUnknown(table.end($0)) })
+    }
+
+    @Test func fullTableRefuses() throws {
+        var table = TicketTable<String>(capacity: 2)
+        let first = try #require(table.open("a", deadline: 0))
+        #expect(table.open("b", deadline: 0) != nil)
+        #expect(table.open("c", deadline: 0) == nil)
+        // Not waited for any more, but still the plugin's.
+        #expect(table.expire(now: 0).count == 2)
+        #expect(table.open("c", deadline: 0) == nil)
+        guard case .late = table.end(first) else {
+            Issue.record("an expired ticket ends late")
+            return
+        }
+        #expect(table.open("c", deadline: 0) != nil)
+    }
+
+    @Test func expiryIsInOrderAndInTime() throws {
+        var table = TicketTable<String>()
+        let tickets = try (0..<5).map { try #require(table.open("\($0)", deadline: Int64(10 * $0))) }
+        _ = table.end(tickets[1])
+        #expect(table.nextDeadline == 0)
+        #expect(table.expire(now: 29).map(\.payload) == ["0", "2"])
+        #expect(table.nextDeadline == 30)
+        #expect(table.open == [tickets[3], tickets[4]])
+        #expect(table.expire(now: 29).isEmpty)
+        #expect(table.expire(now: .max).map(\.payload) == ["3", "4"])
+        #expect(table.nextDeadline == nil)
+        #expect(table.outstanding == 4)
+    }
+
+    @Test func clockThatStepsBackKeepsTheOrder() throws {
+        var table = TicketTable<String>()
+        _ = table.open("a", deadline: 100)
+        _ = table.open("b", deadline: 50)
+        #expect(table.expire(now: 99).isEmpty)
+        #expect(table.expire(now: 100).map(\.payload) == ["a", "b"])
+    }
+
+    @Test func agreesWithADictionary() throws {
+        var random = SystemRandomNumberGenerator()
+        var table = TicketTable<Int>(capacity: 50)
+        var model: [UInt64: (payload: Int, deadline: Int64)] = [:]
+        var owed: Set<UInt64> = []
+        for step in 0..<20_000 {
+            let now = Int64(step)
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0..<5:
+                let ticket = table.open(step, deadline: now + 40)
+                #expect((ticket == nil) == (model.count + owed.count == 50))
+                if let ticket { model[ticket] = (step, now + 40) }
+            case 5..<9:
+                guard let (ticket, entry) = model.randomElement(using: &random) else { continue }
+                #expect(ended(table.end(ticket)) == entry.payload)
+                model[ticket] = nil
+            default:
+                let due = model.filter { $0.value.deadline <= now }
+                #expect(Set(table.expire(now: now).map(\.ticket)) == Set(due.keys))
+                for ticket in due.keys { model[ticket] = nil }
+                owed.formUnion(due.keys)
+                if let ticket = owed.popFirst() { _ = table.end(ticket) }
+            }
+            #expect(table.outstanding == model.count + owed.count)
+        }
+    }
+}

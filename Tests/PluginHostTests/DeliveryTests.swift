@@ -1,3 +1,4 @@
+import Logging
 import Notifications
 import PluginHost
 import Testing

@@ -1,4 +1,5 @@
 import HTTPLanes
+import Logging
 import Notifications
 import PluginHost
 import Testing
@@ -67,6 +68,27 @@ struct DrainTests {
         http.answerAll(.success(HTTPResponse(status: 200)))
         while bench.instance.statistics.lateCompletions == 0 { await Task.yield() }
         #expect(outcomes.reasons == ["draining"])
+    }
+
+    @Test func everyDeliveryEndsOnceWhileDraining() async throws {
+        let bench = try Bench(doing: "thread")
+        let outcomes = Outcomes()
+        await withTaskGroup { group in
+            for sender in 0..<4 {
+                group.addTask {
+                    for number in 0..<100 {
+                        bench.instance.deliver(.greeting, id: Bench.id, to: .somewhere) { outcomes.append($0) }
+                        if sender == 0, number == 50 { #expect(await bench.instance.drain(deadline: .max)) }
+                    }
+                }
+            }
+        }
+        #expect(await bench.instance.drain(deadline: .max))
+        #expect(outcomes.all.count == 400)
+        #expect(Set(outcomes.reasons).isSubset(of: ["thread", "draining"]))
+        #expect(outcomes.reasons.filter { $0 == "thread" }.count >= 51)
+        #expect(bench.log.said == ["destroyed"])
+        #expect(bench.instance.statistics == TransportStatistics())
     }
 
     @Test func hostShutsDownEverything() async throws {

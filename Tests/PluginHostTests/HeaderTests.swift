@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 /// The header as plugin authors' compilers see it.

@@ -41,14 +41,14 @@ struct InstanceStateTests {
         state.leave()
         _ = state.drain(deadline: 10)
         state.leave()
-        #expect(state.beginRequest())
+        #expect(state.beginRequest() == true)
         _ = state.complete(ticket)
-        #expect(!state.beginRequest())
+        #expect(state.beginRequest() == false)
         #expect(state.settle(now: 0) == nil)
         state.endRequest()
         #expect(isIdle(state.settle(now: 0)))
-        #expect(!state.beginRequest())
-        #expect(!state.enter())
+        #expect(state.beginRequest() == false)
+        #expect(state.enter() == false)
     }
 
     @Test func ticketThePluginStillOwesKeepsTheInstance() throws {
@@ -72,7 +72,7 @@ struct InstanceStateTests {
             Issue.record("not stuck")
             return
         }
-        #expect(!state.enter())
+        #expect(state.enter() == false)
         #expect(state.settle(now: 51) == nil)
     }
 }

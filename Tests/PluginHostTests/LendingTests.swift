@@ -1,3 +1,4 @@
+import HTTPLanes
 import Notifications
 import PluginHost
 import Testing

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import HTTPLanes
 import Notifications
@@ -27,6 +28,20 @@ struct ReplacementTests {
             #expect(try await word(of: new) == version)
             #expect(try await word(of: old) == "old")
         }
+    }
+
+    @Test func pluginOverwrittenInPlaceIsRefused() throws {
+        let workshop = try Workshop()
+        let path = try workshop.compile("descriptor.c", to: "x.so")
+        #expect(workshop.load().catalog.refusals.isEmpty)
+        // One byte behind everything that is mapped: another file by content, the same to the dynamic linker.
+        let file = try FileHandle(forWritingTo: URL(filePath: path))
+        try file.seekToEnd()
+        try file.write(contentsOf: Data([0]))
+        try file.close()
+        let again = workshop.load()
+        #expect(again.platforms.isEmpty)
+        #expect(again.catalog.refusals == [PluginRefusal(path: path, reason: .overwrittenWhileLoaded)])
     }
 
     @Test func unchangedPluginLoadsAgain() async throws {

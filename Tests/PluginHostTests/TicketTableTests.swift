@@ -13,7 +13,7 @@ struct TicketTableTests {
 
     @Test func ticketEndsOnce() throws {
         var table = TicketTable<String>()
-        let ticket = try #require(table.open("a", deadline: 10))
+        let ticket = try table.opened("a", deadline: 10)
         #expect(ended(table.end(ticket)) == "a")
         #expect(isUnknown(table.end(ticket)))
         #expect(table.outstanding == 0)
@@ -23,7 +23,7 @@ struct TicketTableTests {
         var table = TicketTable<String>()
         var seen: Set<UInt64> = []
         for _ in 0..<10_000 {
-            let ticket = try #require(table.open("", deadline: 0))
+            let ticket = try table.opened("", deadline: 0)
             #expect(seen.insert(ticket).inserted)
             #expect(ticket != 0)
             _ = table.end(ticket)
@@ -43,22 +43,22 @@ struct TicketTableTests {
 
     @Test func fullTableRefuses() throws {
         var table = TicketTable<String>(capacity: 2)
-        let first = try #require(table.open("a", deadline: 0))
-        #expect(table.open("b", deadline: 0) != nil)
-        #expect(table.open("c", deadline: 0) == nil)
+        let first = try table.opened("a", deadline: 0)
+        #expect(throws: Never.self) { try table.opened("b", deadline: 0) }
+        #expect(throws: Full.self) { try table.opened("c", deadline: 0) }
         // Not waited for any more, but still the plugin's.
         #expect(table.expire(now: 0).count == 2)
-        #expect(table.open("c", deadline: 0) == nil)
+        #expect(throws: Full.self) { try table.opened("c", deadline: 0) }
         guard case .late = table.end(first) else {
             Issue.record("an expired ticket ends late")
             return
         }
-        #expect(table.open("c", deadline: 0) != nil)
+        #expect(throws: Never.self) { try table.opened("c", deadline: 0) }
     }
 
     @Test func expiryIsInOrderAndInTime() throws {
         var table = TicketTable<String>()
-        let tickets = try (0..<5).map { try #require(table.open("\($0)", deadline: Int64(10 * $0))) }
+        let tickets = try (0..<5).map { try table.opened("\($0)", deadline: Int64(10 * $0)) }
         _ = table.end(tickets[1])
         #expect(table.nextDeadline == 0)
         #expect(table.expire(now: 29).map(\.payload) == ["0", "2"])
@@ -103,5 +103,15 @@ struct TicketTableTests {
             }
             #expect(table.outstanding == model.count + owed.count)
         }
+    }
+}
+
+private struct Full: Error {}
+
+extension TicketTable {
+    /// A new ticket; throws when there is none.
+    fileprivate mutating func opened(_ payload: Payload, deadline: Int64) throws -> UInt64 {
+        guard let ticket = open(payload, deadline: deadline) else { throw Full() }
+        return ticket
     }
 }

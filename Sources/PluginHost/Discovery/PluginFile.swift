@@ -23,8 +23,9 @@ struct PluginFile: Sendable {
         guard let resolved = realpath(name, nil) else { throw .unreadable(String(cString: strerror(errno))) }
         defer { free(resolved) }
         let path = String(cString: resolved)
-        let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "/"
-        if let reason = FileTrust.distrust(ofFolder: String(folder)) { throw reason }
+        let parent = path.lastIndex(of: "/").map { path[..<$0] } ?? ""
+        let folder = parent.isEmpty ? "/" : String(parent)
+        if let reason = FileTrust.distrust(ofFolder: folder) { throw reason }
 
         // Non-blocking: opening a FIFO that somebody named x.so must not hang the router.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)

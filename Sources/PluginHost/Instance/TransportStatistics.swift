@@ -11,4 +11,18 @@ package struct TransportStatistics: Sendable, Hashable {
     package var deadlinesMissed: UInt64 = 0
     /// Tickets that the plugin ended after the host had stopped waiting.
     package var lateCompletions: UInt64 = 0
+
+    package init(
+        unknownTickets: UInt64 = 0,
+        malformedOutcomes: UInt64 = 0,
+        malformedRequests: UInt64 = 0,
+        deadlinesMissed: UInt64 = 0,
+        lateCompletions: UInt64 = 0
+    ) {
+        self.unknownTickets = unknownTickets
+        self.malformedOutcomes = malformedOutcomes
+        self.malformedRequests = malformedRequests
+        self.deadlinesMissed = deadlinesMissed
+        self.lateCompletions = lateCompletions
+    }
 }

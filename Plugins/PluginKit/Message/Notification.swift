@@ -49,13 +49,23 @@ public struct Notification: ~Copyable {
     /// When the push service should give up, in milliseconds since 1970; nil: the transport's default.
     public var expiresAt: UInt64? { abi.expires_unix_ms == 0 ? nil : abi.expires_unix_ms }
 
-    public var actionCount: Int { abi.actions == nil ? 0 : abi.action_count }
+    /// Whether there is a button to show.
+    public var hasActions: Bool {
+        var isAny = false
+        forEachAction(limit: 1) { _ in isAny = true }
+        return isAny
+    }
 
-    /// Calls `body` with each of the first `limit` buttons in turn.
+    /// Calls `body` with each of the first `limit` buttons in turn. One without an id or a label could not be shown, and
+    /// counts as absent.
     public func forEachAction(limit: Int = .max, _ body: (Action) -> Void) {
         guard let actions = abi.actions else { return }
-        for case let action? in UnsafeBufferPointer(start: actions, count: min(abi.action_count, limit)) {
-            body(Action(action))
+        var left = limit
+        for case let pointer? in UnsafeBufferPointer(start: actions, count: abi.action_count) where left > 0 {
+            let action = Action(pointer)
+            guard !action.id.isEmpty, !action.label.isEmpty else { continue }
+            left -= 1
+            body(action)
         }
     }
 }

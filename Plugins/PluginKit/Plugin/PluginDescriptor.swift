@@ -76,12 +76,7 @@ private func deliverNotification(
     _ notification: UnsafePointer<carillon_notification>?
 ) -> carillon_status {
     guard let instance, let registration, let notification else { return .CARILLON_INVALID }
-    let box = TransportBox.at(instance)
-    let ticket = Ticket(number, host: box.host)
-    let admission = box.transport.deliver(ticket, Registration(registration), Notification(notification))
-    // A ticket that was completed was accepted, whatever the transport says afterwards.
-    guard admission.status != .CARILLON_OK, ticket.withdraw() else { return .CARILLON_OK }
-    return admission.status
+    return TransportBox.at(instance).deliver(number, registration, notification)
 }
 
 private func cancelDelivery(_ instance: UnsafeMutableRawPointer?, _ number: UInt64) {

@@ -61,7 +61,7 @@ struct AlertPayload {
             writer.key("thread-id")
             writer.string(notification.thread)
         }
-        if notification.actionCount > 0, !native.contains("mutable-content") {
+        if notification.hasActions, !native.contains("mutable-content") {
             // Buttons are made on the device, by an extension that only this key starts.
             writer.key("mutable-content")
             writer.integer(1)
@@ -77,7 +77,7 @@ struct AlertPayload {
             writer.key("category")
             writer.string(notification.category)
         }
-        if !notification.url.isEmpty || notification.actionCount > 0, !data.contains("body") {
+        if !notification.url.isEmpty || notification.hasActions, !data.contains("body") {
             writeTaps(notification, to: &writer)
         }
         for index in 0..<data.count {
@@ -116,8 +116,7 @@ struct AlertPayload {
         return lengths
     }
 
-    /// What a tap and the buttons open (seed 002, "Dynamic Action Buttons"). A button without an id or a label would not
-    /// show and is left out.
+    /// What a tap and the buttons open (seed 002, "Dynamic Action Buttons").
     private func writeTaps(_ notification: borrowing Notification, to writer: inout JSONWriter) {
         writer.key("body")
         writer.beginObject()
@@ -127,7 +126,7 @@ struct AlertPayload {
             writer.key("url")
             writer.string(notification.url)
         }
-        if notification.actionCount > 0 {
+        if notification.hasActions {
             writer.key("action_buttons")
             writer.beginArray()
             notification.forEachAction(limit: AlertPayload.actionLimit) { writer.action($0) }

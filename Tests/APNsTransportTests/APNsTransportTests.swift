@@ -1,0 +1,134 @@
+import CarillonABI
+import PluginKit
+import PluginTestSupport
+import Testing
+
+@testable import APNsTransport
+
+struct APNsTransportTests {
+    private let fixture: TransportFixture
+
+    init() throws {
+        fixture = try TransportFixture()
+    }
+
+    private func request(_ sample: SampleNotification) throws -> RecordedRequest {
+        #expect(try fixture.deliver(sample) == .CARILLON_OK)
+        return try #require(fixture.host.requests.last)
+    }
+
+    @Test func postsToTheDeviceOnABusyOrigin() throws {
+        let request = try request(.wake("dm"))
+        #expect(request.method == "POST")
+        #expect(request.url == "https://api.push.apple.com/3/device/" + TransportFixture.deviceToken)
+        #expect(request.flags == 1)
+        #expect(Set(request.headerNames).count == request.headerNames.count)
+    }
+
+    @Test func aWakeIsABackgroundPushOfLowPriority() throws {
+        var sample = SampleNotification.wake("dm")
+        sample.urgency = .CARILLON_HIGH
+        sample.collapseKey = "never"
+        let headers = try request(sample).headers
+        #expect(headers["apns-topic"] == "com.example.app")
+        #expect(headers["apns-push-type"] == "background")
+        #expect(headers["apns-priority"] == "5")
+        #expect(headers["apns-id"] == sample.id)
+        #expect(headers["apns-expiration"] == "1770086400")
+        #expect(headers["apns-collapse-id"] == nil)
+    }
+
+    @Test(arguments: [
+        (carillon_urgency.CARILLON_LOW, "5"), (.CARILLON_NORMAL, "10"), (.CARILLON_HIGH, "10"),
+    ])
+    func anAlertIsAsUrgentAsItSays(_ urgency: carillon_urgency, _ priority: String) throws {
+        var sample = SampleNotification.alert(title: "t", body: "b")
+        sample.urgency = urgency
+        let headers = try request(sample).headers
+        #expect(headers["apns-push-type"] == "alert")
+        #expect(headers["apns-priority"] == priority)
+    }
+
+    @Test(
+        arguments: [
+            (1_770_000_060_999, "1770000060"), (1_770_000_000_000, "0"), (5, "0"), (UInt64.max, "9223372036854775"),
+        ] as [(UInt64, String)]
+    )
+    func expiresWhenTheNotificationDoes(_ expiresAt: UInt64, _ header: String) throws {
+        var sample = SampleNotification.wake("dm")
+        sample.expiresAt = expiresAt
+        #expect(try request(sample).headers["apns-expiration"] == header)
+    }
+
+    @Test func anIDThatAppleWouldRefuseIsLeftOut() throws {
+        for id in [
+            "", "x", "6C0F5F4E-9F4E-4C57-8C2E-0A1B2C3D4E5F", "6c0f5f4e9f4e-4c57-8c2e-0a1b2c3d4e5f-",
+            "6c0f5f4e-9f4e-4c57-8c2e-0a1b2c3d4e5\n",
+        ] {
+            var sample = SampleNotification.wake("dm")
+            sample.id = id
+            #expect(try request(sample).headers["apns-id"] == nil)
+        }
+    }
+
+    @Test func collapseIDsFitIntoAHeader() throws {
+        let made = try [
+            "thread-1", String(repeating: "k", count: 64), String(repeating: "k", count: 65), "a\r\nb: c", "ключ",
+        ].map { key in
+            var sample = SampleNotification.alert(title: "t", body: "b")
+            sample.collapseKey = key
+            return try #require(try request(sample).headers["apns-collapse-id"])
+        }
+        #expect(made[0] == "thread-1")
+        #expect(made[1] == String(repeating: "k", count: 64))
+        #expect(made[2...].allSatisfy { $0.utf8.count == 43 })
+        #expect(Set(made).count == made.count)
+    }
+
+    @Test(arguments: [carillon_mode.CARILLON_NUDGE, .CARILLON_SEALED])
+    func neverShowsMoreThanAModeAllows(_ mode: carillon_mode) throws {
+        var sample = SampleNotification.alert(title: "t", body: "b")
+        sample.mode = mode
+        #expect(try fixture.deliver(sample) == .CARILLON_UNSUPPORTED)
+        #expect(fixture.host.requests.isEmpty)
+    }
+
+    @Test(arguments: [64, 66, 160, 200]) func takesTokensOfAnyLength(_ length: Int) throws {
+        let token = String(repeating: "f", count: length)
+        try SampleRegistration(token: token).withABI { try fixture.transport.validate(Registration($0)) }
+        #expect(try fixture.deliver(.wake("dm"), to: SampleRegistration(token: token)) == .CARILLON_OK)
+    }
+
+    @Test(arguments: [
+        "", "ff", String(repeating: "f", count: 62), String(repeating: "f", count: 65),
+        String(repeating: "f", count: 202),
+        String(repeating: "g", count: 64), String(repeating: "f", count: 62) + "/x",
+        String(repeating: "f", count: 63) + "\n",
+        String(repeating: "é", count: 32), String(repeating: "f", count: 62) + "\r\n",
+    ])
+    func refusesWhatIsNoToken(_ token: String) throws {
+        let registration = SampleRegistration(token: token)
+        #expect(throws: PluginError.self) {
+            try registration.withABI { try fixture.transport.validate(Registration($0)) }
+        }
+        #expect(try fixture.deliver(.wake("dm"), to: registration) == .CARILLON_INVALID)
+        #expect(fixture.host.requests.isEmpty)
+    }
+
+    @Test func aBusyHostMakesABusyTransport() throws {
+        fixture.host.setAdmission(.CARILLON_BUSY)
+        #expect(try fixture.deliver(.wake("dm")) == .CARILLON_BUSY)
+        #expect(fixture.host.outcomes.isEmpty)
+    }
+
+    @Test func manyThreadsShareOneToken() async throws {
+        let fixture = fixture
+        await withTaskGroup(of: Void.self) { group in
+            for ticket in 0..<64 {
+                group.addTask { _ = try? fixture.deliver(.wake("dm"), ticket: UInt64(ticket)) }
+            }
+        }
+        #expect(fixture.host.requests.count == 64)
+        #expect(Set(fixture.host.requests.map { $0.headers["authorization"] }).count == 1)
+    }
+}

@@ -1,0 +1,112 @@
+import Cipher
+import Foundation
+import PluginKit
+import Testing
+
+@testable import APNsTransport
+
+struct APNsConfigurationTests {
+    private let key = P256PrivateKey()
+
+    private var good: [String: Any] {
+        [
+            "topic": "com.example.app", "team_id": "TEAMID1234", "key_id": "ABCDEFGHIJ", "key": key.pemRepresentation,
+            "environment": "sandbox",
+        ]
+    }
+
+    private func read(_ block: [String: Any]) throws -> APNsConfiguration {
+        let text = try JSONSerialization.data(withJSONObject: block)
+        return try APNsConfiguration(JSONObject(parsing: String(decoding: text, as: UTF8.self)))
+    }
+
+    @Test func readsABlock() throws {
+        let configuration = try read(good)
+        #expect(configuration.topic == "com.example.app")
+        #expect(configuration.teamID == "TEAMID1234")
+        #expect(configuration.keyID == "ABCDEFGHIJ")
+        #expect(configuration.origin == "https://api.sandbox.push.apple.com")
+        #expect(configuration.key.publicKey.x963Representation == key.publicKey.x963Representation)
+    }
+
+    @Test(
+        arguments: [
+            (nil, "https://api.push.apple.com"), ("production", "https://api.push.apple.com"),
+            ("https://127.0.0.1:2197", "https://127.0.0.1:2197"), ("https://localhost", "https://localhost"),
+        ] as [(String?, String)]
+    )
+    func knowsTheEnvironments(_ environment: String?, _ origin: String) throws {
+        var block = good
+        block["environment"] = environment
+        #expect(try read(block).origin == origin)
+    }
+
+    @Test func readsTheKeyFromAFile() throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).p8")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try key.pemRepresentation.write(to: file, atomically: true, encoding: .utf8)
+        var block = good
+        block["key"] = nil
+        block["key_file"] = file.path
+        #expect(try read(block).key.publicKey.x963Representation == key.publicKey.x963Representation)
+    }
+
+    @Test(
+        arguments: [
+            ("topic", nil, "topic: expected the app's bundle id, such as com.example.app, found nothing"),
+            ("topic", 7, "topic: expected the app's bundle id, such as com.example.app, found a number"),
+            ("topic", "com example", "topic: expected the app's bundle id, such as com.example.app"),
+            ("topic", "", "topic: expected the app's bundle id, such as com.example.app"),
+            ("team_id", nil, "team_id: expected the team's id, 10 letters and digits, found nothing"),
+            ("team_id", "SHORT", "team_id: expected the team's id, 10 letters and digits"),
+            ("team_id", "TEAMID123\"", "team_id: expected the team's id, 10 letters and digits"),
+            ("key_id", "ABCDEFGHIJK", "key_id: expected the key's id, 10 letters and digits"),
+            ("key_id", true, "key_id: expected the key's id, 10 letters and digits, found true or false"),
+            ("environment", "prod", "environment: expected production, sandbox or https://host:port"),
+            ("environment", "http://localhost", "environment: expected production, sandbox or https://host:port"),
+            (
+                "environment", "https://localhost/3/device",
+                "environment: expected production, sandbox or https://host:port"
+            ),
+            ("environment", ["x"], "environment: expected production, sandbox or https://host:port, found a list"),
+            ("key", nil, "key_file: expected the path of Apple's .p8 file, or its text under key; found neither"),
+            ("key_file", "/nowhere", "key: expected either key_file or key, found both"),
+            (
+                "enviroment", "sandbox",
+                "enviroment: unknown key, expected only topic, team_id, key_id, key_file, key, environment"
+            ),
+        ] as [(String, (any Sendable)?, String)]
+    )
+    func saysWhichKeyIsWrongAndWhatWasExpected(_ name: String, _ value: (any Sendable)?, _ sentence: String) throws {
+        var block = good
+        block[name] = value
+        #expect(throws: PluginError.self) { try read(block) }
+        do {
+            _ = try read(block)
+        } catch let error as PluginError {
+            #expect(error.description == sentence)
+        }
+    }
+
+    @Test func saysWhyAKeyCannotBeRead() throws {
+        var block = good
+        block["key"] = "secret garbage"
+        do {
+            _ = try read(block)
+            Issue.record("accepted")
+        } catch let error as PluginError {
+            #expect(error.description.hasPrefix("key: expected Apple's .p8 file"))
+            #expect(!error.description.contains("garbage"))
+        }
+        block["key"] = nil
+        block["key_file"] = "/nowhere/AuthKey.p8"
+        do {
+            _ = try read(block)
+            Issue.record("accepted")
+        } catch let error as PluginError {
+            #expect(
+                error.description.hasPrefix("key_file: expected a file that can be read, /nowhere/AuthKey.p8: No such")
+            )
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import Cipher
+import Foundation
+import Testing
+
+@testable import APNsTransport
+
+struct ProviderTokenTests {
+    private let key = P256PrivateKey()
+    private let start = ManualClock.start
+    private let minute = ManualClock.minute
+
+    private func machine() -> ProviderToken {
+        ProviderToken(teamID: "TEAMID1234", keyID: "ABCDEFGHIJ", key: key)
+    }
+
+    private func parts(
+        _ issued: ProviderToken.Issued
+    ) throws -> (signed: String, header: String, claims: String, signature: [UInt8]) {
+        #expect(issued.authorization.hasPrefix("bearer "))
+        let parts = issued.authorization.dropFirst("bearer ".count).split(separator: ".").map(String.init)
+        try #require(parts.count == 3)
+        let text = { (part: String) in String(decoding: try #require(Base64URL.decode(part)), as: UTF8.self) }
+        return (
+            parts[0] + "." + parts[1], try text(parts[0]), try text(parts[1]), try #require(Base64URL.decode(parts[2]))
+        )
+    }
+
+    @Test func isAJSONWebTokenThatTheKeySigned() throws {
+        var machine = machine()
+        let parts = try parts(machine.token(now: start + 999))
+        #expect(try isSameJSON(parts.header, #"{"alg":"ES256","kid":"ABCDEFGHIJ"}"#))
+        #expect(try isSameJSON(parts.claims, #"{"iss":"TEAMID1234","iat":1770000000}"#))
+        #expect(parts.signature.count == 64)
+        #expect(key.publicKey.isValidES256(parts.signature, for: [UInt8](parts.signed.utf8)))
+    }
+
+    @Test func isUsedForFiftyMinutes() throws {
+        var machine = machine()
+        let first = try machine.token(now: start)
+        #expect(try machine.token(now: start + 50 * minute - 1) == first)
+        let second = try machine.token(now: start + 50 * minute)
+        #expect(second != first)
+        #expect(second.generation == first.generation + 1)
+    }
+
+    @Test func isRenewedWhenAppleCallsItExpiredAndItIsOldEnough() throws {
+        var machine = machine()
+        let first = try machine.token(now: start)
+        #expect(machine.refuse(generation: first.generation, now: start + 20 * minute) == .renewed)
+        #expect(try machine.token(now: start + 20 * minute) != first)
+    }
+
+    @Test func isKeptWhenAppleCallsItExpiredTooSoon() throws {
+        var machine = machine()
+        let first = try machine.token(now: start)
+        #expect(machine.refuse(generation: first.generation, now: start + 20 * minute - 1) == .clocksDisagree)
+        #expect(try machine.token(now: start + 20 * minute - 1) == first)
+    }
+
+    @Test func lateAnswersToAnOldTokenDoNotRenewTheNewOne() throws {
+        var machine = machine()
+        let first = try machine.token(now: start)
+        #expect(machine.refuse(generation: first.generation, now: start + 30 * minute) == .renewed)
+        let second = try machine.token(now: start + 30 * minute)
+        #expect(machine.refuse(generation: first.generation, now: start + 55 * minute) == .renewed)
+        #expect(try machine.token(now: start + 55 * minute) == second)
+    }
+
+    @Test func isRenewedWhenTheClockIsSetBackFar() throws {
+        var machine = machine()
+        let first = try machine.token(now: start)
+        #expect(try machine.token(now: start - 20 * minute) == first)
+        #expect(try machine.token(now: start - 21 * minute) != first)
+    }
+
+    @Test(.enabled(if: PythonCryptography.isThere)) func anotherLibraryAcceptsTheSignature() throws {
+        var machine = machine()
+        let parts = try parts(machine.token(now: start))
+        let verdict = try PythonCryptography.verifyES256(
+            publicKey: key.publicKey.pemRepresentation,
+            message: parts.signed,
+            signature: parts.signature
+        )
+        #expect(verdict == "good")
+        let forged = try PythonCryptography.verifyES256(
+            publicKey: key.publicKey.pemRepresentation,
+            message: parts.signed + "x",
+            signature: parts.signature
+        )
+        #expect(forged == "bad")
+    }
+}

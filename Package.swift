@@ -87,7 +87,7 @@ let package = Package(
         .target(
             name: "RelayServer", dependencies: ["Nostr", nio, nioPosix, nioHTTP1, nioWebSocket, nioConcurrency, logging],
             path: "Sources/Ingress/RelayServer"),
-        .target(name: "Registry", dependencies: ["Cipher", "Nostr", "Notifications", grdb, logging]),
+        .target(name: "Registry", dependencies: ["Cipher", "Schnorr", "Nostr", "Notifications", grdb, logging]),
         .target(
             name: "Pipeline",
             dependencies: ["Nostr", "Notifications", "Registry", "Rules", "Delivery", collections, logging]),
@@ -137,7 +137,7 @@ let package = Package(
         .testTarget(name: "CipherTests", dependencies: ["Cipher", "Schnorr"], resources: [.copy("Vectors")]),
         .testTarget(name: "NostrTests", dependencies: ["Nostr", "Cipher", "Schnorr"], resources: [.copy("Vectors")]),
         .testTarget(name: "RelayServerTests", dependencies: ["RelayServer", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket]),
-        .testTarget(name: "RegistryTests", dependencies: ["Registry", "Nostr", "Cipher", grdb]),
+        .testTarget(name: "RegistryTests", dependencies: ["Registry", "Nostr", "Notifications", "Cipher", "Schnorr", grdb]),
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Registry", "Rules", "Delivery", "Nostr"]),
         .testTarget(name: "YAMLReadingTests", dependencies: ["YAMLReading"]),
         .testTarget(name: "RulesTests", dependencies: ["Rules", "Nostr", "Notifications", "YAMLReading"]),

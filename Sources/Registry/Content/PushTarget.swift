@@ -1,0 +1,72 @@
+import Cipher
+
+/// The token or endpoint of a registration, and the keys of its subscription.
+struct PushTarget {
+    var token: String
+    /// `p256dh` and `auth` in base64url without padding, or nothing.
+    var keys: [String: String]
+
+    init(platform: String, reader: FieldReader) throws(RegistrationRefusal) {
+        let endpoint = try Self.endpoint("push_endpoint", reader)
+        let subscription = try reader.reader("subscription")
+        keys = try subscription.map { subscription throws(RegistrationRefusal) in try Self.keys(subscription) } ?? [:]
+        switch platform {
+        case "web", "unifiedpush":
+            let subscribed = try subscription.flatMap { subscription throws(RegistrationRefusal) in
+                try Self.endpoint("endpoint", subscription)
+            }
+            if subscription != nil, subscribed == nil {
+                throw reader.refusal("subscription.endpoint", expected: Self.urlExpectation)
+            }
+            if platform == "web", subscription == nil {
+                throw reader.refusal("subscription", expected: "the browser's {endpoint, keys: {p256dh, auth}}")
+            }
+            if let endpoint, let subscribed, endpoint != subscribed {
+                throw reader.refusal("push_endpoint", expected: "the same as `subscription.endpoint`, or nothing")
+            }
+            guard let target = subscribed ?? endpoint else {
+                throw reader.refusal("push_endpoint", expected: Self.urlExpectation)
+            }
+            token = target
+        default:
+            guard let token = try reader.text("token", limit: RegistrationLimits.token) else {
+                throw reader.refusal("token", expected: "the device token that the platform handed out")
+            }
+            self.token = token
+        }
+    }
+
+    private static let urlExpectation = "an https:// or http:// URL of at most \(RegistrationLimits.endpoint) bytes"
+
+    private static func endpoint(_ name: String, _ reader: FieldReader) throws(RegistrationRefusal) -> String? {
+        guard let value = reader.object[name] else { return nil }
+        guard case .string(let url) = value, url.isURL(of: ["https", "http"], limit: RegistrationLimits.endpoint) else {
+            throw reader.refusal(name, expected: urlExpectation)
+        }
+        return url
+    }
+
+    private static func keys(_ subscription: FieldReader) throws(RegistrationRefusal) -> [String: String] {
+        guard let keys = try subscription.reader("keys") else {
+            throw subscription.refusal("keys", expected: "{p256dh, auth}")
+        }
+        return [
+            "p256dh": try key("p256dh", keys, expected: "an uncompressed P-256 point of 65 bytes in base64url") {
+                $0.count == 65 && $0.first == 0x04
+            },
+            "auth": try key("auth", keys, expected: "16 bytes in base64url") { $0.count == 16 },
+        ]
+    }
+
+    private static func key(
+        _ name: String,
+        _ keys: FieldReader,
+        expected: String,
+        where fits: ([UInt8]) -> Bool
+    ) throws(RegistrationRefusal) -> String {
+        guard case .string(let text) = keys.object[name], text.utf8.count <= RegistrationLimits.label,
+            let bytes = Base64URL.decode(text) ?? Base64.decode(text), fits(bytes)
+        else { throw keys.refusal(name, expected: expected) }
+        return Base64URL.encode(bytes)
+    }
+}

@@ -1,0 +1,25 @@
+extension QuietHours {
+    /// The `quiet` object of a registration; nil when there is none.
+    init?(_ registration: FieldReader) throws(RegistrationRefusal) {
+        guard let reader = try registration.reader("quiet") else { return nil }
+        let start = try Self.time("start", reader)
+        let end = try Self.time("end", reader)
+        guard start != end else { throw reader.refusal("end", expected: "another time than `quiet.start`") }
+        guard case .string(let text) = reader.object["tz"], let offset = UTCOffset(text) else {
+            throw reader.refusal("tz", expected: "an offset from UTC such as UTC+9, UTC-03:30, +05:45 or Z")
+        }
+        self.init(
+            start: start,
+            end: end,
+            offset: offset,
+            letsDirectMessagesThrough: try reader.bool("dm_bypass_quiet") ?? false
+        )
+    }
+
+    private static func time(_ name: String, _ reader: FieldReader) throws(RegistrationRefusal) -> TimeOfDay {
+        guard case .string(let text) = reader.object[name], let time = TimeOfDay(text) else {
+            throw reader.refusal(name, expected: "a time from 00:00 to 23:59")
+        }
+        return time
+    }
+}

@@ -1,0 +1,135 @@
+import Nostr
+import Notifications
+
+extension RegistrationContent {
+    /// Reads the decrypted content of a registration.
+    ///
+    /// Throws a ``RegistrationRefusal`` that names the first field which is not as it should be. Fields it does not know
+    /// are no mistake.
+    package init(json: String) throws(RegistrationRefusal) {
+        guard json.utf8.count <= RegistrationLimits.content else {
+            throw .invalid("registration content: expected at most \(RegistrationLimits.content) bytes")
+        }
+        let reader = FieldReader(try Self.object(json))
+        let platform = try reader.word("platform", limit: RegistrationLimits.name, of: .lowerCaseName)
+        guard let platform else {
+            throw reader.refusal("platform", expected: "a platform such as ios, android, unifiedpush or web")
+        }
+        let target = try PushTarget(platform: platform, reader: reader)
+        self.init(
+            platform: platform,
+            app: try reader.word("app", limit: RegistrationLimits.name, of: .name) ?? "default",
+            token: target.token,
+            fields: try Self.fields(reader).merging(target.keys) { $1 },
+            signals: try Self.signals(reader),
+            mode: try Self.mode(reader),
+            quiet: try QuietHours(reader),
+            batch: try BatchWishes(reader),
+            device: try reader.text("device", limit: RegistrationLimits.label),
+            locale: try reader.word("locale", limit: RegistrationLimits.name, of: .languageTag),
+            relays: try Self.relays(reader),
+            partners: try Self.partners(reader),
+            shared: try reader.bool("shared") ?? false,
+            json: json
+        )
+    }
+
+    private static func object(_ json: String) throws(RegistrationRefusal) -> JSONObject {
+        do {
+            guard case .object(let object) = try JSONReader.read(json) else {
+                throw RegistrationRefusal.invalid("registration content: expected a JSON object")
+            }
+            return object
+        } catch let error as JSONReaderError {
+            throw .invalid("registration content: \(error)")
+        } catch {
+            throw .invalid("registration content: expected a JSON object")
+        }
+    }
+
+    /// The names that the core understands; every other text field goes to the transport.
+    private static let known: Set<String> = [
+        "app", "batch", "device", "filters", "locale", "mode", "partners", "platform", "push_endpoint", "quiet",
+        "relays",
+        "shared", "signals", "subscription", "token",
+    ]
+
+    private static func fields(_ reader: FieldReader) throws(RegistrationRefusal) -> [String: String] {
+        var fields: [String: String] = [:]
+        for member in reader.object.members where !known.contains(member.name) {
+            guard case .string(let text) = member.value else { continue }
+            guard (1...RegistrationLimits.name).contains(member.name.utf8.count), Alphabet.name.spells(member.name)
+            else {
+                throw .invalid(
+                    "registration content: expected field names of 1 to \(RegistrationLimits.name) of \(Alphabet.name)"
+                )
+            }
+            guard text.utf8.count <= RegistrationLimits.field, !text.utf8.contains(0) else {
+                throw reader.refusal(member.name, expected: "at most \(RegistrationLimits.field) bytes without NUL")
+            }
+            fields[member.name] = text
+        }
+        guard fields.count <= RegistrationLimits.fields else {
+            throw .invalid("registration content: expected at most \(RegistrationLimits.fields) further fields")
+        }
+        return fields
+    }
+
+    private static func signals(_ reader: FieldReader) throws(RegistrationRefusal) -> Set<Signal> {
+        let filters = try switches(reader, "filters")
+        let further = try switches(reader, "signals") ?? [:]
+        var on: Set<Signal> = filters == nil ? [.dm, .mention, .reply] : []
+        for (signal, isOn) in filters ?? [:] where isOn { on.insert(signal) }
+        for (signal, isOn) in further {
+            if let other = filters?[signal], other != isOn {
+                throw reader.refusal("signals.\(signal.rawValue)", expected: "the same as in `filters`")
+            }
+            if isOn { on.insert(signal) } else { on.remove(signal) }
+        }
+        return on
+    }
+
+    private static func switches(_ reader: FieldReader, _ name: String) throws(RegistrationRefusal) -> [Signal: Bool]? {
+        guard let names = try reader.reader(name) else { return nil }
+        guard names.object.members.count <= RegistrationLimits.signals else {
+            throw reader.refusal(name, expected: "at most \(RegistrationLimits.signals) signals")
+        }
+        var switches: [Signal: Bool] = [:]
+        for member in names.object.members {
+            guard (1...32).contains(member.name.utf8.count), Alphabet.lowerCaseName.spells(member.name) else {
+                throw reader.refusal(name, expected: "signal names of 1 to 32 of \(Alphabet.lowerCaseName)")
+            }
+            if let isOn = try names.bool(member.name) { switches[Signal(rawValue: member.name)] = isOn }
+        }
+        return switches
+    }
+
+    private static func mode(_ reader: FieldReader) throws(RegistrationRefusal) -> Mode? {
+        guard let name = try reader.text("mode", limit: RegistrationLimits.name) else { return nil }
+        switch Mode(name: name) {
+        case .wake: return .wake
+        case .alert: return .alert
+        case .nudge: throw .unsupported("mode nudge is not supported yet: wake and alert are")
+        case .sealed: throw .unsupported("mode sealed is not supported yet: wake and alert are")
+        case nil: throw reader.refusal("mode", expected: "wake or alert")
+        }
+    }
+
+    private static func relays(_ reader: FieldReader) throws(RegistrationRefusal) -> [String] {
+        let expected =
+            "at most \(RegistrationLimits.relays) wss:// or ws:// URLs of at most \(RegistrationLimits.relay) bytes"
+        let relays = try reader.texts("relays", count: RegistrationLimits.relays, expected: expected) ?? []
+        guard relays.allSatisfy({ $0.isURL(of: ["wss", "ws"], limit: RegistrationLimits.relay) }) else {
+            throw reader.refusal("relays", expected: expected)
+        }
+        return relays
+    }
+
+    private static func partners(_ reader: FieldReader) throws(RegistrationRefusal) -> [PublicKey] {
+        let expected = "at most \(RegistrationLimits.partners) public keys of 64 lower-case hexadecimal digits"
+        let partners = try reader.texts("partners", count: RegistrationLimits.partners, expected: expected) ?? []
+        let keys = partners.compactMap { PublicKey(hex: $0) }
+        guard keys.count == partners.count else { throw reader.refusal("partners", expected: expected) }
+        return keys
+    }
+}

@@ -1,0 +1,16 @@
+import Nostr
+import Notifications
+
+/// What an operator may see of a device: nothing by which it could be pushed to.
+package struct DeviceListing: Hashable, Sendable {
+    package var device: DeviceID
+    package var slot: RegistrationSlot
+    package var route: Route
+    package var mode: Mode?
+    /// What it wants to be woken for, the well-known ones first.
+    package var signals: [Signal]
+    /// When the owner dated the registration, in seconds since 1970.
+    package var createdAt: Int64
+    /// In milliseconds since 1970.
+    package var registeredAt: Int64
+}

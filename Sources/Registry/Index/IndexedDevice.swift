@@ -1,0 +1,16 @@
+import Nostr
+import Notifications
+
+/// A device as the registry tells an index of it.
+package struct IndexedDevice: Hashable, Sendable {
+    package var account: PublicKey
+    package var device: DeviceID
+    package var registeredAt: Int64
+    /// The bits of the well-known signals.
+    package var signals: SignalSet
+    /// The other signals it wants; which bits they have is up to the index.
+    package var furtherSignals: [Signal]
+    package var mode: Mode?
+    package var route: Route
+    package var routeID: RouteID
+}

@@ -1,0 +1,164 @@
+import Nostr
+import Notifications
+
+/// Who has an account here, and which devices: the first question asked about every event.
+///
+/// Belongs to one thread, takes no lock and, once warm, allocates nothing in ``match(_:into:)``. Changes come through
+/// ``Registry/update(_:)``.
+package struct MatchIndex: ~Copyable, Sendable {
+    private struct Node {
+        var entry: DeviceEntry
+        /// The account's next device, or the next free node.
+        var next: UInt32
+    }
+
+    private static let none = UInt32.max
+
+    private var table: KeyTable
+    /// The first device of each account, by account number.
+    private var heads: [UInt32] = []
+    private var nodes: [Node] = []
+    private var free = Self.none
+    private var routes: [RouteID: Route] = [:]
+    package private(set) var signals: SignalNames
+    package private(set) var deviceCount = 0
+
+    /// An empty index with room for that many devices.
+    package init(signals: SignalNames = SignalNames(), capacity: Int = 0) {
+        var generator = SystemRandomNumberGenerator()
+        self.init(signals: signals, capacity: capacity, using: &generator)
+    }
+
+    init(signals: SignalNames, capacity: Int, using generator: inout some RandomNumberGenerator) {
+        self.signals = signals
+        table = KeyTable(hash: KeyHash(using: &generator), capacity: capacity)
+        heads.reserveCapacity(capacity)
+        nodes.reserveCapacity(capacity)
+    }
+
+    package var accountCount: Int { table.count }
+
+    /// Appends a hit for every one of `keys` that has an account here, in their order. `hits` is not emptied first.
+    package func match(_ keys: UnsafeBufferPointer<Bytes32>, into hits: inout [MatchHit]) {
+        table.match(keys, into: &hits)
+    }
+
+    /// The account of one key; for many keys ``match(_:into:)`` is faster.
+    package func account(of key: PublicKey) -> AccountNumber? {
+        table.find(key.bytes).map { AccountNumber(rawValue: UInt32(truncatingIfNeeded: $0)) }
+    }
+
+    /// Whose account that is; nil when the number is no account's.
+    package func key(of account: AccountNumber) -> PublicKey? {
+        let number = Int(account.rawValue)
+        return table.keys.indices.contains(number) ? PublicKey(table.keys[number]) : nil
+    }
+
+    /// Calls `body` with each device of an account.
+    package func forEachDevice(of account: AccountNumber, _ body: (DeviceEntry) throws -> Void) rethrows {
+        guard heads.indices.contains(Int(account.rawValue)) else { return }
+        var number = heads[Int(account.rawValue)]
+        while number != Self.none {
+            try body(nodes[Int(number)].entry)
+            number = nodes[Int(number)].next
+        }
+    }
+
+    /// Calls `body` with the key of each account.
+    package func forEachAccount(_ body: (PublicKey) throws -> Void) rethrows {
+        for key in table.keys { try body(PublicKey(key)) }
+    }
+
+    /// The platform and app of a device's route.
+    package func route(_ id: RouteID) -> Route? { routes[id] }
+
+    package mutating func apply(_ change: IndexChange) {
+        switch change {
+        case .put(let device): put(device)
+        case .remove(let device, let account): remove(device, of: account)
+        }
+    }
+
+    mutating func name(_ route: Route, _ id: RouteID) {
+        routes[id] = route
+    }
+
+    /// Adds a device that is not here yet.
+    mutating func add(_ entry: DeviceEntry, to account: Bytes32) {
+        let (number, isNew) = table.insert(account)
+        if isNew { heads.append(Self.none) }
+        let node = Node(entry: entry, next: heads[number])
+        if free == Self.none {
+            heads[number] = UInt32(truncatingIfNeeded: nodes.count)
+            nodes.append(node)
+        } else {
+            heads[number] = free
+            free = nodes[Int(heads[number])].next
+            nodes[Int(heads[number])] = node
+        }
+        deviceCount += 1
+    }
+
+    private mutating func put(_ device: IndexedDevice) {
+        routes[device.routeID] = device.route
+        let entry = DeviceEntry(
+            device: device.device,
+            registeredAt: device.registeredAt,
+            signals: device.signals.union(signals.set(of: device.furtherSignals)),
+            route: device.routeID,
+            mode: device.mode
+        )
+        if let node = node(of: device.device, of: device.account) {
+            nodes[node].entry = entry
+        } else {
+            add(entry, to: device.account.bytes)
+        }
+    }
+
+    private func node(of device: DeviceID, of account: PublicKey) -> Int? {
+        guard let account = table.find(account.bytes) else { return nil }
+        var number = heads[account]
+        while number != Self.none {
+            if nodes[Int(number)].entry.device == device { return Int(number) }
+            number = nodes[Int(number)].next
+        }
+        return nil
+    }
+
+    private mutating func remove(_ device: DeviceID, of account: PublicKey) {
+        guard let account = table.find(account.bytes), let node = node(of: device, of: PublicKey(table.keys[account]))
+        else {
+            return
+        }
+        unlink(node, from: account)
+        nodes[node].next = free
+        free = UInt32(truncatingIfNeeded: node)
+        deviceCount -= 1
+        guard heads[account] == Self.none else { return }
+        table.remove(account)
+        heads.swapAt(account, heads.count - 1)
+        heads.removeLast()
+    }
+
+    private mutating func unlink(_ node: Int, from account: Int) {
+        if heads[account] == UInt32(truncatingIfNeeded: node) {
+            heads[account] = nodes[node].next
+            return
+        }
+        var number = Int(heads[account])
+        while nodes[number].next != UInt32(truncatingIfNeeded: node) { number = Int(nodes[number].next) }
+        nodes[number].next = nodes[node].next
+    }
+
+    /// Gives bits to other signals than before. Devices lose the bits of those that were not well known, until each is
+    /// told again by ``grant(_:to:of:)``.
+    mutating func rename(signals: SignalNames) {
+        self.signals = signals
+        for number in nodes.indices { nodes[number].entry.signals.formIntersection(.wellKnown) }
+    }
+
+    mutating func grant(_ further: [Signal], to device: DeviceID, of account: PublicKey) {
+        guard let node = node(of: device, of: account) else { return }
+        nodes[node].entry.signals.formUnion(signals.set(of: further))
+    }
+}

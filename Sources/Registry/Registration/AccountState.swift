@@ -1,0 +1,19 @@
+/// What is known of an account before one of its events is judged.
+package struct AccountState: Hashable, Sendable {
+    /// The newest event that the slot has seen.
+    package var mark: SlotMark?
+    /// Whether the slot holds a device now.
+    package var isRegistered: Bool
+    /// How many devices the account has, this slot's included.
+    package var devices: Int
+    /// What a slot without a mark must be newer than, in seconds since 1970: when an account has more marks of former
+    /// devices than are kept, the oldest ones are folded into this.
+    package var floor: Int64?
+
+    package init(mark: SlotMark? = nil, isRegistered: Bool = false, devices: Int = 0, floor: Int64? = nil) {
+        self.mark = mark
+        self.isRegistered = isRegistered
+        self.devices = devices
+        self.floor = floor
+    }
+}

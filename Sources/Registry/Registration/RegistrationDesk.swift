@@ -1,0 +1,89 @@
+import Nostr
+
+/// Judges registration events (seed 004 section 7). Knows no store, no key and no clock.
+package struct RegistrationDesk: Sendable {
+    /// The limits that an operator may set.
+    package struct Limits: Hashable, Sendable {
+        /// How far in the future an event may be dated, in seconds. Clients' clocks are wrong by minutes; a stamp from next
+        /// year would lock its slot until then.
+        package var secondsAhead: Int64
+        /// How many devices one account may have.
+        package var devicesPerAccount: Int
+
+        package init(secondsAhead: Int64 = 600, devicesPerAccount: Int = 32) {
+            self.secondsAhead = secondsAhead
+            self.devicesPerAccount = devicesPerAccount
+        }
+    }
+
+    /// What an event asks for.
+    package enum Request: Hashable, Sendable {
+        /// To read its content and put a device into the slot.
+        case register(RegistrationSlot)
+        /// To empty the slot.
+        case deregister(RegistrationSlot)
+
+        package var slot: RegistrationSlot {
+            switch self {
+            case .register(let slot), .deregister(let slot): slot
+            }
+        }
+    }
+
+    /// What the desk says to an event at first sight.
+    package enum Reading: Hashable, Sendable {
+        case request(Request)
+        case done(RegistrationResult)
+    }
+
+    private let ourKey: String
+    package let limits: Limits
+
+    package init(ourKey: PublicKey, limits: Limits = Limits()) {
+        self.ourKey = ourKey.hex
+        self.limits = limits
+    }
+
+    /// Reads what needs no memory: kind, the first `d` (NIP-01: only the first tag of a name counts), stamp. `now` is in milliseconds since 1970.
+    package func read(_ event: Event, now: Int64) -> Reading {
+        guard event.kind == .pushRegistration || event.kind == .addressablePushRegistration,
+            let tag = event.tags.first(where: { $0.first == "d" }), tag.count > 1,
+            tag[1] == ourKey || tag[1].hasPrefix(ourKey + ":")
+        else { return .done(.notForUs) }
+        var slot = RegistrationSlot(account: event.pubkey)
+        if tag[1] != ourKey {
+            slot.deviceID = String(decoding: tag[1].utf8.dropFirst(ourKey.utf8.count + 1), as: UTF8.self)
+            guard (1...RegistrationSlot.deviceIDLimit).contains(slot.deviceID.utf8.count),
+                Alphabet.name.spells(slot.deviceID)
+            else {
+                let expected = "a device id of 1 to \(RegistrationSlot.deviceIDLimit) of \(Alphabet.name)"
+                return .done(.refused(.invalid("tag d: expected \(expected) after our key and the colon")))
+            }
+        }
+        guard event.createdAt >= 0, event.createdAt <= now / 1000 + limits.secondsAhead else {
+            return .done(.refused(.invalid("created_at: expected at most \(limits.secondsAhead) seconds ahead of now")))
+        }
+        if let root = event.tags.first(where: { $0.first == "root_identity" }),
+            root.dropFirst().first != event.pubkey.hex
+        {
+            return .done(.refused(.unsupported("registrations signed by a device key are not supported yet")))
+        }
+        return .request(event.content.isEmpty ? .deregister(slot) : .register(slot))
+    }
+
+    /// Weighs a request against what is remembered; nil: go on.
+    package func weigh(_ request: Request, mark: SlotMark, against account: AccountState) -> RegistrationResult? {
+        if let known = account.mark {
+            if mark == known { return .duplicate }
+            if !mark.replaces(known) { return .outdated }
+        } else if let floor = account.floor, mark.createdAt <= floor {
+            return .outdated
+        }
+        if case .register = request, !account.isRegistered, account.devices >= limits.devicesPerAccount {
+            return .refused(
+                .blocked("this account has \(limits.devicesPerAccount) devices already: deregister one of them first")
+            )
+        }
+        return nil
+    }
+}

@@ -1,0 +1,38 @@
+import Nostr
+import Notifications
+
+extension Registry {
+    /// Reads all devices into an index. `signals` are those that the operator's rules raise besides the well-known ones.
+    ///
+    /// Writers wait meanwhile. What changes later arrives through ``update(_:)``. There is to be one index at a time.
+    package func load(signals: [Signal] = []) throws -> MatchIndex {
+        let names = SignalNames(further: signals)
+        var index = MatchIndex(signals: names)
+        try store.write { rows in
+            index = MatchIndex(signals: names, capacity: try rows.deviceCount())
+            try rows.fill(&index)
+        } afterwards: {
+            // Everything posted so far is in what was just read.
+            _ = mailbox.take()
+        }
+        return index
+    }
+
+    /// Brings an index up to date; returns how many changes that took. Cheap when there are none.
+    @discardableResult
+    package func update(_ index: inout MatchIndex) -> Int {
+        let changes = mailbox.take()
+        for change in changes { index.apply(change) }
+        return changes.count
+    }
+
+    /// Makes an index count with other rules: `signals` are those they raise besides the well-known ones.
+    package func rename(signals: [Signal], in index: inout MatchIndex) throws {
+        let further = try store.write { rows -> [(DeviceID, PublicKey, [Signal])] in
+            try rows.furtherSignals()
+        }
+        update(&index)
+        index.rename(signals: SignalNames(further: signals))
+        for (device, account, signals) in further { index.grant(signals, to: device, of: account) }
+    }
+}

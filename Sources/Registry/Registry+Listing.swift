@@ -1,0 +1,44 @@
+import Nostr
+import Notifications
+
+extension Registry {
+    /// Devices in the order of their numbers, at most `limit` of them, beginning behind `previous`; `account` narrows them
+    /// down to one account's.
+    package func devices(
+        of account: PublicKey? = nil,
+        after previous: DeviceID? = nil,
+        limit: Int = 1000
+    ) throws -> [DeviceListing] {
+        try store.read { try $0.listing(of: account, after: previous ?? DeviceID(rawValue: 0), limit: limit) }
+    }
+
+    /// The events kept of `author`: the registrations in force and the deregistrations of an account, or what
+    /// ``keep(_:)`` was given of the router's own.
+    package func storedEvents(of author: PublicKey) throws -> [Event] {
+        let texts = try store.readOnce { try $0.events(of: author) }
+        return try texts.map { text in
+            do {
+                return try Event(json: Array(text.utf8))
+            } catch {
+                throw RegistryStoreError.damaged(path: store.path)
+            }
+        }
+    }
+
+    /// Keeps an event of the router's own, such as its advertisement (kind 10067), in place of an earlier one of its kind.
+    /// Returns false, and keeps the one there was, if that is newer.
+    @discardableResult
+    package func keep(_ event: Event) throws -> Bool {
+        try store.write { rows in
+            for text in try rows.events(of: event.pubkey) {
+                if let other = try? Event(json: Array(text.utf8)), other.kind == event.kind,
+                    SlotMark(other).replaces(SlotMark(event))
+                {
+                    return false
+                }
+            }
+            try rows.putEvent(event)
+            return true
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Cipher
+import Nostr
+import Notifications
+
+/// Who is registered here, with which devices.
+///
+/// Safe to call from any thread. What a call returns is on disk. The ``MatchIndex`` that ``load(signals:)`` makes belongs to
+/// its caller, who brings it up to date with ``update(_:)``.
+package final class Registry: Sendable {
+    let store: RegistryStore
+    let vault: TokenVault
+    let desk: RegistrationDesk
+    let identity: KeyPair
+    let now: @Sendable () -> Int64
+    let check: PlatformCheck
+    let mailbox = IndexMailbox()
+
+    /// Opens the door of `store`.
+    ///
+    /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed under
+    /// keys drawn from it. `now` is in milliseconds since 1970. Throws a ``RegistryStoreError`` when the store was made with another identity.
+    package init(
+        store: RegistryStore,
+        identity: KeyPair,
+        limits: RegistrationDesk.Limits = RegistrationDesk.Limits(),
+        now: @escaping @Sendable () -> Int64,
+        random: @escaping RandomBytes = SecureRandom.bytes,
+        check: @escaping PlatformCheck
+    ) throws {
+        self.store = store
+        self.identity = identity
+        self.now = now
+        self.check = check
+        vault = try TokenVault(identity: identity.secret, random: random)
+        desk = RegistrationDesk(ourKey: identity.publicKey, limits: limits)
+        let owner = try store.write { try $0.claim(for: identity.publicKey.hex) }
+        guard owner == identity.publicKey.hex else { throw RegistryStoreError.anotherIdentity(path: store.path) }
+    }
+
+    /// Where `device` is now; nil when it is registered no more. Throws a ``RegistryStoreError``.
+    package func address(of device: DeviceID) throws -> DeviceAddress? {
+        guard let sealed = try store.readOnce({ try $0.sealedAddress(of: device) }) else { return nil }
+        guard let address = AddressCodec.decode(try vault.open(sealed, of: device, for: .address)) else {
+            throw RegistryStoreError.unreadableSeal(device)
+        }
+        return address
+    }
+
+    /// All that `device` asked for when it registered; nil when it is registered no more. Throws a ``RegistryStoreError``.
+    package func content(of device: DeviceID) throws -> RegistrationContent? {
+        guard let sealed = try store.readOnce({ try $0.sealedContent(of: device) }) else { return nil }
+        let json = String(decoding: try vault.open(sealed, of: device, for: .content), as: UTF8.self)
+        do {
+            return try RegistrationContent(json: json)
+        } catch {
+            throw RegistryStoreError.unreadableSeal(device)
+        }
+    }
+
+    /// Forgets a device that its push service called gone, unless it was registered anew after `registeredAt`, which is the
+    /// one of the address that was tried. The event that registered it does not bring it back; a later one does.
+    package func removeGone(_ device: DeviceID, registeredAt: Int64) throws {
+        _ = try store.write { rows -> [IndexChange] in
+            guard let (holder, latest) = try rows.holder(device), latest <= registeredAt else { return [] }
+            return [try rows.evict(holder)]
+        } afterwards: {
+            mailbox.post($0)
+        }
+    }
+
+    /// Remembers whom a contact list names, and returns those of `named` whom no list of that author named before: naming
+    /// everybody again is no follow. A list older than the newest one seen changes nothing. `createdAt` is in seconds.
+    package func newFollows(author: PublicKey, named: [PublicKey], createdAt: Int64) throws -> [PublicKey] {
+        try newFollows([ContactList(author: author, named: named, createdAt: createdAt)])[0]
+    }
+
+    /// The same for many lists in one transaction.
+    package func newFollows(_ lists: [ContactList]) throws -> [[PublicKey]] {
+        try store.write { rows in try lists.map { try rows.newFollows($0) } }
+    }
+}

@@ -1,0 +1,14 @@
+import Nostr
+import Notifications
+
+/// What the `devices` table says of a device; nothing here is secret.
+struct DeviceRow: Hashable {
+    var slot: RegistrationSlot
+    var mark: SlotMark
+    /// In milliseconds since 1970.
+    var registeredAt: Int64
+    var route: RouteID
+    var mode: Mode?
+    var signals: SignalSet
+    var furtherSignals: [Signal]
+}

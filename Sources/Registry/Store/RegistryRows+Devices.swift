@@ -1,0 +1,107 @@
+import Foundation
+import GRDB
+import Nostr
+import Notifications
+
+extension RegistryRows {
+    /// The device that is in a slot.
+    func device(in slot: RegistrationSlot) throws -> (id: DeviceID, registeredAt: Int64)? {
+        try one(
+            "SELECT id, registered_at FROM devices WHERE account = ? AND device_id = ?",
+            [slot.account.bytes.data, slot.deviceID]
+        ).map { (DeviceID(rawValue: $0[0]), $0[1]) }
+    }
+
+    /// The devices outside `slot` that have the token of that handle.
+    func holders(of handle: [UInt8], outside slot: RegistrationSlot) throws -> [TokenHolder] {
+        let rows = try all(
+            """
+            SELECT id, account, device_id, created_at, event_id FROM secrets JOIN devices ON id = device WHERE handle = ?
+            """,
+            [Data(handle)]
+        )
+        return try rows.compactMap { row in
+            let holder = RegistrationSlot(account: try key(row, "account"), deviceID: row["device_id"])
+            guard holder != slot else { return nil }
+            return TokenHolder(device: DeviceID(rawValue: row["id"]), slot: holder, mark: try mark(row))
+        }
+    }
+
+    /// Puts a device into its slot, whatever was there; a device that was there keeps its number.
+    func put(_ device: DeviceRow) throws -> DeviceID {
+        let further = device.furtherSignals.isEmpty ? nil : device.furtherSignals.map(\.rawValue).joined(separator: " ")
+        let row = try one(
+            """
+            INSERT INTO devices
+                (account, device_id, created_at, event_id, registered_at, route, mode, signals, further_signals)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (account, device_id) DO UPDATE SET
+                created_at = excluded.created_at, event_id = excluded.event_id, registered_at = excluded.registered_at,
+                route = excluded.route, mode = excluded.mode, signals = excluded.signals,
+                further_signals = excluded.further_signals
+            RETURNING id
+            """,
+            [
+                device.slot.account.bytes.data, device.slot.deviceID, device.mark.createdAt, device.mark.id.bytes.data,
+                device.registeredAt, Int64(device.route.rawValue), device.mode?.rawValue,
+                Int64(bitPattern: device.signals.rawValue), further,
+            ]
+        )
+        guard let row else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
+        try execute(
+            "DELETE FROM tombstones WHERE account = ? AND device_id = ?",
+            [device.slot.account.bytes.data, device.slot.deviceID]
+        )
+        return DeviceID(rawValue: row[0])
+    }
+
+    func putSecrets(of device: DeviceID, handle: [UInt8], address: [UInt8], content: [UInt8]) throws {
+        try execute(
+            "INSERT OR REPLACE INTO secrets (device, handle, address, content) VALUES (?, ?, ?, ?)",
+            [device.rawValue, Data(handle), Data(address), Data(content)]
+        )
+    }
+
+    /// Takes a device out of its slot, whose mark stays.
+    func remove(_ device: DeviceID, from slot: RegistrationSlot, leaving mark: SlotMark) throws {
+        try execute("DELETE FROM devices WHERE id = ?", [device.rawValue])
+        try bury(slot, mark)
+    }
+
+    func holder(_ device: DeviceID) throws -> (holder: TokenHolder, registeredAt: Int64)? {
+        let row = try one(
+            "SELECT account, device_id, created_at, event_id, registered_at FROM devices WHERE id = ?",
+            [device.rawValue]
+        )
+        guard let row else { return nil }
+        let slot = RegistrationSlot(account: try key(row, "account"), deviceID: row["device_id"])
+        return (TokenHolder(device: device, slot: slot, mark: try mark(row)), row["registered_at"])
+    }
+
+    func sealedAddress(of device: DeviceID) throws -> [UInt8]? {
+        try one("SELECT address FROM secrets WHERE device = ?", [device.rawValue]).map { Array($0[0] as Data) }
+    }
+
+    func sealedContent(of device: DeviceID) throws -> [UInt8]? {
+        try one("SELECT content FROM secrets WHERE device = ?", [device.rawValue]).map { Array($0[0] as Data) }
+    }
+
+    /// The number of a route, which is given when it is met for the first time.
+    func number(of route: Route) throws -> RouteID {
+        try execute("INSERT OR IGNORE INTO routes (platform, app) VALUES (?, ?)", [route.platform, route.app])
+        let row = try one("SELECT id FROM routes WHERE platform = ? AND app = ?", [route.platform, route.app])
+        guard let number: Int64 = row?[0], let id = UInt16(exactly: number) else {
+            throw RegistryStoreError.tooManyRoutes
+        }
+        return RouteID(rawValue: id)
+    }
+
+    func routes() throws -> [RouteID: Route] {
+        var routes: [RouteID: Route] = [:]
+        for row in try all("SELECT id, platform, app FROM routes") {
+            guard let id = UInt16(exactly: row[0] as Int64) else { throw RegistryStoreError.tooManyRoutes }
+            routes[RouteID(rawValue: id)] = Route(platform: row[1], app: row[2])
+        }
+        return routes
+    }
+}

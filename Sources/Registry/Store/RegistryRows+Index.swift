@@ -1,0 +1,47 @@
+import Foundation
+import GRDB
+import Nostr
+import Notifications
+
+extension RegistryRows {
+    func deviceCount() throws -> Int {
+        try one("SELECT count(*) FROM devices")?[0] ?? 0
+    }
+
+    /// Adds every device to an empty index.
+    func fill(_ index: inout MatchIndex) throws {
+        for (id, route) in try routes() { index.name(route, id) }
+        let rows = try Row.fetchCursor(
+            db,
+            sql: "SELECT id, account, registered_at, route, mode, signals, further_signals FROM devices ORDER BY id"
+        )
+        while let row = try rows.next() {
+            let account = try row.withUnsafeData(atIndex: 1) { data in
+                data.flatMap { $0.count == 32 ? $0.withUnsafeBytes { Bytes32(loading: $0) } : nil }
+            }
+            guard let account else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
+            let mode: Int32? = row[4]
+            var signals = SignalSet(rawValue: UInt64(bitPattern: row[5] as Int64))
+            if let further: String = row[6] { signals.formUnion(index.signals.set(of: Self.signals(further))) }
+            let entry = DeviceEntry(
+                device: DeviceID(rawValue: row[0]),
+                registeredAt: row[2],
+                signals: signals,
+                route: RouteID(rawValue: UInt16(truncatingIfNeeded: row[3] as Int64)),
+                mode: mode.flatMap(Mode.init(rawValue:))
+            )
+            index.add(entry, to: account)
+        }
+    }
+
+    /// The devices that want more than the well-known signals.
+    func furtherSignals() throws -> [(DeviceID, PublicKey, [Signal])] {
+        try all("SELECT id, account, further_signals FROM devices WHERE further_signals IS NOT NULL").map { row in
+            (DeviceID(rawValue: row[0]), try key(row, "account"), Self.signals(row[2]))
+        }
+    }
+
+    static func signals(_ column: String) -> [Signal] {
+        column.split(separator: " ").map { Signal(rawValue: String($0)) }
+    }
+}

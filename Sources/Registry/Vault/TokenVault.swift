@@ -1,0 +1,66 @@
+import Cipher
+import Notifications
+import Schnorr
+
+/// Seals what must not be read from a stolen database: tokens, endpoints, subscription keys, wishes.
+///
+/// AES-256-GCM under a key that HKDF (RFC 5869) draws from the router's identity, with a fresh nonce a seal and the
+/// device's number as additional data, so that one row's secret opens in no other row.
+package struct TokenVault: Sendable, Concealed {
+    /// What is sealed; part of the additional data.
+    package enum Purpose: UInt8, Sendable {
+        case address = 1
+        case content = 2
+    }
+
+    private static let version: UInt8 = 1
+    private let sealingKey: [UInt8]
+    private let findingKey: [UInt8]
+    private let random: RandomBytes
+
+    /// `random` must be unpredictable, or fixed in a test.
+    package init(identity: SecretKey, random: @escaping RandomBytes = SecureRandom.bytes) throws {
+        let root = HKDFSHA256.extract(salt: Array("carillon registry".utf8), inputKeyMaterial: identity.reveal())
+        sealingKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("seal 1".utf8), length: 32)
+        findingKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("find 1".utf8), length: 32)
+        self.random = random
+    }
+
+    /// Sixteen bytes by which the same token is found again, and which tell nothing of it without the key.
+    package func handle(of token: String) -> [UInt8] {
+        Array(HMACSHA256.authenticationCode(for: Array(token.utf8), key: findingKey).prefix(16))
+    }
+
+    package func seal(_ plaintext: [UInt8], of device: DeviceID, for purpose: Purpose) throws -> [UInt8] {
+        let nonce = random(AESGCM.nonceByteCount)
+        let sealed = try AESGCM.seal(
+            plaintext,
+            key: sealingKey,
+            nonce: nonce,
+            authenticating: Self.additionalData(device, purpose)
+        )
+        return [Self.version] + nonce + sealed
+    }
+
+    /// Throws a ``RegistryStoreError`` unless `sealed` was sealed by the same identity for the same device and purpose.
+    package func open(_ sealed: [UInt8], of device: DeviceID, for purpose: Purpose) throws -> [UInt8] {
+        let nonceEnd = 1 + AESGCM.nonceByteCount
+        guard sealed.first == Self.version, sealed.count >= nonceEnd + AESGCM.tagByteCount else {
+            throw RegistryStoreError.unreadableSeal(device)
+        }
+        do {
+            return try AESGCM.open(
+                Array(sealed[nonceEnd...]),
+                key: sealingKey,
+                nonce: Array(sealed[1..<nonceEnd]),
+                authenticating: Self.additionalData(device, purpose)
+            )
+        } catch {
+            throw RegistryStoreError.unreadableSeal(device)
+        }
+    }
+
+    private static func additionalData(_ device: DeviceID, _ purpose: Purpose) -> [UInt8] {
+        [purpose.rawValue] + withUnsafeBytes(of: device.rawValue.bigEndian) { Array($0) }
+    }
+}

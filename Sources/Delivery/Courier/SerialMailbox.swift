@@ -19,7 +19,7 @@ final class SerialMailbox<Message: Sendable>: Sendable {
     }
 
     private let state = Mutex(State())
-    private let queue: DispatchQueue
+    let queue: DispatchQueue
 
     init(label: String) {
         queue = DispatchQueue(label: label)

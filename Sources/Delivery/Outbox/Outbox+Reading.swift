@@ -11,7 +11,7 @@ extension Outbox {
             SELECT \(Outbox.columns) FROM outbox_delivery
             WHERE number > ? AND number <= ? AND due IS NULL ORDER BY number LIMIT ?
             """,
-            [after.rawValue, OutboxKey.highest(of: queue).rawValue],
+            [max(after, .lowest(of: queue)).rawValue, OutboxKey.highest(of: queue).rawValue],
             of: queue,
             limit: limit
         )

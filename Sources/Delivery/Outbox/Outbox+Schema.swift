@@ -41,7 +41,7 @@ extension Outbox {
     }
 
     static func waiting(_ database: Database, _ queues: [QueueName: Int]) throws -> [StoredQueue] {
-        try queues.compactMap { name, number in
+        try queues.sorted { $0.value < $1.value }.compactMap { name, number in
             let last = try Int64.fetchOne(
                 database,
                 sql: "SELECT max(number) FROM outbox_delivery WHERE number BETWEEN ? AND ?",

@@ -16,7 +16,7 @@ final class OutboxWriter: Sendable {
     private let store: any DeliveryStore
     private let now: @Sendable () -> Int64
     private let alarm: any Alarm
-    private let mailbox = SerialMailbox<Message>(label: "carillon.outbox")
+    let mailbox = SerialMailbox<Message>(label: "carillon.outbox")
     private let pending = Mutex(PendingWrites())
     private let received: @Sendable (OutboxRead, OutboxPage) -> Void
     private let failed: @Sendable (any Error) -> Void

@@ -1,0 +1,81 @@
+import Notifications
+import Testing
+
+@testable import Delivery
+
+struct CourierHostTests {
+    private let delivered = Outcome(.delivered, status: 201, reason: "ok")
+
+    /// Two in flight per host; the host is named by the device: below 100 all share one.
+    private func driver() -> QueuesDriver {
+        var driver = QueuesDriver(limits: CourierLimits(inFlight: 10, inFlightPerHost: 2))
+        driver.resolve = { .found(host: $0.device.rawValue < 100 ? "slow" : "\($0.device.rawValue)") }
+        return driver
+    }
+
+    @Test func aSlowHostHoldsUpNobodyElse() {
+        var driver = driver()
+        driver.accept((1...20).map { .sample($0, device: Int64($0)) })
+        #expect(driver.numbersUnderWay == [1, 2])
+        driver.accept((100...107).map { .sample($0, device: Int64($0)) })
+        #expect(driver.numbersUnderWay == [1, 2] + Array(100...107))
+        driver.end(1, delivered)
+        #expect(driver.numbersUnderWay == [2] + Array(100...107) + [3])
+    }
+
+    @Test func everythingForABusyHostGoesOutInTheEnd() {
+        var driver = driver()
+        driver.accept((1...50).map { .sample($0, device: Int64($0)) })
+        var most = 0
+        var ended = 0
+        while ended < 50 {
+            most = max(most, driver.numbersUnderWay.count)
+            if let number = driver.numbersUnderWay.first {
+                driver.end(number, delivered)
+                ended += 1
+            } else if let wakeAt = driver.wakeAt {
+                driver.advance(to: wakeAt)
+            } else {
+                break
+            }
+        }
+        #expect(ended == 50)
+        #expect(most == 2)
+        #expect(driver.reports.allSatisfy { $0.kind == .delivered && $0.attempt == 1 })
+        #expect(driver.changes.reschedulings.isEmpty)
+    }
+
+    @Test func retryAfterPausesTheWholeHost() {
+        var driver = driver()
+        driver.accept(.sample(1, device: 1), .sample(2, device: 2), .sample(100, device: 100))
+        driver.end(1, Outcome(.retry, status: 429, retryAfter: 30_000, reason: "too-many"))
+        driver.end(2, delivered)
+        driver.accept(.sample(3, device: 3), .sample(101, device: 101))
+        #expect(driver.numbersUnderWay == [100, 101])
+        driver.advance(by: 30_000)
+        #expect(driver.numbersUnderWay == [100, 101, 3])
+        driver.advance(by: 1000)
+        #expect(driver.numbersUnderWay == [100, 101, 3, 1])
+    }
+
+    @Test func aHostThatAsksForADayIsAskedAgainBefore() {
+        var driver = driver()
+        driver.accept(.sample(1, device: 1))
+        driver.end(1, Outcome(.retry, status: 429, retryAfter: 23 * 3_600_000, reason: "too-many"))
+        driver.accept(.sample(2, device: 2))
+        #expect(driver.numbersUnderWay.isEmpty)
+        driver.advance(by: 15 * 60_000)
+        #expect(driver.numbersUnderWay == [2])
+    }
+
+    @Test func whoWaitsForAHostGoesOnWhenThoseCalledBeforeAreGone() {
+        var driver = driver()
+        driver.accept((1...4).map { .sample($0, device: Int64($0)) })
+        #expect(driver.numbersUnderWay == [1, 2])
+        driver.resolve = { $0.device.rawValue == 3 ? .unregistered : .found(host: "slow") }
+        driver.end(1, delivered)
+        #expect(driver.reports.map(\.kind) == [.delivered, .unregistered])
+        driver.end(2, delivered)
+        #expect(driver.numbersUnderWay == [4])
+    }
+}

@@ -1,0 +1,259 @@
+import GRDB
+import Logging
+import Notifications
+import Testing
+
+@testable import Delivery
+
+struct CourierTests {
+    private let time = ManualTime()
+    private let directory = FakeDirectory()
+    private let observer = RecordingObserver()
+    private let log = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+    private let delivered = Outcome(.delivered, status: 200, reason: "ok")
+
+    private func courier(
+        _ store: any DeliveryStore,
+        _ transport: FakeTransport?,
+        limits: CourierLimits = CourierLimits()
+    ) throws -> Courier {
+        let environment = CourierEnvironment(
+            store: store,
+            directory: directory,
+            observer: observer,
+            now: { [time] in time.now },
+            alarm: time,
+            random: LargestGenerator(),
+            transport: { _ in transport }
+        )
+        return try Courier(environment, limits: limits, log: log)
+    }
+
+    @Test func acceptedDeliveriesReachTheirDevicesAndLeaveTheDisk() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport { [delivered] _ in delivered }
+        let courier = try courier(outbox, transport)
+        courier.start()
+        for group in 0..<20 {
+            try courier.accept((0..<100).map { .sample(group * 100 + $0, device: Int64($0)) })
+        }
+        let record = await observer.record { $0.reports.count == 2000 }
+        await courier.shutdown(deadline: .max)
+        #expect(record.reports.allSatisfy { $0.kind == .delivered && $0.attempt == 1 })
+        #expect(Set(record.reports.map(\.delivery)).count == 2000)
+        #expect(transport.attempts.allSatisfy { $0.address.token == "token-\($0.delivery.device.rawValue)" })
+        #expect(outbox.count == 0)
+    }
+
+    @Test func manyThreadsAcceptAndAnswer() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport()
+        let courier = try courier(outbox, transport, limits: CourierLimits(inFlight: 50, window: 200))
+        courier.start()
+        await withTaskGroup(of: Void.self) { [delivered] group in
+            for part in 0..<4 {
+                group.addTask {
+                    for number in 0..<50 {
+                        let first = (part * 50 + number) * 10
+                        try? courier.accept((first..<first + 10).map { .sample($0, device: Int64($0)) })
+                    }
+                }
+            }
+            group.addTask {
+                for count in 1...2000 {
+                    let attempt = await transport.attempts(count)[count - 1]
+                    attempt.complete(delivered)
+                }
+            }
+        }
+        let record = await observer.record { $0.reports.count == 2000 }
+        await courier.shutdown(deadline: .max)
+        #expect(Set(record.reports.map(\.delivery)).count == 2000)
+        #expect(outbox.count == 0)
+    }
+
+    @Test func aFailedAttemptIsMadeAgainWhenItsTimeComes() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport()
+        let courier = try courier(outbox, transport)
+        courier.start()
+        try courier.accept([.sample(1)])
+        await transport.attempts(1)[0].complete(Outcome(.retry, status: 503, reason: "down"))
+        let report = await observer.record { $0.reports.count == 1 }.reports[0]
+        #expect(report.nextDue == time.now + 1000)
+        await courier.settle()
+        time.advance(by: 1000)
+        let attempts = await transport.attempts(2)
+        #expect(attempts[1].delivery == attempts[0].delivery)
+        attempts[1].complete(delivered)
+        await observer.record { $0.ended(.delivered).count == 1 }
+        await courier.shutdown(deadline: .max)
+        #expect(outbox.count == 0)
+    }
+
+    @Test func everythingGoesOnAfterAKill() async throws {
+        let folder = try TemporaryFolder()
+        let first = FakeTransport { $0.number < 100 ? Outcome(.retry, status: 503, reason: "down") : nil }
+        let outbox = try Outbox(path: folder.path("outbox"))
+        let killed = try courier(outbox, first, limits: CourierLimits(inFlight: 200, window: 1000))
+        killed.start()
+        try killed.accept((0..<3000).map { .sample($0, device: Int64($0)) })
+        await observer.record { $0.reports.count == 100 }
+        _ = await first.attempts(300)
+        await killed.settle()
+        try folder.snapshot(of: "outbox", as: "survived")
+
+        let survived = try Outbox(path: folder.path("survived"))
+        #expect(survived.count == 3000)
+        let second = FakeTransport { [delivered] _ in delivered }
+        let courier = try courier(survived, second)
+        courier.start()
+        await observer.record { $0.ended(.delivered).count >= 2900 }
+        await courier.settle()
+        time.advance(by: 1000)
+        let record = await observer.record { $0.ended(.delivered).count == 3000 }
+        #expect(Set(record.ended(.delivered).map(\.delivery)).count == 3000)
+        #expect(record.ended(.delivered).filter { $0.attempt == 2 }.count == 100)
+        await courier.shutdown(deadline: .max)
+        #expect(survived.count == 0)
+        withExtendedLifetime(killed) {}
+    }
+
+    @Test func whatCannotBeStoredIsNotAccepted() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let store = FailingStore(outbox)
+        let transport = FakeTransport { [delivered] _ in delivered }
+        let courier = try courier(store, transport)
+        courier.start()
+        store.fail { $0.insertions = true }
+        #expect(throws: DiskFailure.self) { try courier.accept([.sample(1)]) }
+        store.fail { $0.insertions = false }
+        try courier.accept([.sample(2)])
+        await observer.record { $0.reports.count == 1 }
+        await courier.shutdown(deadline: .max)
+        #expect(transport.attempts.map(\.delivery.number) == [2])
+    }
+
+    @Test func anOutcomeThatCannotBeStoredIsStoredLater() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let store = FailingStore(outbox, FailingStore.Failures(changes: 2))
+        let transport = FakeTransport { [delivered] _ in delivered }
+        let courier = try courier(store, transport)
+        courier.start()
+        try courier.accept([.sample(1), .sample(2)])
+        await observer.record { $0.reports.count == 2 && $0.failures == 1 }
+        #expect(outbox.count == 2)
+        await courier.writer.mailbox.settle()
+        time.advance(by: 100)
+        await observer.record { $0.failures == 2 }
+        await courier.writer.mailbox.settle()
+        time.advance(by: 200)
+        await courier.shutdown(deadline: .max)
+        #expect(outbox.count == 0)
+        #expect(transport.attempts.count == 2)
+    }
+
+    @Test func aPageThatCannotBeReadIsReadLater() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        try outbox.insert((0..<10).map { .sample($0, device: Int64($0)) }) { _ in }
+        let store = FailingStore(outbox, FailingStore.Failures(pages: 1))
+        let transport = FakeTransport { [delivered] _ in delivered }
+        let courier = try courier(store, transport)
+        courier.start()
+        await observer.record { $0.failures == 1 }
+        await courier.writer.mailbox.settle()
+        time.advance(by: 100)
+        await observer.record { $0.reports.count == 10 }
+        await courier.shutdown(deadline: .max)
+        #expect(outbox.count == 0)
+    }
+
+    @Test func unreadableRowsAreReportedAndRemoved() async throws {
+        let database = try DatabaseQueue()
+        let outbox = try Outbox(database)
+        try outbox.insert([.sample(1), .sample(2, device: 7)]) { _ in }
+        try await database.write {
+            try $0.execute(sql: "UPDATE outbox_delivery SET notification = x'09' WHERE device = 7")
+        }
+        let courier = try courier(outbox, FakeTransport { [delivered] _ in delivered })
+        courier.start()
+        let record = await observer.record { $0.reports.count == 2 }
+        await courier.shutdown(deadline: .max)
+        #expect(record.ended(.unreadable).map(\.device.rawValue) == [7])
+        #expect(record.ended(.delivered).map(\.device.rawValue) == [1])
+        #expect(outbox.count == 0)
+    }
+
+    @Test func goneReachesTheDirectoryWithTheRegistrationThatWasTried() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport()
+        let courier = try courier(outbox, transport)
+        courier.start()
+        try courier.accept([.sample(1, device: 1), .sample(2, device: 1), .sample(3, device: 2), .sample(4, device: 2)])
+        let attempts = await transport.attempts(2)
+        directory.register(DeviceID(rawValue: 2), at: 50)
+        for attempt in attempts { attempt.complete(Outcome(.gone, status: 410, reason: "unregistered")) }
+        let last = await transport.attempts(3)[2]
+        #expect(last.delivery.number == 4)
+        #expect(last.address.registeredAt == 50)
+        last.complete(delivered)
+        let record = await observer.record { $0.reports.count == 4 }
+        await courier.shutdown(deadline: .max)
+        #expect(record.ended(.unregistered).map(\.device.rawValue) == [1])
+        #expect(directory.removed == [DeviceID(rawValue: 1)])
+        #expect(outbox.count == 0)
+    }
+
+    @Test func deliveriesWithoutATransportWaitForOne() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let courier = try courier(outbox, nil)
+        courier.start()
+        try courier.accept([.sample(1)])
+        let record = await observer.record { $0.pauses.count == 1 }
+        #expect(record.pauses[0].reason == "no-transport")
+        courier.resume()
+        await observer.record { $0.pauses.count == 2 }
+        await courier.shutdown(deadline: .max)
+        #expect(outbox.count == 1)
+    }
+
+    @Test func shutdownWaitsForOutcomesAndKeepsTheRest() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport()
+        let courier = try courier(outbox, transport, limits: CourierLimits(inFlight: 2))
+        courier.start()
+        try courier.accept((1...5).map { .sample($0, device: Int64($0)) })
+        let attempts = await transport.attempts(2)
+        async let shutdown: Void = courier.shutdown(deadline: .max)
+        await courier.settle()
+        for attempt in attempts { attempt.complete(delivered) }
+        await shutdown
+        #expect(outbox.count == 3)
+        #expect(transport.attempts.count == 2)
+        try courier.accept([.sample(6, device: 6)])
+        #expect(outbox.count == 4)
+    }
+
+    @Test func shutdownEndsAtItsDeadline() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport()
+        let courier = try courier(outbox, transport)
+        courier.start()
+        try courier.accept([.sample(1)])
+        _ = await transport.attempts(1)
+        time.advance(by: 5000)
+        await courier.shutdown(deadline: time.now)
+        #expect(outbox.count == 1)
+    }
+
+    @Test func sourcesLearnThatTheOutboxIsFull() async throws {
+        let outbox = try Outbox(DatabaseQueue(), limit: 3)
+        let courier = try courier(outbox, FakeTransport { [delivered] _ in delivered })
+        try courier.accept([.sample(1), .sample(2), .sample(3)])
+        #expect(courier.isFull)
+        courier.start()
+        await observer.record { $0.reports.count == 3 }
+        await courier.shutdown(deadline: .max)
+        #expect(!courier.isFull)
+    }
+}

@@ -1,0 +1,88 @@
+import Notifications
+
+@testable import Delivery
+
+/// Plays the shell around the state machine: one event at a time, with what came out of it.
+struct QueuesDriver {
+    var queues: CourierQueues
+    var now: Int64 = 1_700_000_000_000
+    /// Attempts under way, in the order in which they began.
+    private(set) var attempts: [Ticket] = []
+    private(set) var reports: [DeliveryReport] = []
+    private(set) var changes = OutboxChanges()
+    private(set) var reads: [OutboxRead] = []
+    private(set) var forgets: [CourierActions.Forget] = []
+    private(set) var pauses: [QueuePause] = []
+    private(set) var resumed: [QueueName] = []
+    private(set) var wakeAt: Int64?
+    /// What a lookup finds.
+    var resolve: (Delivery) -> Resolution = { _ in .found(host: nil) }
+    private var nextSequence: Int64 = 1
+
+    init(
+        limits: CourierLimits = CourierLimits(),
+        policy: RetryPolicy = RetryPolicy(),
+        waiting: [StoredQueue] = [],
+        random: any RandomNumberGenerator & Sendable = LargestGenerator()
+    ) {
+        queues = CourierQueues(limits: limits, policy: policy, waiting: waiting, random: random)
+    }
+
+    /// Ids of the deliveries under way, by the number they were made of.
+    var numbersUnderWay: [Int] { attempts.map { $0.stored.delivery.number } }
+
+    @discardableResult
+    mutating func accept(_ deliveries: Delivery...) -> [StoredDelivery] { accept(deliveries) }
+
+    @discardableResult
+    mutating func accept(_ deliveries: [Delivery]) -> [StoredDelivery] {
+        let names = ["ios", "android", "unifiedpush", "web"]
+        let stored = deliveries.map { delivery in
+            defer { nextSequence += 1 }
+            let queue = (names.firstIndex(of: delivery.platform) ?? names.count) + 1
+            return StoredDelivery(key: OutboxKey(queue: queue, sequence: nextSequence), delivery: delivery)
+        }
+        handle(.accepted(stored))
+        return stored
+    }
+
+    /// Ends the attempt under way for the delivery made of `number`.
+    mutating func end(_ number: Int, _ outcome: Outcome, registeredAt: Int64 = 1) {
+        guard let index = attempts.firstIndex(where: { $0.stored.delivery.number == number }) else { return }
+        handle(.ended(attempts.remove(at: index), registeredAt: registeredAt, outcome))
+    }
+
+    mutating func advance(to time: Int64) {
+        now = time
+        handle(.wake)
+    }
+
+    mutating func advance(by milliseconds: Int64) { advance(to: now + milliseconds) }
+
+    mutating func handle(_ event: CourierEvent) {
+        var actions = CourierActions()
+        queues.handle(event, now: now, into: &actions)
+        queues.advance(now: now, into: &actions)
+        while true {
+            keep(actions)
+            guard !actions.lookups.isEmpty else { return }
+            let lookups = actions.lookups
+            actions = CourierActions()
+            for ticket in lookups {
+                let resolution = resolve(ticket.stored.delivery)
+                if queues.resolved(ticket, resolution, now: now, into: &actions) { attempts.append(ticket) }
+            }
+            queues.advance(now: now, into: &actions)
+        }
+    }
+
+    private mutating func keep(_ actions: CourierActions) {
+        changes.append(actions.changes)
+        reads += actions.reads
+        forgets += actions.forgets
+        reports += actions.reports
+        pauses += actions.pauses
+        resumed += actions.resumed
+        wakeAt = actions.wakeAt
+    }
+}

@@ -1,0 +1,163 @@
+import GRDB
+import Notifications
+
+@testable import Delivery
+
+/// The state machine over a real outbox, with everything around it in random order: writes and pages that come late,
+/// outcomes, clock, crashes.
+struct Simulation {
+    enum Write {
+        case changes(OutboxChanges)
+        case read(OutboxRead)
+    }
+
+    let outbox: Outbox
+    var queues: CourierQueues
+    var random: SeededGenerator
+    var now: Int64 = 1_700_000_000_000
+    private let limits: CourierLimits
+    private var handedOver: [CourierEvent] = []
+    private var writes: [Write] = []
+    private var pages: [CourierEvent] = []
+    private(set) var underWay: [Ticket] = []
+    private(set) var ends: [String: [DeliveryReport.Kind]] = [:]
+    private(set) var reports = 0
+    private(set) var mostInFlight = 0
+    private(set) var mostHeld = 0
+    private(set) var collisions = 0
+    private(set) var pagesRead = 0
+    /// Ids whose end may have been forgotten by a crash.
+    private(set) var mayRepeat: Set<String> = []
+    private var wakeAt: Int64?
+    var hosts = 0
+
+    init(_ database: any DatabaseWriter, limits: CourierLimits, seed: UInt64) throws {
+        outbox = try Outbox(database)
+        self.limits = limits
+        random = SeededGenerator(seed: seed)
+        queues = CourierQueues(
+            limits: limits,
+            policy: RetryPolicy(),
+            waiting: try outbox.waitingQueues(),
+            random: SeededGenerator(seed: seed)
+        )
+    }
+
+    var isIdle: Bool { outbox.count == 0 && underWay.isEmpty && writes.isEmpty && handedOver.isEmpty && pages.isEmpty }
+
+    mutating func accept(_ deliveries: [Delivery]) throws {
+        var accepted: [StoredDelivery] = []
+        try outbox.insert(deliveries) { accepted = $0 }
+        if Int.random(in: 0..<5, using: &random) == 0 {
+            for stored in accepted {
+                let name = QueueName(platform: stored.delivery.platform, app: stored.delivery.app)
+                handedOver.append(.left(StoredQueue(number: stored.key.queue, name: name, last: stored.key)))
+            }
+        } else {
+            handedOver.append(.accepted(accepted))
+        }
+    }
+
+    /// Lets one thing happen.
+    mutating func step(_ answer: (StoredDelivery, inout SeededGenerator) -> Outcome) throws {
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0, 1:
+            if !handedOver.isEmpty { handle(handedOver.removeFirst()) }
+        case 2, 3:
+            try write()
+        case 4:
+            if !pages.isEmpty { handle(pages.removeFirst()) }
+        case 5:
+            advance()
+        default:
+            guard !underWay.isEmpty else { return }
+            let ticket = underWay.remove(at: Int.random(in: 0..<underWay.count, using: &random))
+            handle(.ended(ticket, registeredAt: 1, answer(ticket.stored, &random)))
+        }
+    }
+
+    /// Forgets everything but the disk.
+    mutating func crash() throws {
+        mayRepeat.formUnion(underWay.map(\.stored.delivery.id))
+        for case .changes(let changes) in writes {
+            let removed = Set(changes.removals)
+            mayRepeat.formUnion(idsOnDisk().filter { removed.contains($0.key) }.map(\.value))
+        }
+        (handedOver, writes, pages, underWay, wakeAt) = ([], [], [], [], nil)
+        queues = CourierQueues(
+            limits: limits,
+            policy: RetryPolicy(),
+            waiting: try outbox.waitingQueues(),
+            random: random
+        )
+        handle(.wake)
+    }
+
+    private func idsOnDisk() -> [OutboxKey: String] {
+        let rows = try? outbox.writer.read {
+            try Row.fetchAll($0, sql: "SELECT number, id FROM outbox_delivery").map { row in
+                (OutboxKey(rawValue: row[0]), row[1] as String)
+            }
+        }
+        return Dictionary(uniqueKeysWithValues: rows ?? [])
+    }
+
+    private mutating func advance() {
+        now += Int64.random(in: 0..<50, using: &random)
+        if underWay.isEmpty, let wakeAt { now = max(now, wakeAt) }
+        handle(.wake)
+    }
+
+    private mutating func write() throws {
+        guard !writes.isEmpty else { return }
+        switch writes.removeFirst() {
+        case .changes(let changes):
+            try outbox.apply(changes)
+        case .read(let read):
+            pagesRead += 1
+            let page =
+                switch read.part {
+                case .firstTries(let after): try outbox.firstTries(of: read.number, after: after, limit: read.limit)
+                case .retries(let place): try outbox.retries(of: read.number, from: place, limit: read.limit)
+                }
+            pages.append(.page(read, page))
+        }
+    }
+
+    private mutating func handle(_ event: CourierEvent) {
+        var actions = CourierActions()
+        queues.handle(event, now: now, into: &actions)
+        queues.advance(now: now, into: &actions)
+        while true {
+            keep(actions)
+            guard !actions.lookups.isEmpty else { break }
+            let lookups = actions.lookups
+            actions = CourierActions()
+            for ticket in lookups {
+                let host = hosts > 0 ? "\(ticket.stored.delivery.device.rawValue % Int64(hosts))" : nil
+                if queues.resolved(ticket, .found(host: host), now: now, into: &actions) { begin(ticket) }
+            }
+            queues.advance(now: now, into: &actions)
+        }
+        mostInFlight = max(mostInFlight, queues.queues.map(\.inFlight).max() ?? 0)
+        mostHeld = max(mostHeld, queues.queues.map(\.held).max() ?? 0)
+    }
+
+    private mutating func begin(_ ticket: Ticket) {
+        let delivery = ticket.stored.delivery
+        if underWay.contains(where: { $0.stored.delivery.device == delivery.device && $0.queue == ticket.queue }) {
+            collisions += 1
+        }
+        underWay.append(ticket)
+    }
+
+    private mutating func keep(_ actions: CourierActions) {
+        if !actions.changes.isEmpty { writes.append(.changes(actions.changes)) }
+        writes += actions.reads.map { .read($0) }
+        reports += actions.reports.count
+        for report in actions.reports where report.kind.isFinal {
+            ends[report.delivery, default: []].append(report.kind)
+        }
+        wakeAt = actions.wakeAt
+    }
+}

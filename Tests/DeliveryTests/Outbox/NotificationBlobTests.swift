@@ -1,0 +1,106 @@
+import Delivery
+import Notifications
+import Testing
+
+struct NotificationBlobTests {
+    private let full = Notification(
+        mode: .alert,
+        signal: .zap,
+        urgency: .low,
+        count: .max,
+        title: "⚡ 21 sats",
+        subtitle: "under your note",
+        body: "Grüße\n\u{0}👩‍👩‍👧",
+        category: "kind_9735",
+        thread: "abc",
+        collapseKey: "c",
+        url: "nostr:note1",
+        actions: [
+            NotificationAction(id: "app.reply", label: "Reply", url: "app://reply", icon: "arrow"),
+            NotificationAction(id: "app.mute", label: ""),
+        ],
+        data: #"{"k":1}"#,
+        native: ["ios": #"{"sound":"default"}"#, "android": "{}"],
+        expiresAt: .min
+    )
+
+    private func decode(_ bytes: [UInt8]) throws -> Notification {
+        try bytes.withUnsafeBytes { bytes throws(NotificationBlobError) in try Notification(blob: bytes) }
+    }
+
+    @Test func everyFieldComesBack() throws {
+        #expect(try decode(full.blob) == full)
+    }
+
+    @Test func aWakeUpIsSmall() throws {
+        let wake = Notification.wake(.mention, urgency: .normal, count: 7)
+        #expect(try decode(wake.blob) == wake)
+        #expect(wake.blob.count <= 24)
+    }
+
+    @Test func equalNotificationsHaveEqualBlobs() {
+        var other = full
+        other.native = Dictionary(
+            uniqueKeysWithValues: full.native.sorted { $0.key > $1.key }.map { ($0.key, $0.value) }
+        )
+        #expect(other.blob == full.blob)
+    }
+
+    @Test func everyTruncationIsRefused() {
+        let blob = full.blob
+        for length in 0..<blob.count {
+            #expect(throws: NotificationBlobError.self, "\(length) bytes") { try decode(Array(blob.prefix(length))) }
+        }
+    }
+
+    @Test func everyFlippedByteIsReadOrRefused() {
+        let blob = full.blob
+        var refused = 0
+        for index in blob.indices {
+            for mask: UInt8 in [0x01, 0x80, 0xFF] {
+                var hostile = blob
+                hostile[index] ^= mask
+                do {
+                    #expect(try decode(hostile) != full)
+                } catch {
+                    refused += 1
+                }
+            }
+        }
+        #expect(refused > blob.count / 2)
+    }
+
+    @Test func randomBytesBehindAValidVersionAreReadOrRefused() {
+        var random = SeededGenerator(seed: 4)
+        var refused = 0
+        for _ in 0..<5000 {
+            let length = Int.random(in: 0...64, using: &random)
+            let bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
+            do { _ = try decode([Notification.blobVersion, 0, 1] + bytes) } catch { refused += 1 }
+        }
+        #expect(refused > 4900)
+    }
+
+    @Test func otherVersionsAndTrailingBytesAreRefusedByName() {
+        var newer = full.blob
+        newer[0] = 2
+        #expect(throws: NotificationBlobError.unknownVersion(2)) { try decode(newer) }
+        #expect(throws: NotificationBlobError.trailingBytes(1)) { try decode(full.blob + [0]) }
+        #expect(throws: NotificationBlobError.truncated(offset: 0)) { try decode([]) }
+    }
+
+    @Test func lengthsThatPromiseTooMuchAllocateNothing() {
+        let header: [UInt8] = [Notification.blobVersion, 0, 1, 1, 0]
+        let endless = [UInt8](repeating: 0xFF, count: 9) + [0x01]
+        #expect(throws: NotificationBlobError.truncated(offset: 5)) { try decode(header + endless) }
+        let overlong = [UInt8](repeating: 0xFF, count: 10) + [0x01]
+        #expect(throws: NotificationBlobError.invalidValue(field: "integer", offset: 5)) {
+            try decode(header + overlong)
+        }
+    }
+
+    @Test func textThatIsNotUTF8IsRefused() {
+        let header: [UInt8] = [Notification.blobVersion, 0, 1, 1, 0]
+        #expect(throws: NotificationBlobError.invalidUTF8(offset: 6)) { try decode(header + [2, 0xC3, 0x28]) }
+    }
+}

@@ -1,0 +1,202 @@
+import Foundation
+import GRDB
+import Notifications
+import Testing
+
+@testable import Delivery
+
+struct OutboxTests {
+    private func inserted(_ deliveries: [Delivery], into outbox: Outbox) throws -> [StoredDelivery] {
+        var stored: [StoredDelivery] = []
+        try outbox.insert(deliveries) { stored += $0 }
+        return stored
+    }
+
+    private func all(_ outbox: Outbox) throws -> [StoredDelivery] {
+        try outbox.waitingQueues().flatMap { queue in
+            try outbox.firstTries(of: queue.number, after: OutboxKey(rawValue: 0), limit: 10_000).deliveries
+                + outbox.retries(
+                    of: queue.number,
+                    from: RetryPlace(due: .min, key: OutboxKey(rawValue: 0)),
+                    limit: 10_000
+                ).deliveries
+        }
+    }
+
+    private func place(_ due: Int64) -> RetryPlace { RetryPlace(due: due, key: OutboxKey(rawValue: 0)) }
+
+    @Test func deliveriesComeBackWholeAndInOrder() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let deliveries = (0..<5).map { Delivery.sample($0, device: Int64($0 % 2)) }
+        let stored = try inserted(deliveries, into: outbox)
+        #expect(stored.map(\.delivery) == deliveries)
+        #expect(stored.map(\.key) == stored.map(\.key).sorted())
+        #expect(try all(outbox).map(\.delivery) == deliveries)
+        #expect(outbox.count == 5)
+    }
+
+    @Test func pagesGoThroughOneQueueOnly() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let deliveries = (0..<10).map { Delivery.sample($0, platform: $0 % 2 == 0 ? "ios" : "android") }
+        let stored = try inserted(deliveries, into: outbox)
+        let ios = try #require(try outbox.waitingQueues().first { $0.name.platform == "ios" })
+        #expect(ios.last == stored[8].key)
+        let first = try outbox.firstTries(of: ios.number, after: OutboxKey(rawValue: 0), limit: 3)
+        #expect(first.deliveries.map(\.delivery) == [0, 2, 4].map { deliveries[$0] })
+        #expect(!first.isLast)
+        let after = try #require(first.deliveries.last?.key)
+        let second = try outbox.firstTries(of: ios.number, after: after, limit: 3)
+        #expect(second.deliveries.map(\.delivery) == [6, 8].map { deliveries[$0] })
+        #expect(second.isLast)
+    }
+
+    @Test func retriesComeByDueTimeAndFirstTriesWithoutThem() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let stored = try inserted((0..<4).map { Delivery.sample($0) }, into: outbox)
+        var changes = OutboxChanges()
+        changes.reschedulings = [
+            .init(key: stored[0].key, due: 300, attempts: 1), .init(key: stored[2].key, due: 100, attempts: 7),
+            .init(key: stored[3].key, due: 300, attempts: 2),
+        ]
+        try outbox.apply(changes)
+        let queue = stored[0].key
+        let number = try #require(try outbox.waitingQueues().first).number
+        let retries = try outbox.retries(of: number, from: place(.min), limit: 10)
+        #expect(retries.deliveries.map(\.key) == [stored[2].key, stored[0].key, stored[3].key])
+        #expect(retries.deliveries.map(\.due) == [100, 300, 300])
+        #expect(retries.deliveries.map(\.attempts) == [7, 1, 2])
+        let behind = RetryPlace(due: 300, key: OutboxKey(rawValue: queue.rawValue + 1))
+        #expect(try outbox.retries(of: number, from: behind, limit: 10).deliveries.map(\.key) == [stored[3].key])
+        let firstTries = try outbox.firstTries(of: number, after: OutboxKey(rawValue: 0), limit: 10)
+        #expect(firstTries.deliveries.map(\.key) == [stored[1].key])
+    }
+
+    @Test func removedDeliveriesAreDeletedAndCountedOnce() throws {
+        let outbox = try Outbox(DatabaseQueue(), limit: 3)
+        let stored = try inserted((0..<3).map { Delivery.sample($0) }, into: outbox)
+        #expect(outbox.isFull)
+        var changes = OutboxChanges()
+        changes.reschedulings = [.init(key: stored[0].key, due: 1, attempts: 1)]
+        changes.removals = [stored[0].key, stored[1].key, stored[1].key]
+        try outbox.apply(changes)
+        #expect(outbox.count == 1)
+        #expect(!outbox.isFull)
+        #expect(try all(outbox).map(\.key) == [stored[2].key])
+    }
+
+    @Test func keysGoOnBehindWhatWaitsAfterReopening() throws {
+        let folder = try TemporaryFolder()
+        let first = try inserted([.sample(1), .sample(2)], into: Outbox(path: folder.path("outbox")))
+        let outbox = try Outbox(path: folder.path("outbox"))
+        #expect(outbox.count == 2)
+        let second = try inserted([.sample(3)], into: outbox)
+        #expect(try #require(first.last).key < second[0].key)
+        #expect(try all(outbox).map(\.delivery) == [.sample(1), .sample(2), .sample(3)])
+    }
+
+    @Test func whatWasInsertedSurvivesACrash() throws {
+        let folder = try TemporaryFolder()
+        let outbox = try Outbox(path: folder.path("outbox"))
+        let stored = try inserted((0..<1000).map { Delivery.sample($0) }, into: outbox)
+        var changes = OutboxChanges()
+        changes.removals = stored.prefix(600).map(\.key)
+        changes.reschedulings = [.init(key: stored[999].key, due: 5, attempts: 1)]
+        try outbox.apply(changes)
+        try folder.snapshot(of: "outbox", as: "crashed")
+        let reopened = try Outbox(path: folder.path("crashed"))
+        #expect(reopened.count == 400)
+        #expect(try all(reopened).map(\.delivery) == stored.suffix(400).map(\.delivery))
+        #expect(try all(reopened).last?.due == 5)
+        withExtendedLifetime(outbox) {}
+    }
+
+    @Test func commitsAreFlushedEvenInAPoolThatTurnsItOff() throws {
+        let folder = try TemporaryFolder()
+        let pool = try DatabasePool(path: folder.path("shared"))
+        let before = try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
+        #expect(before == 1)
+        let outbox = try Outbox(pool)
+        _ = try inserted([.sample(1)], into: outbox)
+        let after = try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
+        #expect(after == 2)
+    }
+
+    @Test func itLivesInADatabaseWithOthers() throws {
+        let database = try DatabaseQueue()
+        var others = DatabaseMigrator()
+        others.registerMigration("other-1") { try $0.execute(sql: "CREATE TABLE other (a)") }
+        try others.migrate(database)
+        _ = try inserted([.sample(1)], into: Outbox(database))
+        try others.migrate(database)
+        #expect(try Outbox(database).count == 1)
+        let tables = try database.read { database in
+            try String.fetchAll(database, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+        }
+        #expect(tables == ["grdb_migrations", "other", "outbox_delivery", "outbox_queue"])
+    }
+
+    @Test func onlyItsUserReadsItsFile() throws {
+        let folder = try TemporaryFolder()
+        let outbox = try Outbox(path: folder.path("outbox"))
+        _ = try inserted([.sample(1)], into: outbox)
+        for name in ["outbox", "outbox-wal"] {
+            let attributes = try FileManager.default.attributesOfItem(atPath: folder.path(name))
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+        }
+        withExtendedLifetime(outbox) {}
+    }
+
+    @Test func aFullDiskThrowsAndStoresNothing() throws {
+        let database = try DatabaseQueue()
+        let outbox = try Outbox(database)
+        let stored = try inserted([.sample(0)], into: outbox)
+        let pages = try database.read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 }
+        try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = \(pages + 2)") }
+        var handedOver = false
+        #expect(throws: OutboxError.self) {
+            try outbox.insert((1..<2000).map { .sample($0, app: "other") }) { _ in handedOver = true }
+        }
+        #expect(!handedOver)
+        #expect(outbox.count == 1)
+        try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = 100000") }
+        _ = try inserted([.sample(5, app: "other")], into: outbox)
+        #expect(try all(outbox).map(\.delivery) == [stored[0].delivery, .sample(5, app: "other")])
+    }
+
+    @Test func rowsThatCannotBeReadAreNamed() throws {
+        let database = try DatabaseQueue()
+        let outbox = try Outbox(database)
+        let stored = try inserted([.sample(1), .sample(2, device: 9)], into: outbox)
+        try database.write {
+            try $0.execute(
+                sql: "UPDATE outbox_delivery SET notification = x'ff00' WHERE number = ?",
+                arguments: [stored[1].key.rawValue]
+            )
+        }
+        let number = try #require(try outbox.waitingQueues().first).number
+        let page = try outbox.firstTries(of: number, after: OutboxKey(rawValue: 0), limit: 10)
+        #expect(page.deliveries.map(\.key) == [stored[0].key])
+        #expect(page.unreadable.map(\.key) == [stored[1].key])
+        #expect(page.unreadable.first?.device == 9)
+        #expect(page.isLast)
+    }
+
+    @Test func pagesAreReadWithoutScanningOrSorting() throws {
+        let database = try DatabaseQueue()
+        _ = try Outbox(database)
+        let plans = try database.read { database in
+            try [
+                "SELECT * FROM outbox_delivery WHERE number > 1 AND number <= 9 AND due IS NULL ORDER BY number LIMIT 5",
+                """
+                SELECT * FROM outbox_delivery
+                WHERE queue = 1 AND due IS NOT NULL AND (due, number) >= (5, 6) ORDER BY due, number LIMIT 5
+                """,
+            ].map { sql in
+                try Row.fetchAll(database, sql: "EXPLAIN QUERY PLAN " + sql).map { $0["detail"] as String }.joined()
+            }
+        }
+        #expect(plans[0] == "SEARCH outbox_delivery USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)")
+        #expect(plans[1].hasPrefix("SEARCH outbox_delivery USING INDEX outbox_delivery_retry (queue=? AND"))
+        #expect(!plans[1].contains("TEMP B-TREE"))
+    }
+}

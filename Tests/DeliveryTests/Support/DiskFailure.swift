@@ -1,0 +1,2 @@
+/// What a fake disk says.
+struct DiskFailure: Error {}

@@ -1,0 +1,50 @@
+import Delivery
+import Notifications
+import Synchronization
+
+/// Devices in memory. Every device exists until it is removed.
+final class FakeDirectory: DeviceDirectory {
+    private struct State {
+        var removed: Set<DeviceID> = []
+        var registeredAt: [DeviceID: Int64] = [:]
+        var isFailing = false
+    }
+
+    private let state = Mutex(State())
+    private let platform: String
+
+    init(platform: String = "ios") {
+        self.platform = platform
+    }
+
+    func address(of device: DeviceID) throws -> DeviceAddress? {
+        try state.withLock { state in
+            if state.isFailing { throw DiskFailure() }
+            guard !state.removed.contains(device) else { return nil }
+            return DeviceAddress(
+                platform: platform,
+                app: "default",
+                token: "token-\(device.rawValue)",
+                registeredAt: state.registeredAt[device] ?? 1
+            )
+        }
+    }
+
+    func removeGone(_ device: DeviceID, registeredAt: Int64) throws {
+        state.withLock { state in
+            guard state.registeredAt[device] ?? 1 <= registeredAt else { return }
+            state.removed.insert(device)
+        }
+    }
+
+    func register(_ device: DeviceID, at time: Int64) {
+        state.withLock { state in
+            state.removed.remove(device)
+            state.registeredAt[device] = time
+        }
+    }
+
+    func fail(_ isFailing: Bool) { state.withLock { $0.isFailing = isFailing } }
+
+    var removed: Set<DeviceID> { state.withLock { $0.removed } }
+}

@@ -1,0 +1,51 @@
+import Delivery
+import Notifications
+import Synchronization
+
+/// Answers as told: at once on the caller's thread, or when the test says so.
+final class FakeTransport: Transport {
+    struct Attempt: Sendable {
+        let delivery: Delivery
+        let address: DeviceAddress
+        let complete: @Sendable (Outcome) -> Void
+    }
+
+    private struct State {
+        var attempts: [Attempt] = []
+        var waiters: [(count: Int, continuation: CheckedContinuation<[Attempt], Never>)] = []
+    }
+
+    private let state = Mutex(State())
+    private let answer: @Sendable (Delivery) -> Outcome?
+
+    /// `answer` gives the outcome at once; nil leaves it to the test.
+    init(_ answer: @escaping @Sendable (Delivery) -> Outcome? = { _ in nil }) {
+        self.answer = answer
+    }
+
+    var attempts: [Attempt] { state.withLock { $0.attempts } }
+
+    /// Waits until `count` attempts were made.
+    func attempts(_ count: Int) async -> [Attempt] {
+        await withCheckedContinuation { continuation in
+            let attempts: [Attempt]? = state.withLock { state in
+                if state.attempts.count >= count { return state.attempts }
+                state.waiters.append((count, continuation))
+                return nil
+            }
+            if let attempts { continuation.resume(returning: attempts) }
+        }
+    }
+
+    func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
+        let (attempts, ready) = state.withLock { state in
+            state.attempts.append(Attempt(delivery: delivery, address: address, complete: completion))
+            let count = state.attempts.count
+            let ready = state.waiters.filter { $0.count <= count }.map(\.continuation)
+            state.waiters.removeAll { $0.count <= count }
+            return (ready.isEmpty ? [] : state.attempts, ready)
+        }
+        for continuation in ready { continuation.resume(returning: attempts) }
+        if let outcome = answer(delivery) { completion(outcome) }
+    }
+}

@@ -1,0 +1,114 @@
+import Nostr
+import Notifications
+import Testing
+
+@testable import Registry
+
+struct RegistryIndexTests {
+    @Test func changesArriveWhenTheOwnerAsksForThem() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
+        var index = try bench.registry.load()
+        #expect(bench.registry.update(&index) == 0)
+        #expect(try bench.devices(of: 1, in: index).count == 1)
+        _ = try bench.registry.apply([
+            bench.event(of: 1, Samples.phone("one-b"), at: 1, device: "b"),
+            bench.event(of: 2, Samples.phone("two"), at: 1),
+            bench.event(of: 1, "", at: 2),
+            bench.event(of: 3, Samples.phone("two"), at: 2),
+        ])
+        #expect(try bench.devices(of: 2, in: index).isEmpty)
+        #expect(bench.registry.update(&index) == 5)
+        #expect(try bench.devices(of: 1, in: index) == [DeviceID(rawValue: 2)])
+        #expect(try bench.devices(of: 2, in: index).isEmpty)
+        #expect(try bench.devices(of: 3, in: index).count == 1)
+        try expectSameAsLoaded(index, bench)
+    }
+
+    @Test func aGoneDeviceGoesAtOnceOnDiskAndAtTheNextUpdateInTheIndex() throws {
+        let bench = try Bench()
+        let event = try bench.event(of: 1, Samples.phone("one"))
+        _ = try bench.registry.apply(event)
+        var index = try bench.registry.load()
+        let device = try #require(try bench.devices(of: 1, in: index).first)
+        let registeredAt = try #require(try bench.registry.address(of: device)).registeredAt
+        try bench.registry.removeGone(device, registeredAt: registeredAt)
+        try bench.registry.removeGone(device, registeredAt: registeredAt)
+        #expect(try bench.registry.address(of: device) == nil)
+        #expect(bench.registry.update(&index) == 1)
+        #expect(index.accountCount == 0)
+        #expect(try bench.registry.apply(event) == .duplicate)
+        #expect(try bench.registry.storedEvents(of: event.pubkey) == [])
+        #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 1)).isAccepted)
+    }
+
+    @Test func aDeviceRegisteredAnewIsNotGone() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: -10))
+        let device = DeviceID(rawValue: 1)
+        let tried = try #require(try bench.registry.address(of: device))
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: -5))
+        try bench.registry.removeGone(device, registeredAt: tried.registeredAt)
+        #expect(try bench.registry.address(of: device)?.registeredAt == tried.registeredAt + 5000)
+        try bench.registry.removeGone(DeviceID(rawValue: 99), registeredAt: .max)
+    }
+
+    @Test func couriersMayRemoveWhileTheOwnerMatches() async throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(
+            (1...60).map { try bench.event(of: $0, Samples.phone("token-\($0)")) }
+        )
+        var index = try bench.registry.load()
+        let registry = bench.registry
+        let courier = Task.detached {
+            for device in 1...50 as ClosedRange<Int64> {
+                try registry.removeGone(DeviceID(rawValue: device), registeredAt: .max)
+            }
+        }
+        let keys = try (1...60).map { try bench.account($0).publicKey.bytes }
+        var hits: [MatchHit] = []
+        for _ in 0..<1000 where index.accountCount > 10 {
+            hits.removeAll(keepingCapacity: true)
+            keys.withUnsafeBufferPointer { index.match($0, into: &hits) }
+            #expect(hits.count == index.accountCount)
+            registry.update(&index)
+        }
+        try await courier.value
+        registry.update(&index)
+        #expect(index.accountCount == 10)
+        try expectSameAsLoaded(index, bench)
+    }
+
+    @Test func otherRulesGiveOtherBits() throws {
+        let bench = try Bench()
+        let filters = #","filters":{"dm":true,"wallet":true,"signer":true}"#
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: filters)))
+        let wallet = Signal(rawValue: "wallet")
+        let signer = Signal(rawValue: "signer")
+        var index = try bench.registry.load(signals: [wallet])
+        _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("two", further: filters)))
+        try bench.registry.rename(signals: [Signal(rawValue: "unasked"), signer], in: &index)
+        for account in [1, 2] as [UInt8] {
+            let found = index.account(of: try bench.account(account).publicKey)
+            let number = try #require(found)
+            let names = index.signals
+            #expect(names[wallet].isEmpty)
+            index.forEachDevice(of: number) { #expect($0.signals == [names[.dm], names[signer]]) }
+        }
+    }
+
+    private func expectSameAsLoaded(_ index: borrowing MatchIndex, _ bench: Bench) throws {
+        let loaded = try bench.registry.load()
+        #expect(loaded.accountCount == index.accountCount)
+        #expect(loaded.deviceCount == index.deviceCount)
+        loaded.forEachAccount { key in
+            #expect(entries(of: key, in: loaded) == entries(of: key, in: index))
+        }
+    }
+
+    private func entries(of key: PublicKey, in index: borrowing MatchIndex) -> Set<DeviceEntry> {
+        var entries: Set<DeviceEntry> = []
+        if let account = index.account(of: key) { index.forEachDevice(of: account) { entries.insert($0) } }
+        return entries
+    }
+}

@@ -1,0 +1,60 @@
+import Nostr
+import Notifications
+import Testing
+
+@testable import Registry
+
+struct TokenMoveTests {
+    @Test func aTokenMovesToTheAccountThatRegisteredItLast() throws {
+        let bench = try Bench()
+        let first = try bench.event(of: 1, Samples.phone("family-phone"))
+        _ = try bench.registry.apply(first)
+        #expect(try bench.registry.apply(bench.event(of: 2, Samples.phone("family-phone"), at: 1)).isAccepted)
+        #expect(try bench.tokens(of: 1) == [])
+        #expect(try bench.tokens(of: 2) == ["family-phone"])
+        #expect(try bench.registry.storedEvents(of: first.pubkey) == [])
+        // A relay hands the first one out again.
+        #expect(try bench.registry.apply(first) == .duplicate)
+        #expect(try bench.tokens(of: 2) == ["family-phone"])
+        // Its owner signs in again.
+        #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("family-phone"), at: 2)).isAccepted)
+        #expect(try bench.tokens(of: 1) == ["family-phone"])
+        #expect(try bench.tokens(of: 2) == [])
+    }
+
+    @Test func anEarlierRegistrationThatArrivesLateDoesNotTakeTheTokenBack() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("other")))
+        _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("token"), at: 9))
+        #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("token"), at: 5)) == .outdated)
+        #expect(try bench.tokens(of: 2) == ["token"])
+        #expect(try bench.tokens(of: 1) == [], "the account no longer names the token it named before")
+    }
+
+    @Test func aTokenThatIsSharedStaysWithEverybody() throws {
+        let bench = try Bench()
+        let json = Samples.phone("token", further: #","shared":true"#)
+        _ = try bench.registry.apply([bench.event(of: 1, json), bench.event(of: 2, json, at: 1)])
+        #expect(try bench.tokens(of: 1) == ["token"])
+        #expect(try bench.tokens(of: 2) == ["token"])
+        _ = try bench.registry.apply(bench.event(of: 3, Samples.phone("token"), at: 2))
+        #expect(try bench.tokens(of: 1) + bench.tokens(of: 2) == [])
+        #expect(try bench.tokens(of: 3) == ["token"])
+    }
+
+    @Test func anEndpointMovesAsWell() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.web()))
+        _ = try bench.registry.apply(bench.event(of: 2, Samples.web(platform: "unifiedpush"), at: 1))
+        #expect(try bench.tokens(of: 1) == [])
+        #expect(try bench.tokens(of: 2) == ["https://push.example.com/abc"])
+    }
+
+    @Test func oneTokenUnderTwoDeviceIDsIsOneDevice() throws {
+        let bench = try Bench(limits: RegistrationDesk.Limits(devicesPerAccount: 1))
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("token")))
+        // The app was installed anew; the limit does not stand in its way.
+        #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("token"), at: 1, device: "b")).isAccepted)
+        #expect(try bench.tokens(of: 1) == ["token"])
+    }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import GRDB
+import Nostr
+import Notifications
+import Testing
+
+@testable import Registry
+
+struct RegistryStoreTests {
+    @Test func writesDurably() throws {
+        let folder = try TemporaryFolder()
+        let store = try RegistryStore(path: folder.file("r.sqlite"))
+        let (synchronous, journal) = try store.write { rows in
+            try (
+                Int.fetchOne(rows.db, sql: "PRAGMA synchronous"), String.fetchOne(rows.db, sql: "PRAGMA journal_mode")
+            )
+        }
+        #expect(synchronous == 2)
+        #expect(journal == "wal")
+    }
+
+    @Test func isReadableByItsOwnerOnly() throws {
+        let folder = try TemporaryFolder()
+        let store = try RegistryStore(path: folder.file("r.sqlite"))
+        #expect(try store.write { try $0.claim(for: "x") } == "x")
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(names.count == 3)
+        for name in names {
+            let attributes = try FileManager.default.attributesOfItem(atPath: folder.file(name))
+            #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600, "\(name)")
+        }
+    }
+
+    @Test func aTransactionThatFailsLeavesNothing() throws {
+        struct Stop: Error {}
+        let folder = try TemporaryFolder()
+        let store = try RegistryStore(path: folder.file("r.sqlite"))
+        #expect(throws: Stop.self) {
+            try store.write { rows -> Int in
+                _ = try rows.claim(for: "x")
+                throw Stop()
+            } afterwards: { _ in
+                Issue.record("nothing was written")
+            }
+        }
+        #expect(try store.write { try $0.claim(for: "y") } == "y")
+    }
+
+    @Test func refusesAFileThatIsNoDatabaseAndLeavesItAlone() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("r.sqlite")
+        let contents = Data(repeating: 0x41, count: 8192)
+        try contents.write(to: URL(filePath: path))
+        let error = #expect(throws: RegistryStoreError.self) { _ = try RegistryStore(path: path) }
+        #expect(error == .damaged(path: path))
+        #expect(error?.description.contains(path) == true)
+        #expect(try Data(contentsOf: URL(filePath: path)) == contents)
+    }
+
+    @Test func refusesADatabaseThatWasDamaged() throws {
+        let bench = try Bench()
+        for account in 1...40 as ClosedRange<UInt8> {
+            _ = try bench.registry.apply(bench.event(of: account, Samples.phone("token-\(account)")))
+        }
+        // A copy without a log, so that the pages are read from the file itself.
+        let folder = try TemporaryFolder()
+        let copy = folder.file("copy.sqlite")
+        try DatabaseQueue(path: bench.path).vacuum(into: copy)
+        var bytes = try Data(contentsOf: URL(filePath: copy))
+        for offset in 4096..<bytes.count where offset % 4096 < 100 { bytes[offset] = 0xFE }
+        try bytes.write(to: URL(filePath: copy))
+        let error = #expect(throws: RegistryStoreError.self) {
+            let store = try RegistryStore(path: copy)
+            let registry = try Registry(store: store, identity: bench.identity, now: { 0 }, check: { _ in })
+            _ = try registry.load()
+        }
+        #expect(error == .damaged(path: copy))
+        // Switching to WAL writes to the first page, before anything is known of the others.
+        let left = try Data(contentsOf: URL(filePath: copy))
+        #expect(left[4096..<bytes.count] == bytes[4096...])
+    }
+
+    @Test func refusesADatabaseOfANewerVersion() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("r.sqlite")
+        do {
+            let store = try RegistryStore(path: path)
+            try store.write { rows in
+                try rows.execute("INSERT INTO grdb_migrations (identifier) VALUES ('2 something new')")
+            }
+        }
+        #expect(throws: RegistryStoreError.newerSchema(path: path)) { _ = try RegistryStore(path: path) }
+    }
+
+    @Test func refusesAnotherIdentity() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("token")))
+        let stranger = try bench.account(9)
+        #expect(throws: RegistryStoreError.anotherIdentity(path: bench.path)) {
+            let store = try RegistryStore(path: bench.path)
+            _ = try Registry(store: store, identity: stranger, now: { 0 }, check: { _ in })
+        }
+        #expect(try bench.tokens(of: 1) == ["token"])
+    }
+
+    @Test func saysThatAFolderIsMissing() throws {
+        let error = #expect(throws: RegistryStoreError.self) {
+            _ = try RegistryStore(path: "/nonexistent/folder/r.sqlite")
+        }
+        #expect(error?.description.hasPrefix("the registry /nonexistent/folder/r.sqlite failed") == true)
+    }
+
+    @Test func foldsTheOldestTombstonesIntoAFloor() throws {
+        let bench = try Bench()
+        let count = RegistryRows.tombstonesPerAccount
+        let farewells = try (0...count).map { number in
+            try bench.event(of: 1, "", at: Int64(number) - 1000, device: "d\(number)")
+        }
+        #expect(try bench.registry.apply(farewells).allSatisfy { $0 == .deregistered })
+        let tombstones = try DatabaseQueue(path: bench.path).read {
+            try Int.fetchOne($0, sql: "SELECT count(*) FROM tombstones")
+        }
+        #expect(tombstones == count)
+        // The first one's own mark is gone, and yet nothing revives it; what is new is taken.
+        let old = try bench.event(of: 1, Samples.phone("t"), at: -1000, device: "d0")
+        #expect(try bench.registry.apply(old) == .outdated)
+        let new = try bench.event(of: 1, Samples.phone("t"), at: -999, device: "d0")
+        #expect(try bench.registry.apply(new).isAccepted)
+    }
+}

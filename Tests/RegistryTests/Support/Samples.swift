@@ -1,0 +1,23 @@
+/// Registrations as clients send them.
+enum Samples {
+    /// The user agent's public key and authentication secret of RFC 8291 section 5.
+    static let p256dh = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+    static let auth = "BTBZMqHH6r4Tts7J_aSIgg"
+
+    static func web(
+        platform: String = "web",
+        endpoint: String = "https://push.example.com/abc",
+        p256dh: String = p256dh,
+        auth: String = auth,
+        further: String = ""
+    ) -> String {
+        """
+        {"platform":"\(platform)","subscription":{"endpoint":"\(endpoint)","expirationTime":null,
+        "keys":{"p256dh":"\(p256dh)","auth":"\(auth)"}}\(further)}
+        """
+    }
+
+    static func phone(_ token: String, further: String = "") -> String {
+        #"{"platform":"ios","token":"\#(token)"\#(further)}"#
+    }
+}

@@ -164,7 +164,7 @@ let package = Package(
                 "UnifiedPushTransport", "WebPushEncryption", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport",
             ]),
         // Reads the built libraries. It cannot depend on them: one test binary cannot hold two plugins' entry functions.
-        .testTarget(name: "LinkageTests"),
+        .testTarget(name: "LinkageTests", dependencies: ["CarillonABI"]),
         .testTarget(name: "CarillonLabTests", dependencies: ["CarillonLab", "Cipher", nio, nioPosix, nioHTTP2, nioSSL]),
         .testTarget(name: "CarillonRouterTests", dependencies: ["CarillonRouter"]),
     ],

@@ -1,5 +1,6 @@
 import Cipher
 import Foundation
+import PluginTestSupport
 import Testing
 
 @testable import APNsTransport

@@ -1,0 +1,48 @@
+import PluginKit
+
+/// What a push server answered, and what follows from it (RFC 8030 section 5; UnifiedPush SERV_1.2.0).
+///
+/// Never ``Outcome/Kind/misconfigured``: the servers belong to the users and we have no credentials there, so that one
+/// that answers 401 or 403 must not stop the messages to all others. It loses this message and keeps its device.
+struct UnifiedPushAnswer {
+    let status: UInt32
+    /// What `Retry-After` asks for, in milliseconds.
+    let retryAfter: UInt32
+    /// Why there is no answer, when `status` is 0.
+    let failure: String
+
+    init(_ response: borrowing HTTPResponse, now: Int64) {
+        status = response.status
+        failure = response.failure
+        retryAfter = response.retryAfter(now: now)
+    }
+
+    var outcome: Outcome {
+        switch status {
+        case 0: unanswered
+        case 200...299: outcome(.delivered, "delivered")
+        case 300...399: outcome(.rejected, "redirect")
+        case 401: outcome(.rejected, "unauthorized")
+        case 403: outcome(.rejected, "forbidden")
+        case 404: outcome(.gone, "not-found")
+        case 410: outcome(.gone, "gone")
+        case 413: outcome(.rejected, "payload-too-large")
+        case 429: outcome(.retry, "too-many-requests")
+        case 400...499: outcome(.rejected, "other")
+        // What ntfy says while no phone listens to the topic.
+        case 507: outcome(.retry, "insufficient-storage")
+        default: outcome(.retry, status >= 500 ? "server-error" : "other")
+        }
+    }
+
+    private var unanswered: Outcome {
+        switch failure {
+        case "forbidden-address", "invalid-url": Outcome(.rejected, reason: failure)
+        default: Outcome(.retry, reason: failure)
+        }
+    }
+
+    private func outcome(_ kind: Outcome.Kind, _ reason: String) -> Outcome {
+        Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : 0, reason: reason)
+    }
+}

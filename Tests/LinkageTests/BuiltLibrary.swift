@@ -1,0 +1,18 @@
+import Foundation
+import Testing
+
+/// A library that `swift build` made, as the ELF file says what it exports and needs.
+struct BuiltLibrary {
+    let path: String
+    let image: ELFImage
+
+    /// Looks beside the running test for a file of that name.
+    static func named(_ name: String) throws -> BuiltLibrary {
+        let here = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+        let candidates = [here] + CommandLine.arguments.map { URL(filePath: $0) }
+        let file = candidates.map { $0.deletingLastPathComponent().appending(path: name) }
+            .first { FileManager.default.fileExists(atPath: $0.path) }
+        let found = try #require(file, "\(name) is not beside the tests: run swift build, then the tests again")
+        return BuiltLibrary(path: found.path, image: try ELFImage([UInt8](Data(contentsOf: found))))
+    }
+}

@@ -1,0 +1,152 @@
+import CarillonABI
+import Cipher
+import PluginKit
+import PluginTestSupport
+import Testing
+
+@testable import UnifiedPushTransport
+
+struct UnifiedPushTransportTests {
+    private let fixture: TransportFixture
+
+    init() throws {
+        fixture = try TransportFixture()
+    }
+
+    private func request(_ sample: SampleNotification, encrypted: Bool = false) throws -> RecordedRequest {
+        #expect(try fixture.deliver(sample, to: encrypted ? fixture.encrypted : fixture.plain) == .CARILLON_OK)
+        return try #require(fixture.host.requests.last)
+    }
+
+    private func isValid(_ registration: SampleRegistration) -> Bool {
+        do {
+            try registration.withABI { try fixture.transport.validate(Registration($0)) }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    @Test func postsToTheEndpointAsAUsersURL() throws {
+        let request = try request(.wake("dm"))
+        #expect(request.method == "POST")
+        #expect(request.url == TransportFixture.endpoint)
+        #expect(request.flags == 2)
+        #expect(request.headers == ["ttl": "86400", "urgency": "normal", "content-type": "application/json"])
+    }
+
+    @Test func encryptsWhereTheRegistrationBringsKeys() throws {
+        let request = try request(.wake("dm"), encrypted: true)
+        #expect(
+            request.headers == [
+                "ttl": "86400", "urgency": "normal", "content-type": "application/octet-stream",
+                "content-encoding": "aes128gcm",
+            ]
+        )
+        #expect(try fixture.decrypt(request) == #"{"t":"dm"}"#)
+        let again = try self.request(.wake("dm"), encrypted: true)
+        #expect(again.body != request.body)
+    }
+
+    @Test(arguments: [
+        (carillon_urgency.CARILLON_LOW, "low"), (.CARILLON_NORMAL, "normal"), (.CARILLON_HIGH, "high"),
+    ])
+    func isAsUrgentAsTheNotification(_ urgency: carillon_urgency, _ header: String) throws {
+        var sample = SampleNotification.wake("dm")
+        sample.urgency = urgency
+        #expect(try request(sample).headers["urgency"] == header)
+    }
+
+    @Test(
+        arguments: [
+            (1_770_000_060_999, "60"), (1_770_000_000_000, "0"), (5, "0"), (UInt64.max, "2419200"),
+        ] as [(UInt64, String)]
+    )
+    func livesAsLongAsTheNotification(_ expiresAt: UInt64, _ header: String) throws {
+        var sample = SampleNotification.wake("dm")
+        sample.expiresAt = expiresAt
+        #expect(try request(sample).headers["ttl"] == header)
+    }
+
+    @Test func onlyAnAlertHasATopicAndItTellsNothing() throws {
+        var sample = SampleNotification.alert(title: "t", body: "b")
+        sample.collapseKey = "note1secret"
+        let topic = try #require(try request(sample).headers["topic"])
+        #expect(topic.utf8.count == 32)
+        #expect(Base64URL.decode(topic) != nil)
+        sample.mode = .CARILLON_SEALED
+        #expect(try request(sample, encrypted: true).headers["topic"] == nil)
+        sample.mode = .CARILLON_WAKE
+        #expect(try request(sample).headers["topic"] == nil)
+    }
+
+    @Test func sealsWithKeysAndNeverWithout() throws {
+        var sample = SampleNotification.alert(title: "t", body: "b")
+        sample.mode = .CARILLON_SEALED
+        #expect(try fixture.deliver(sample, to: fixture.plain) == .CARILLON_UNSUPPORTED)
+        #expect(fixture.host.requests.isEmpty)
+        #expect(try fixture.decrypt(request(sample, encrypted: true)).contains(#""title":"t""#))
+        sample.mode = .CARILLON_NUDGE
+        #expect(try fixture.deliver(sample, to: fixture.encrypted) == .CARILLON_UNSUPPORTED)
+    }
+
+    @Test func takesEndpointsOfAThousandBytes() {
+        let base = "https://push.example.com/"
+        #expect(isValid(SampleRegistration(token: base + String(repeating: "x", count: 1000 - base.count))))
+        #expect(!isValid(SampleRegistration(token: base + String(repeating: "x", count: 1001 - base.count))))
+        #expect(isValid(SampleRegistration(token: "http://192.168.1.2:8080/up?token=1")))
+    }
+
+    @Test(arguments: [
+        "", "up123", "ftp://example.com/", "https://user:pw@example.com/", "https://example.com/#x",
+        "https://exa mple.com/",
+        "https://example.com/\r\nx: y", "https://example.com/\u{0}", "file:///etc/passwd", "https://",
+    ])
+    func refusesWhatIsNoEndpoint(_ token: String) throws {
+        let registration = SampleRegistration(token: token)
+        #expect(!isValid(registration))
+        #expect(try fixture.deliver(.wake("dm"), to: registration) == .CARILLON_INVALID)
+        #expect(fixture.host.requests.isEmpty)
+    }
+
+    @Test func refusesBytesThatAreNoUTF8() throws {
+        var registration = SampleRegistration(token: "")
+        registration.token = Array("https://example.com/".utf8) + [0xFF]
+        #expect(!isValid(registration))
+        #expect(try fixture.deliver(.wake("dm"), to: registration) == .CARILLON_INVALID)
+    }
+
+    @Test func refusesKeysThatAreNotWhole() throws {
+        let point = Base64URL.encode(fixture.deviceKey.publicKey.x963Representation)
+        let secret = Base64URL.encode(fixture.secret)
+        let bad: [[(name: String, value: String)]] = [
+            [("p256dh", point)], [("auth", secret)], [("p256dh", ""), ("auth", "")],
+            [("p256dh", point), ("auth", "AAAA")],
+            [("p256dh", "BAAA"), ("auth", secret)], [("p256dh", String(repeating: "B", count: 87)), ("auth", secret)],
+        ]
+        for fields in bad {
+            let registration = SampleRegistration(token: TransportFixture.endpoint, fields: fields)
+            #expect(!isValid(registration), "\(fields.map(\.name))")
+            #expect(try fixture.deliver(.wake("dm"), to: registration) == .CARILLON_INVALID)
+        }
+        #expect(isValid(fixture.encrypted))
+        #expect(fixture.host.requests.isEmpty)
+    }
+
+    @Test func aConfigurationHasNoKeysYet() throws {
+        let host = try Host(fixture.host.pointer)
+        let block = try JSONObject(parsing: #"{"topic":1}"#)
+        do throws(PluginError) {
+            _ = try UnifiedPushTransport(configuration: block, host: host)
+            Issue.record("accepted")
+        } catch {
+            #expect(error.description == "topic: unknown key, expected no keys at all")
+        }
+    }
+
+    @Test func aBusyHostMakesABusyTransport() throws {
+        fixture.host.setAdmission(.CARILLON_BUSY)
+        #expect(try fixture.deliver(.wake("dm"), to: fixture.plain) == .CARILLON_BUSY)
+        #expect(fixture.host.outcomes.isEmpty)
+    }
+}

@@ -3,7 +3,8 @@ package struct Filter: Hashable, Sendable {
     package var ids: Set<EventID>?
     package var authors: Set<PublicKey>?
     package var kinds: Set<Kind>?
-    /// By letter, `e` for `#e`: values of which an event has one at the first place of such a tag.
+    /// By letter, `e` for `#e`: values of which an event has one at the first place of such a tag. Texts that differ
+    /// only in how Unicode composes their characters count as equal.
     package var tags: [Character: Set<String>]
     /// Seconds since 1970, inclusive.
     package var since: Int64?

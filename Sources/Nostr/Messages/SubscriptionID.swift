@@ -5,7 +5,8 @@ package struct SubscriptionID: Hashable, Sendable, CustomStringConvertible {
     /// `nil` unless `name` has 1 to 64 characters. Characters are counted as Unicode scalars: what a reader takes for
     /// one may be of any length.
     package init?(_ name: String) {
-        guard (1...64).contains(name.unicodeScalars.prefix(65).count) else { return nil }
+        let bytes = name.utf8.count
+        guard bytes > 0, bytes <= 64 || name.unicodeScalars.count <= 64 else { return nil }
         self.name = name
     }
 

@@ -40,7 +40,9 @@ extension JSONReader {
     func says(_ string: JSONString, _ text: StaticString) -> Bool {
         let expected = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
         if string.traits.contains(.escaped) { return bytes(string).elementsEqual(expected) }
-        return UnsafeRawBufferPointer(start: base + string.start, count: string.count).elementsEqual(expected)
+        guard string.count == expected.count else { return false }
+        for index in 0..<expected.count where byte(string.start &+ index) != expected[index] { return false }
+        return true
     }
 
     func copy(_ range: Range<Int>, into text: inout [UInt8]) {

@@ -10,7 +10,7 @@ enum JSONSpelling {
 
     func append(_ scalar: Unicode.Scalar, to text: inout [UInt8]) {
         if scalar.value < 0x80, appendEscape(of: UInt8(truncatingIfNeeded: scalar.value), to: &text) { return }
-        text.append(contentsOf: Unicode.UTF8.encode(scalar).map(Array.init) ?? [])
+        if let units = Unicode.UTF8.encode(scalar) { text.append(contentsOf: units) }
     }
 
     /// Appends the text of a whole string, without its quotation marks.
@@ -44,10 +44,9 @@ enum JSONSpelling {
         case 0x0c: text.append(contentsOf: "\\f".utf8)
         default:
             guard self == .escaped else { return false }
-            let digits = Array("0123456789abcdef".utf8)
-            text.append(contentsOf: "\\u00".utf8)
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 0x0f)])
+            text.append(contentsOf: byte < 0x10 ? "\\u000".utf8 : "\\u001".utf8)
+            let digit = byte & 0x0f
+            text.append(digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10))
         }
         return true
     }

@@ -33,7 +33,8 @@ struct JSONText {
     }
 
     mutating func append(_ number: some BinaryInteger) {
-        bytes.append(contentsOf: String(number).utf8)
+        var digits = String(number)
+        digits.withUTF8 { bytes.append(contentsOf: $0) }
     }
 }
 

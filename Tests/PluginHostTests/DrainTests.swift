@@ -87,8 +87,28 @@ struct DrainTests {
         #expect(outcomes.all.count == 400)
         #expect(Set(outcomes.reasons).isSubset(of: ["thread", "draining"]))
         #expect(outcomes.reasons.filter { $0 == "thread" }.count >= 51)
-        #expect(bench.log.said == ["destroyed"])
+        // What it was asked to cancel before comes before its end.
+        #expect(bench.log.said.firstIndex(of: "destroyed") == bench.log.said.count - 1)
         #expect(bench.instance.statistics == TransportStatistics())
+    }
+
+    @Test func callAfterTheEndFindsAClosedDoor() async throws {
+        let http = RecordingHTTP()
+        let bench = try Bench(doing: "leave-a-ghost", http: http)
+        #expect(bench.deliver().reasons == ["inline"])
+        #expect(await bench.instance.drain(deadline: 0))
+        let next = try bench.host.makeTransport(
+            platform: "fixture",
+            app: "default",
+            configuration: #"{"do":"haunt"}"#,
+            settings: InstanceSettings(sender: http, log: bench.log.logger, now: bench.clock.now)
+        )
+        let outcomes = Outcomes()
+        next.deliver(.greeting, id: Bench.id, to: .somewhere) { outcomes.append($0) }
+        #expect(outcomes.reasons == ["shut"])
+        #expect(bench.instance.statistics.unknownTickets == 1)
+        #expect(next.statistics.unknownTickets == 0)
+        #expect(http.requests.isEmpty)
     }
 
     @Test func hostShutsDownEverything() async throws {

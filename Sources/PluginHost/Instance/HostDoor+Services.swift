@@ -55,7 +55,7 @@ extension HostDoor {
         do throws(RequestFlaw) {
             guard let done else { throw RequestFlaw(.CARILLON_INVALID, "done is NULL") }
             request = try HTTPRequest(reading: pointer)
-            guard change({ $0.beginRequest() }) else { return .CARILLON_BUSY }
+            guard let sender = beginRequest() else { return .CARILLON_BUSY }
             let reply = Reply(done: done, context: context)
             sender.send(request) { [self] result in
                 result.lend { reply.done(reply.context, $0) }

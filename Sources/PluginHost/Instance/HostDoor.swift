@@ -7,27 +7,37 @@ import Synchronization
 /// What one instance's plugin sees of the host: the other end of its `carillon_host`.
 ///
 /// It is never freed. A plugin that calls after its instance was destroyed breaks the rules; it then finds a closed door
-/// instead of freed memory, at the price of some hundred bytes for every reload.
+/// instead of freed memory, at the price of a few hundred bytes for every reload.
 final class HostDoor: Sendable {
     typealias Completion = @Sendable (Outcome) -> Void
     typealias State = InstanceState<Completion>
 
     private struct Shell {
         var state = State()
+        /// Nil once nothing may be sent any more.
+        var sender: (any HTTPSender)?
         /// Waits for the drain to settle.
         var waiter: CheckedContinuation<Bool, Never>?
     }
 
     let log: Logger
-    let sender: any HTTPSender
     let now: @Sendable () -> Int64
     private let shell: Mutex<Shell>
 
+    /// Keeps a door and the struct that leads to it.
+    ///
+    /// Unchecked: the struct never changes once it is here.
+    private struct Opened: @unchecked Sendable {
+        let door: HostDoor
+        let host: UnsafePointer<carillon_host>
+    }
+
+    private static let everOpened = Mutex<[Opened]>([])
+
     init(sender: any HTTPSender, log: Logger, now: @escaping @Sendable () -> Int64) {
-        self.sender = sender
         self.log = log
         self.now = now
-        shell = Mutex(Shell())
+        shell = Mutex(Shell(sender: sender))
     }
 
     /// The `carillon_host` for the plugin, valid for ever. To be called once.
@@ -37,14 +47,16 @@ final class HostDoor: Sendable {
             to: carillon_host(
                 struct_size: UInt32(MemoryLayout<carillon_host>.size),
                 abi_minor: UInt32(CARILLON_ABI_MINOR),
-                host_data: Unmanaged.passRetained(self).toOpaque(),
+                host_data: Unmanaged.passUnretained(self).toOpaque(),
                 log: hostLog,
                 complete: hostComplete,
                 http_request: hostHTTPRequest,
                 query: hostQuery
             )
         )
-        return UnsafePointer(host)
+        let opened = Opened(door: self, host: UnsafePointer(host))
+        Self.everOpened.withLock { $0.append(opened) }
+        return opened.host
     }
 
     var statistics: TransportStatistics { shell.withLock { $0.state.statistics } }
@@ -57,10 +69,24 @@ final class HostDoor: Sendable {
                 return (result, State.Settlement?.none, CheckedContinuation<Bool, Never>?.none)
             }
             shell.waiter = nil
+            shell.sender = nil
             return (result, settlement, waiter)
         }
         finish(settlement, waiter)
         return result
+    }
+
+    /// Who sends a request that begins now, or nil when none may begin.
+    func beginRequest() -> (any HTTPSender)? {
+        shell.withLock { shell in shell.state.beginRequest() ? shell.sender : nil }
+    }
+
+    /// Lets nothing through any more: there was never an instance behind it.
+    func close() {
+        shell.withLock { shell in
+            shell.sender = nil
+            shell.state.close()
+        }
     }
 
     /// Waits until the drain that began has settled: true when the instance may be destroyed.

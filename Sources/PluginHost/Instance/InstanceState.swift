@@ -103,11 +103,17 @@ struct InstanceState<Payload: Sendable>: Sendable {
         return tickets.open
     }
 
+    /// Accepts nothing, and gives back the memory.
+    mutating func close() {
+        phase = .settled
+        tickets = TicketTable()
+    }
+
     /// What draining came to, exactly once, when it has come to something.
     mutating func settle(now: Int64) -> Settlement? {
         guard case .draining(let deadline) = phase else { return nil }
         if callsInside == 0, openRequests == 0, tickets.outstanding == 0 {
-            phase = .settled
+            close()
             return .idle
         }
         guard deadline <= now else { return nil }

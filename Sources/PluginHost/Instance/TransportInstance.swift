@@ -56,6 +56,7 @@ package final class TransportInstance: NotificationTransport {
             }
         }
         guard created.0 == .CARILLON_OK else {
+            door.close()
             throw .refusedConfiguration(platform, saying: created.1)
         }
         handle = created.2

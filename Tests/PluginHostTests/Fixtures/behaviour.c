@@ -39,8 +39,11 @@ static carillon_status create(const carillon_host *host, carillon_str config, vo
     return CARILLON_OK;
 }
 
+static const carillon_host *ghost; /* of an instance that was destroyed */
+
 static void destroy(void *instance) {
     fixture *self = instance;
+    if (is(self, "leave-a-ghost")) ghost = self->host;
     say(self, "destroyed");
     free(self);
 }
@@ -178,6 +181,15 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     else if (is(self, "query")) {
         carillon_str service = CARILLON_STR("carillon.timer/1"), odd_service = { NULL, 9 };
         end(self, ticket, host->query(host, service) == NULL && host->query(host, odd_service) == NULL ? "none" : "some");
+    }
+    else if (is(self, "haunt")) { /* calls with the host of an instance that is gone */
+        const carillon_http_request request = { .struct_size = sizeof request, .method = CARILLON_STR("GET"),
+                                                .url = CARILLON_STR("https://example.com/") };
+        carillon_str message = CARILLON_STR("boo");
+        if (ghost == NULL) return CARILLON_FAILED;
+        ghost->log(ghost, CARILLON_INFO, message);
+        ghost->complete(ghost, ticket, &odd);
+        end(self, ticket, ghost->http_request(ghost, &request, answered, NULL) == CARILLON_BUSY ? "shut" : "open");
     }
     else if (is(self, "request")) {
         const carillon_field headers[] = { { CARILLON_STR("x-one"), CARILLON_STR("1") }, { CARILLON_STR("x-two"), CARILLON_STR("\xc3\xa4") } };

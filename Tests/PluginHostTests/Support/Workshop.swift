@@ -1,5 +1,6 @@
 import Foundation
 import PluginHost
+import Synchronization
 import Testing
 
 /// A plugin folder of its own in which a test compiles plugins; gone with it.
@@ -8,6 +9,9 @@ final class Workshop: Sendable {
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     static let fixtures = repository.appending(path: "Tests/PluginHostTests/Fixtures")
     static let include = repository.appending(path: "include").path
+
+    /// What came out of the compiler, by its arguments.
+    private static let compiled = Mutex<[[String]: Data]>([:])
 
     let folder: String
 
@@ -26,22 +30,32 @@ final class Workshop: Sendable {
 
     func path(_ name: String) -> String { "\(folder)/\(name)" }
 
-    /// Compiles a fixture, or any file with a path of its own, to `name` in the folder.
+    /// Compiles a fixture, or any file with a path of its own, to `name` in the folder. Always a file of its own, so that
+    /// tests do not share a library.
     @discardableResult
     func compile(_ source: String, to name: String, _ flags: [String] = []) throws -> String {
         let file = source.hasPrefix("/") ? source : Self.fixtures.appending(path: source).path
-        let result = try Self.run(
-            "cc",
-            ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-shared", "-fPIC", "-I", Self.include]
-                + flags + ["-o", path(name), file]
-        )
-        try #require(result.status == 0, "\(result.output)")
-        return path(name)
+        let output = path("\(name).output")
+        defer { try? FileManager.default.removeItem(atPath: output) }
+        let arguments =
+            ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-shared", "-fPIC", "-I", Self.include] + flags + [
+                file
+            ]
+        let image = try Self.compiled.withLock { compiled in
+            if let image = compiled[arguments] { return image }
+            let result = try Self.run("cc", arguments + ["-o", output])
+            try #require(result.status == 0, "\(result.output)")
+            let image = try Data(contentsOf: URL(filePath: output))
+            compiled[arguments] = image
+            return image
+        }
+        return try write(image, to: name)
     }
 
     @discardableResult
     func write(_ bytes: some Collection<UInt8>, to name: String) throws -> String {
         try Data(bytes).write(to: URL(filePath: path(name)))
+        try permissions(0o644, of: path(name))
         return path(name)
     }
 

@@ -178,6 +178,6 @@ extension CourierQueue {
     private mutating func leaveHost(of lane: Int) {
         guard let host = lanes[lane].host else { return }
         lanes[lane].host = nil
-        for waiting in hosts.leave(host) { makeReady(waiting) }
+        if let waiting = hosts.leave(host) { makeReady(waiting) }
     }
 }

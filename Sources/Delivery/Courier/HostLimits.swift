@@ -49,17 +49,11 @@ struct HostLimits: Sendable {
         return hosts[name, default: Host()].admit(lane, limit: limit, longestWait: longestWait, now: now)
     }
 
-    /// An attempt ended; returns the lanes that may try now. When nothing is left under way that is all of them, because a
-    /// lane called earlier may have had nothing to send any more.
-    mutating func leave(_ name: String) -> [Int] {
-        guard var host = hosts.removeValue(forKey: name) else { return [] }
-        defer { hosts[name] = host }
-        host.inFlight -= 1
-        if host.inFlight == 0 {
-            defer { host.waiting.removeAll() }
-            return Array(host.waiting)
-        }
-        return host.waiting.popFirst().map { [$0] } ?? []
+    /// An attempt ended; returns the lane that may try now. That none waits forever follows from never more waiting than
+    /// are under way: a lane waits only when all places are taken, and leaves with each attempt that ends.
+    mutating func leave(_ name: String) -> Int? {
+        hosts[name]?.inFlight -= 1
+        return hosts[name]?.waiting.popFirst()
     }
 
     /// The host asked for a break. It is kept no longer than the longest wait: who asks for a day is asked again before.

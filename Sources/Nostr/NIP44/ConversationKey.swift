@@ -6,7 +6,7 @@ package import Schnorr
 package struct ConversationKey: Sendable, Concealed {
     private let bytes: [UInt8]
 
-    /// Computes the key; a tenth of a millisecond, so one that is needed often is worth keeping.
+    /// Computes the key, which takes as long as verifying a signature: one that is needed often is worth keeping.
     ///
     /// Throws when `publicKey` is no point on the curve.
     package init(secret: SecretKey, public publicKey: PublicKey) throws {

@@ -10,13 +10,16 @@ package struct EventScanner {
     /// lowercase hexadecimal digits is not among them.
     package internal(set) var pValues: [Bytes32] = []
 
+    /// What one huge event made the buffer grow to is not kept for ever.
+    private static let largestBuffer = 1 << 16
+
     package init() {
         pValues.reserveCapacity(64)
     }
 
     /// Scans `json`, which holds one event and at most whitespace around it.
     package mutating func scan(_ json: UnsafeRawBufferPointer) throws(EventError) -> ScannedEvent {
-        pValues.removeAll(keepingCapacity: true)
+        pValues.removeAll(keepingCapacity: pValues.capacity <= Self.largestBuffer)
         var reader = try JSONReader<EventError>(json)
         reader.skipWhitespace()
         guard reader.take("{") else { throw .notAnObject }

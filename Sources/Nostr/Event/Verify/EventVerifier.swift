@@ -11,6 +11,9 @@ package final class EventVerifier {
     private let hasher = SHA256Hasher()
     private var escaped = JSONText(spelling: .escaped)
 
+    /// What one huge event made the buffer grow to is not kept for ever.
+    private static let largestBuffer = 1 << 20
+
     package init() {
         escaped.bytes.reserveCapacity(4096)
     }
@@ -28,7 +31,7 @@ package final class EventVerifier {
 
     /// Whether the id is right, whatever the signature is.
     package func hasRightID(_ event: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
-        escaped.bytes.removeAll(keepingCapacity: true)
+        escaped.bytes.removeAll(keepingCapacity: escaped.bytes.capacity <= Self.largestBuffer)
         do throws(EventError) {
             try escaped.appendCanonical(event, in: json)
             if hash(escaped.bytes) == event.id.bytes { return true }

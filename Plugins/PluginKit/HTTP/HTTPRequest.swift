@@ -51,7 +51,7 @@ public struct HTTPRequest: ~Copyable {
     }
 
     /// Adds a field. `name` is in lower case; `value` holds no control characters.
-    public mutating func addHeader(_ name: StaticString, _ value: some StringProtocol) {
+    public mutating func addHeader(_ name: StaticString, _ value: String) {
         let start = text.count
         text.append(contentsOf: value.utf8)
         fields.append(Field(name: name, value: start..<text.count))

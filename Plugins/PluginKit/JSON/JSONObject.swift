@@ -54,6 +54,12 @@ public struct JSONObject: Sendable {
         )
     }
 
+    /// The members with what stands between them.
+    var inside: ArraySlice<UInt8> {
+        guard let first = slots.first, let last = slots.last else { return [] }
+        return bytes[first.key.lowerBound - 1..<last.value.upperBound]
+    }
+
     /// The value of the member of that name.
     public subscript(name: StaticString) -> JSONValue? {
         let wanted = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)

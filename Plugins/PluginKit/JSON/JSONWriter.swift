@@ -35,6 +35,14 @@ public struct JSONWriter {
         needsComma = true
     }
 
+    /// All members of another object, as they stand there: one copy.
+    public mutating func members(of object: JSONObject) {
+        guard !object.isEmpty else { return }
+        separate()
+        bytes.append(contentsOf: object.inside)
+        needsComma = true
+    }
+
     /// A string. Returns how many bytes of JSON it became, without its quotes.
     @discardableResult
     public mutating func string(_ text: BorrowedText) -> Int {

@@ -66,12 +66,7 @@ struct AlertPayload {
             writer.key("mutable-content")
             writer.integer(1)
         }
-        for index in 0..<native.count {
-            let member = native.member(at: index)
-            if nativeAlert == nil || member.key != "alert" {
-                writer.member(member)
-            }
-        }
+        writeNative(to: &writer)
         writer.endObject()
         if !notification.category.isEmpty, !data.contains("category") {
             writer.key("category")
@@ -80,11 +75,20 @@ struct AlertPayload {
         if !notification.url.isEmpty || notification.hasActions, !data.contains("body") {
             writeTaps(notification, to: &writer)
         }
-        for index in 0..<data.count {
-            writer.member(data.member(at: index))
-        }
+        writer.members(of: data)
         writer.endObject()
         return lengths
+    }
+
+    /// The rule's block, but for an `alert` whose members are in ours.
+    private func writeNative(to writer: inout JSONWriter) {
+        guard nativeAlert != nil else { return writer.members(of: native) }
+        for index in 0..<native.count {
+            let member = native.member(at: index)
+            if member.key != "alert" {
+                writer.member(member)
+            }
+        }
     }
 
     private func writeAlert(
@@ -109,9 +113,7 @@ struct AlertPayload {
             writer.key("body")
             lengths.body = writer.string(notification.body, limit: limits.body)
         }
-        for index in 0..<overrides.count {
-            writer.member(overrides.member(at: index))
-        }
+        writer.members(of: overrides)
         writer.endObject()
         return lengths
     }

@@ -65,9 +65,7 @@ struct Message {
                 writer.member(member)
             }
         }
-        for index in 0..<native.count {
-            writer.member(native.member(at: index))
-        }
+        writer.members(of: native)
         writer.endObject()
         return lengths
     }

@@ -51,7 +51,13 @@ final class Lane {
     /// Sends what has been submitted.
     func flush() {
         guard let session else { return }
+        let inFlight = session.budget.inFlight
         handler?.send(session)
+        if session.budget.inFlight < inFlight {
+            // A stream that this side resets closes as the reset goes out.
+            deliver(session)
+            owner?.laneHasRoom(self)
+        }
         if session.isOver { handler?.close() }
     }
 

@@ -1,0 +1,96 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOEmbedded
+import NIOTLS
+import Testing
+
+@testable import HTTPLanes
+
+/// Connections in memory on one embedded loop, whose clock stands still until told.
+///
+/// `@unchecked Sendable`: a test uses it on its one thread.
+final class ScriptedNetwork: LaneConnecting, @unchecked Sendable {
+    final class Connection {
+        let channel: EmbeddedChannel
+        let peer = ScriptedPeer()
+
+        init(loop: EmbeddedEventLoop) {
+            channel = EmbeddedChannel(loop: loop)
+        }
+    }
+
+    let loop = EmbeddedEventLoop()
+    private(set) var connections: [Connection] = []
+    private(set) var attempts = 0
+    /// What the next attempts meet.
+    var failure: HTTPFailure?
+    var negotiated: String? = "h2"
+    /// What a peer says first.
+    var greets: (ScriptedPeer) -> Void = { $0.settings(maxConcurrentStreams: 100) }
+    /// While true, nothing that a peer says arrives.
+    var isWithheld = false
+    let handedOver = NIOLockedValueBox<[Exchange]>([])
+
+    func connect(
+        _ lane: NIOLoopBound<Lane>,
+        to origin: Origin,
+        isGuarded: Bool,
+        timeout: Int64,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Void> {
+        attempts += 1
+        if let failure { return loop.makeFailedFuture(failure) }
+        let connection = Connection(loop: self.loop)
+        connections.append(connection)
+        do {
+            try connection.channel.pipeline.syncOperations.addHandler(LaneHandler(lane: lane.value))
+            connection.channel.connect(to: try SocketAddress(ipAddress: "192.0.2.1", port: 443), promise: nil)
+            self.greets(connection.peer)
+            connection.channel.pipeline.fireUserInboundEventTriggered(
+                TLSUserEvent.handshakeCompleted(negotiatedProtocol: self.negotiated)
+            )
+            return loop.makeSucceededVoidFuture()
+        } catch {
+            return loop.makeFailedFuture(error)
+        }
+    }
+
+    func origin(_ settings: LaneSettings = LaneSettings()) throws -> OriginLanes {
+        let url = try #require(URLParts("https://push.example/"))
+        return OriginLanes(
+            origin: url.origin,
+            isGuarded: false,
+            loop: loop,
+            connector: self,
+            settings: settings,
+            jitter: { 1 },
+            withoutHTTP2: { exchange in self.handedOver.withLockedValue { $0.append(exchange) } }
+        )
+    }
+
+    /// Carries bytes both ways until nothing moves.
+    func settle() {
+        var moved = true
+        while moved {
+            moved = false
+            loop.run()
+            for connection in connections {
+                while let buffer = try? connection.channel.readOutbound(as: ByteBuffer.self) {
+                    connection.peer.receive(Array(buffer.readableBytesView))
+                    moved = true
+                }
+                guard !isWithheld else { continue }
+                let answer = connection.peer.takeOutput()
+                if !answer.isEmpty, connection.channel.isActive {
+                    _ = try? connection.channel.writeInbound(ByteBuffer(bytes: answer))
+                    moved = true
+                }
+            }
+        }
+    }
+
+    func pass(milliseconds: Int64) {
+        loop.advanceTime(by: .milliseconds(milliseconds))
+        settle()
+    }
+}

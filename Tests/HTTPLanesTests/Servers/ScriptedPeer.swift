@@ -100,10 +100,19 @@ final class ScriptedPeer {
         name.withUnsafeMutableBufferPointer { name in
             value.withUnsafeMutableBufferPointer { value in
                 var field = nghttp2_nv(
-                    name: name.baseAddress, value: value.baseAddress, namelen: name.count, valuelen: value.count, flags: 0)
+                    name: name.baseAddress,
+                    value: value.baseAddress,
+                    namelen: name.count,
+                    valuelen: value.count,
+                    flags: 0
+                )
                 var provider = nghttp2_data_provider()
                 provider.read_callback = { _, stream, bytes, size, flags, _, me in
-                    ScriptedPeer.of(me).readBody(stream, UnsafeMutableRawBufferPointer(start: bytes, count: size), flags)
+                    ScriptedPeer.of(me).readBody(
+                        stream,
+                        UnsafeMutableRawBufferPointer(start: bytes, count: size),
+                        flags
+                    )
                 }
                 nghttp2_submit_response(session, stream, &field, 1, &provider)
             }
@@ -111,7 +120,9 @@ final class ScriptedPeer {
     }
 
     private func readBody(
-        _ stream: Int32, _ destination: UnsafeMutableRawBufferPointer, _ flags: UnsafeMutablePointer<UInt32>?
+        _ stream: Int32,
+        _ destination: UnsafeMutableRawBufferPointer,
+        _ flags: UnsafeMutablePointer<UInt32>?
     ) -> Int {
         guard var body = bodies[stream] else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
         guard !body.left.isEmpty || body.endsStream else { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }

@@ -1,0 +1,39 @@
+import Foundation
+import NIOCore
+import NIOPosix
+
+/// nghttpd, the HTTP/2 server of the nghttp2 project, on a free port of the loopback; it sends back what it is sent.
+///
+/// `@unchecked Sendable`: the process is started once and ended once.
+final class Nghttpd: @unchecked Sendable {
+    let port: Int
+    private let process = Process()
+
+    init(address: String = "127.0.0.1", _ options: String...) async throws {
+        let certificate = try TestCertificate.shared.get()
+        let probe = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(
+            host: "127.0.0.1",
+            port: 0
+        ).get()
+        port = probe.localAddress?.port ?? 0
+        try await probe.close()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments =
+            ["nghttpd", "--echo-upload", "-a", address] + options
+            + [String(port), certificate.keyFile, certificate.certificateFile]
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        // It does not say when it listens.
+        let bootstrap = ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+        while process.isRunning {
+            guard let channel = try? await bootstrap.connect(host: address, port: port).get() else { continue }
+            try await channel.close()
+            return
+        }
+        throw CocoaError(.executableLoad)
+    }
+
+    deinit {
+        kill(process.processIdentifier, SIGKILL)
+    }
+}

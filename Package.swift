@@ -136,8 +136,8 @@ let package = Package(
 
         .testTarget(name: "CipherTests", dependencies: ["Cipher", "Schnorr"], resources: [.copy("Vectors")]),
         .testTarget(name: "NostrTests", dependencies: ["Nostr", "Cipher", "Schnorr"], resources: [.copy("Vectors")]),
-        .testTarget(name: "RelayServerTests", dependencies: ["RelayServer", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket]),
         .testTarget(name: "RegistryTests", dependencies: ["Registry", "Nostr", "Notifications", "Cipher", "Schnorr", grdb]),
+        .testTarget(name: "RelayServerTests", dependencies: ["RelayServer", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, logging]),
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Registry", "Rules", "Delivery", "Nostr"]),
         .testTarget(name: "YAMLReadingTests", dependencies: ["YAMLReading"]),
         .testTarget(name: "RulesTests", dependencies: ["Rules", "Nostr", "Notifications", "YAMLReading"]),

@@ -1,0 +1,156 @@
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOWebSocket
+import Nostr
+
+/// The shell around ``RelayConnection``: frames in and out, one submission for all events of a read, and no reading while
+/// too much is in work. Lives on its channel's event loop.
+final class WebSocketHandler: ChannelDuplexHandler {
+    typealias InboundIn = WebSocketFrame
+    typealias OutboundIn = Never
+    typealias OutboundOut = WebSocketFrame
+
+    private var connection: RelayConnection
+    private let backend: any RelayBackend
+    private let now: @Sendable () -> Int64
+    private var batch: [[UInt8]] = []
+    private var pinged = false
+    private var closing = false
+    private var readPending = false
+
+    init(connection: RelayConnection, backend: any RelayBackend, now: @escaping @Sendable () -> Int64) {
+        self.connection = connection
+        self.backend = backend
+        self.now = now
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        if context.channel.isActive { send([connection.greeting], context: context) }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !closing else { return }
+        pinged = false
+        let frame = unwrapInboundIn(data)
+        switch frame.opcode {
+        case .text:
+            handle(connection.receive(Array(buffer: frame.unmaskedData), now: now()), context: context)
+        case .binary:
+            close(.unacceptableData, context: context)
+        case .ping:
+            context.writeAndFlush(
+                wrapOutboundOut(WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData)),
+                promise: nil
+            )
+        case .connectionClose:
+            close(.normalClosure, context: context)
+        default:
+            break
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        submitBatch(context: context)
+        context.flush()
+        context.fireChannelReadComplete()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if connection.wantsMore { context.read() } else { readPending = true }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
+        // Silent because we do not read is not silent.
+        guard connection.wantsMore else { return }
+        guard !pinged else { return context.close(promise: nil) }
+        pinged = true
+        context.writeAndFlush(
+            wrapOutboundOut(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer())),
+            promise: nil
+        )
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch error {
+        case is NIOWebSocketFrameAggregator.Error: close(.messageTooLarge, context: context)
+        case NIOWebSocketError.invalidFrameLength: close(.messageTooLarge, context: context)
+        case is NIOWebSocketError: close(.protocolError, context: context)
+        default: context.close(promise: nil)
+        }
+    }
+
+    private func handle(_ action: RelayConnection.Action, context: ChannelHandlerContext) {
+        switch action {
+        case .send(let messages):
+            send(messages, context: context)
+        case .submit(let event):
+            batch.append(event)
+        case .query(let subscription, let filters, let authenticated):
+            query(subscription, filters, authenticated, context: context)
+        case .nothing:
+            break
+        }
+    }
+
+    private func submitBatch(context: ChannelHandlerContext) {
+        guard !batch.isEmpty else { return }
+        let events = batch
+        batch.removeAll(keepingCapacity: true)
+        let bytes = events.reduce(0) { $0 + $1.count }
+        let loop = context.eventLoop
+        let bound = NIOLoopBound((self, context), eventLoop: loop)
+        backend.submit(events) { answers in
+            loop.execute {
+                let (handler, context) = bound.value
+                let queries = handler.connection.answered(events: events.count, bytes: bytes)
+                handler.send(answers.map(\.relayMessage), context: context)
+                for query in queries { handler.handle(query, context: context) }
+                handler.resumeReading(context: context)
+            }
+        }
+    }
+
+    private func query(
+        _ subscription: SubscriptionID,
+        _ filters: [Filter],
+        _ authenticated: Set<PublicKey>,
+        context: ChannelHandlerContext
+    ) {
+        let promise = context.eventLoop.makePromise(of: [[UInt8]].self)
+        let backend = backend
+        promise.completeWithTask { await backend.storedEvents(matching: filters, authenticated: authenticated) }
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        promise.futureResult.whenSuccess { events in
+            let (handler, context) = bound.value
+            let messages = events.map { RelayMessage.event(subscription, json: $0) }
+            handler.send(messages + [.endOfStoredEvents(subscription)], context: context)
+        }
+    }
+
+    private func resumeReading(context: ChannelHandlerContext) {
+        guard readPending, connection.wantsMore else { return }
+        readPending = false
+        context.read()
+    }
+
+    private func send(_ messages: [RelayMessage], context: ChannelHandlerContext) {
+        guard context.channel.isActive, !closing else { return }
+        for message in messages {
+            let buffer = context.channel.allocator.buffer(bytes: message.json)
+            context.write(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .text, data: buffer)), promise: nil)
+        }
+        context.flush()
+    }
+
+    private func close(_ code: WebSocketErrorCode, context: ChannelHandlerContext) {
+        guard !closing else { return }
+        closing = true
+        var buffer = context.channel.allocator.buffer(capacity: 2)
+        buffer.write(webSocketErrorCode: code)
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .connectionClose, data: buffer)))
+            .whenComplete { _ in bound.value.close(promise: nil) }
+    }
+}

@@ -1,0 +1,77 @@
+import NIOCore
+import NIOHTTP1
+
+/// Answers plain HTTP on the relay's port: the NIP-11 document to who asks for it, a sentence to everyone else.
+final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let document: [UInt8]
+    private var head: HTTPRequestHead?
+
+    init(document: [UInt8]) {
+        self.document = document
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head): self.head = head
+        case .body: break
+        case .end:
+            if let head { answer(head, context: context) }
+        }
+    }
+
+    /// Whoever has not asked or upgraded by now only holds a connection.
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
+        context.close(promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    private func answer(_ request: HTTPRequestHead, context: ChannelHandlerContext) {
+        switch request.method {
+        case .GET where request.headers["accept"].contains { $0.contains("application/nostr+json") }:
+            respond(.ok, "application/nostr+json", document, context: context)
+        case .GET:
+            let sentence = "This is a Nostr notification relay. Connect to it with WebSocket.\n"
+            respond(.ok, "text/plain; charset=utf-8", Array(sentence.utf8), context: context)
+        case .OPTIONS:
+            respond(.noContent, nil, [], context: context)
+        default:
+            respond(
+                .methodNotAllowed,
+                "text/plain; charset=utf-8",
+                Array("Only GET is served here.\n".utf8),
+                context: context
+            )
+        }
+    }
+
+    private func respond(
+        _ status: HTTPResponseStatus,
+        _ contentType: String?,
+        _ body: [UInt8],
+        context: ChannelHandlerContext
+    ) {
+        // NIP-11 asks for CORS, so that clients in a browser can read the document.
+        var headers: HTTPHeaders = [
+            "access-control-allow-origin": "*",
+            "access-control-allow-headers": "*",
+            "access-control-allow-methods": "GET, OPTIONS",
+            "connection": "close",
+        ]
+        if let contentType { headers.add(name: "content-type", value: contentType) }
+        if status != .noContent { headers.add(name: "content-length", value: String(body.count)) }
+        context.write(
+            wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))),
+            promise: nil
+        )
+        context.write(wrapOutboundOut(.body(.byteBuffer(context.channel.allocator.buffer(bytes: body)))), promise: nil)
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in bound.value.close(promise: nil) }
+    }
+}

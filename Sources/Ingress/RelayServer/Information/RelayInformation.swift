@@ -1,0 +1,71 @@
+import Foundation
+
+/// The document that tells clients who we are and what we allow (NIP-11).
+package struct RelayInformation: Encodable, Sendable {
+    package var name: String
+    package var description: String
+    /// Our public key, 64 hex digits: whom registrations are encrypted to.
+    package var pubkey: String
+    package var contact: String?
+    private let supportedNIPs = [1, 11, 40, 42, 44]
+
+    package var version: String
+    private let limitation: Limitation
+
+    private struct Limitation: Encodable, Sendable {
+        let maxMessageLength: Int
+        let maxSubscriptions: Int
+        let maxFilters: Int
+        let maxSubidLength = 64
+        let authRequired = false
+        let paymentRequired = false
+        let restrictedWrites = false
+
+        private enum CodingKeys: String, CodingKey {
+            case maxMessageLength = "max_message_length"
+            case maxSubscriptions = "max_subscriptions"
+            case maxFilters = "max_filters"
+            case maxSubidLength = "max_subid_length"
+            case authRequired = "auth_required"
+            case paymentRequired = "payment_required"
+            case restrictedWrites = "restricted_writes"
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case name
+        case description
+        case pubkey
+        case contact
+        case supportedNIPs = "supported_nips"
+        case version
+        case limitation
+    }
+
+    package init(
+        name: String,
+        description: String,
+        pubkey: String,
+        contact: String? = nil,
+        version: String,
+        limits: RelayServerConfiguration.Limits
+    ) {
+        self.name = name
+        self.description = description
+        self.pubkey = pubkey
+        self.contact = contact
+        self.version = version
+        self.limitation = Limitation(
+            maxMessageLength: limits.messageBytes,
+            maxSubscriptions: limits.subscriptions,
+            maxFilters: limits.filters
+        )
+    }
+
+    /// The document as JSON.
+    func json() throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Array(try encoder.encode(self))
+    }
+}

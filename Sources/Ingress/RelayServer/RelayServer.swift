@@ -1,0 +1,126 @@
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOWebSocket
+import Nostr
+
+/// Our own relay socket: takes registrations and any event to be routed, and serves what it stores.
+package final class RelayServer: Sendable {
+    private let configuration: RelayServerConfiguration
+    private let information: RelayInformation
+    private let backend: any RelayBackend
+    private let group: any EventLoopGroup
+    private let now: @Sendable () -> Int64
+    private let challenge: @Sendable () -> String
+    private let logger: Logger
+    private let openConnections = NIOLockedValueBox(0)
+
+    /// - Parameters:
+    ///   - configuration: Where to listen and what a client may do.
+    ///   - information: The NIP-11 document.
+    ///   - backend: Where events go and what there is to serve.
+    ///   - group: The event loops to run on; stays the caller's.
+    ///   - now: Milliseconds since 1970.
+    ///   - challenge: A fresh random word for each connection (NIP-42).
+    ///   - logger: Where connections are logged, without addresses.
+    package init(
+        configuration: RelayServerConfiguration,
+        information: RelayInformation,
+        backend: any RelayBackend,
+        group: any EventLoopGroup,
+        now: @escaping @Sendable () -> Int64,
+        challenge: @escaping @Sendable () -> String,
+        logger: Logger
+    ) {
+        self.configuration = configuration
+        self.information = information
+        self.backend = backend
+        self.group = group
+        self.now = now
+        self.challenge = challenge
+        self.logger = logger
+    }
+
+    /// Starts listening. The returned listener stays open until it is closed.
+    ///
+    /// Throws when the address cannot be listened on.
+    package func start() async throws -> RelayListener {
+        let document = try information.json()
+        let channel = try await ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in self.initialize(channel, document: document) }
+            .bind(host: configuration.host, port: configuration.port)
+            .get()
+        return RelayListener(channel: channel)
+    }
+
+    private func initialize(_ channel: any Channel, document: [UInt8]) -> EventLoopFuture<Void> {
+        guard admit(channel) else { return channel.close() }
+        let messageBytes = configuration.limits.messageBytes
+        let upgrader = NIOWebSocketServerUpgrader(
+            maxFrameSize: messageBytes,
+            automaticErrorHandling: false,
+            shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture(HTTPHeaders()) },
+            upgradePipelineHandler: { channel, _ in self.addWebSocket(to: channel) }
+        )
+        return channel.eventLoop.makeCompletedFuture {
+            let information = InformationHandler(document: document)
+            let bound = NIOLoopBound(information, eventLoop: channel.eventLoop)
+            let upgrade: NIOHTTPServerUpgradeSendableConfiguration = (
+                upgraders: [upgrader],
+                completionHandler: { context in
+                    context.pipeline.syncOperations.removeHandler(bound.value, promise: nil)
+                }
+            )
+            try channel.pipeline.syncOperations.addHandler(
+                IdleStateHandler(readTimeout: .seconds(configuration.limits.idleSeconds))
+            )
+            try channel.pipeline.syncOperations.configureHTTPServerPipeline(
+                withPipeliningAssistance: false,
+                withServerUpgrade: upgrade,
+                withErrorHandling: true
+            )
+            try channel.pipeline.syncOperations.addHandler(information)
+        }
+    }
+
+    private func addWebSocket(to channel: any Channel) -> EventLoopFuture<Void> {
+        channel.eventLoop.makeCompletedFuture {
+            let connection = RelayConnection(
+                limits: configuration.limits,
+                url: configuration.url,
+                challenge: challenge(),
+                now: now()
+            )
+            try channel.pipeline.syncOperations.addHandlers(
+                NIOWebSocketFrameAggregator(
+                    minNonFinalFragmentSize: 0,
+                    maxAccumulatedFrameCount: 1_024,
+                    maxAccumulatedFrameSize: configuration.limits.messageBytes
+                ),
+                WebSocketHandler(connection: connection, backend: backend, now: now)
+            )
+        }
+    }
+
+    /// Counts the connection until it ends; false when there are too many.
+    private func admit(_ channel: any Channel) -> Bool {
+        let admitted = openConnections.withLockedValue { count in
+            guard count < configuration.limits.connections else { return false }
+            count += 1
+            return true
+        }
+        guard admitted else {
+            logger.warning(
+                "Refused a connection: too many are open",
+                metadata: ["limit": "\(configuration.limits.connections)"]
+            )
+            return false
+        }
+        channel.closeFuture.whenComplete { _ in self.openConnections.withLockedValue { $0 -= 1 } }
+        return true
+    }
+}

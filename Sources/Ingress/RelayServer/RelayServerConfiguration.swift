@@ -1,0 +1,36 @@
+/// Where our own relay socket listens and what one client may ask of it. The defaults suit a public address.
+package struct RelayServerConfiguration: Sendable {
+    /// The address to listen on.
+    package var host: String = "127.0.0.1"
+    /// The port to listen on; 0 lets the system choose.
+    package var port: Int = 7447
+    /// The URL under which clients know us, as in `wss://notify.example.com`: what NIP-42 proofs must name.
+    package var url: String = ""
+    package var limits = Limits()
+
+    /// What one client may do. Each limit answers in the standard way and ends no other client's connection.
+    package struct Limits: Sendable {
+        /// The longest message, in bytes; a longer one closes the connection (status 1009).
+        package var messageBytes = 131_072
+        /// Open subscriptions of one connection.
+        package var subscriptions = 20
+        /// Filters in one REQ.
+        package var filters = 10
+        /// Messages one connection may send a second, over time.
+        package var messagesPerSecond: Double = 100
+        /// Messages it may send at once, before the rate counts.
+        package var burst: Double = 500
+        /// Events of one connection that are being worked on; more are left unread in the socket.
+        package var eventsInWork = 512
+        /// The same in bytes.
+        package var bytesInWork = 1_048_576
+        /// Connections at the same time; a further one is closed at once.
+        package var connections = 1_000
+        /// How long a connection may be silent before it is pinged, in seconds; after twice that it is closed.
+        package var idleSeconds: Int64 = 60
+
+        package init() {}
+    }
+
+    package init() {}
+}

@@ -1,0 +1,172 @@
+import Cipher
+import Nostr
+import Testing
+
+@testable import RelayServer
+
+@Suite struct RelayConnectionTests {
+    private let keys: KeyPair
+    private let now: Int64 = 1_700_000_000_000
+
+    init() throws {
+        keys = try KeyPair(random: SecureRandom.bytes)
+    }
+
+    private func connection(_ change: (inout RelayServerConfiguration.Limits) -> Void = { _ in }) -> RelayConnection {
+        var limits = RelayServerConfiguration.Limits()
+        change(&limits)
+        return RelayConnection(limits: limits, url: "wss://notify.example.com", challenge: "word", now: now)
+    }
+
+    private func event(kind: Kind = .textNote, tags: [[String]] = [], at time: Int64? = nil) throws -> String {
+        let event = try Event.signed(kind: kind, createdAt: time ?? now / 1000, tags: tags, content: "", by: keys)
+        return String(decoding: event.json, as: UTF8.self)
+    }
+
+    private func texts(_ action: RelayConnection.Action) -> [String] {
+        guard case .send(let messages) = action else { return [] }
+        return messages.map { String(decoding: $0.json, as: UTF8.self) }
+    }
+
+    @Test func eventIsHandedOverAsItCame() throws {
+        var connection = connection()
+        let json = " " + (try event()).replacing(",", with: " , ")
+        let action = connection.receive(Array("[\"EVENT\",\(json)]".utf8), now: now)
+        #expect(action == .submit(Array(json.utf8.dropFirst())))
+    }
+
+    @Test(arguments: [
+        "", "{}", "[]", "[\"EVENT\"]", "nonsense", "[\"HELLO\",1]", "[\"REQ\"]", "[\"REQ\",\"\",{}]",
+        "[\"REQ\",\"s\",{\"ids\":[\"xyz\"]}]",
+        "[\"CLOSE\"]", "[\"AUTH\",{}]", "[\"EVENT\",{}", "\u{0}",
+    ])
+    func whatIsNoMessageGetsANoticeThatSaysSo(_ text: String) {
+        var connection = connection()
+        let answers = texts(connection.receive(Array(text.utf8), now: now))
+        #expect(answers.count == 1)
+        #expect(answers.first?.hasPrefix("[\"NOTICE\",\"invalid: ") == true)
+    }
+
+    @Test func invalidUTF8GetsANotice() {
+        var connection = connection()
+        #expect(texts(connection.receive([0x5B, 0x22, 0xFF, 0x22, 0x5D], now: now)).count == 1)
+    }
+
+    @Test func tooManySubscriptionsAreClosedAndClosingMakesRoom() {
+        var connection = connection { $0.subscriptions = 2 }
+        for name in ["a", "b", "a"] {
+            guard case .query = connection.receive(Array("[\"REQ\",\"\(name)\",{}]".utf8), now: now) else {
+                Issue.record("\(name) was refused")
+                return
+            }
+        }
+        let refusal = texts(connection.receive(Array("[\"REQ\",\"c\",{}]".utf8), now: now))
+        #expect(refusal == ["[\"CLOSED\",\"c\",\"rate-limited: at most 2 subscriptions a connection\"]"])
+        #expect(connection.receive(Array("[\"CLOSE\",\"a\"]".utf8), now: now) == .nothing)
+        guard case .query = connection.receive(Array("[\"REQ\",\"c\",{}]".utf8), now: now) else {
+            Issue.record("closing made no room")
+            return
+        }
+    }
+
+    @Test func tooManyFiltersAreRefused() {
+        var connection = connection { $0.filters = 1 }
+        let refusal = texts(connection.receive(Array("[\"REQ\",\"c\",{},{}]".utf8), now: now))
+        #expect(refusal == ["[\"CLOSED\",\"c\",\"invalid: at most 1 filters a REQ\"]"])
+    }
+
+    @Test func whoSendsTooFastIsToldAndMayGoOnLater() throws {
+        var connection = connection {
+            $0.burst = 1
+            $0.messagesPerSecond = 1
+        }
+        let message = Array("[\"EVENT\",\(try event())]".utf8)
+        guard case .submit = connection.receive(message, now: now) else {
+            Issue.record("the first was refused")
+            return
+        }
+        let refusal = texts(connection.receive(message, now: now))
+        #expect(refusal.count == 1)
+        #expect(
+            refusal.first?.hasPrefix("[\"OK\",\"") == true && refusal.first?.contains("false,\"rate-limited: ") == true
+        )
+        guard case .submit = connection.receive(message, now: now + 1000) else {
+            Issue.record("a second later it was refused")
+            return
+        }
+    }
+
+    @Test func readingStopsWhileTooMuchIsInWork() throws {
+        var connection = connection { $0.eventsInWork = 2 }
+        let json = try event()
+        for _ in 0..<2 {
+            #expect(connection.wantsMore)
+            _ = connection.receive(Array("[\"EVENT\",\(json)]".utf8), now: now)
+        }
+        #expect(!connection.wantsMore)
+        _ = connection.answered(events: 1, bytes: json.utf8.count)
+        #expect(connection.wantsMore)
+    }
+
+    @Test func queryWaitsForTheEventsBeforeIt() throws {
+        var connection = connection()
+        let json = try event()
+        _ = connection.receive(Array("[\"EVENT\",\(json)]".utf8), now: now)
+        #expect(connection.receive(Array("[\"REQ\",\"a\",{}]".utf8), now: now) == .nothing)
+        #expect(connection.receive(Array("[\"REQ\",\"b\",{}]".utf8), now: now) == .nothing)
+        #expect(connection.receive(Array("[\"CLOSE\",\"b\"]".utf8), now: now) == .nothing)
+        let ready = connection.answered(events: 1, bytes: json.utf8.count)
+        guard case .query(let subscription, _, _)? = ready.first, ready.count == 1 else {
+            Issue.record("expected the one query that is still wanted")
+            return
+        }
+        #expect(subscription.name == "a")
+    }
+
+    @Test func registrationsAreServedOnlyToWhoeverAuthenticated() throws {
+        var connection = connection()
+        let request = Array("[\"REQ\",\"r\",{\"kinds\":[10062]}]".utf8)
+        #expect(
+            texts(connection.receive(request, now: now)) == [
+                "[\"CLOSED\",\"r\",\"auth-required: registrations are served to their own author only\"]"
+            ]
+        )
+        let proof = try event(
+            kind: .clientAuthentication,
+            tags: [["relay", "wss://Notify.example.com/"], ["challenge", "word"]]
+        )
+        let answer = texts(connection.receive(Array("[\"AUTH\",\(proof)]".utf8), now: now))
+        #expect(answer.first?.contains("true,\"\"") == true)
+        let action = connection.receive(request, now: now)
+        guard case .query(_, _, let authenticated) = action else {
+            Issue.record("still refused")
+            return
+        }
+        #expect(authenticated == [keys.publicKey])
+    }
+
+    @Test(arguments: [
+        ([["relay", "wss://other.example"], ["challenge", "word"]], 0, "relay tag"),
+        ([["relay", "wss://notify.example.com"], ["challenge", "another"]], 0, "challenge"),
+        ([["relay", "wss://notify.example.com"]], 0, "challenge"),
+        ([["relay", "wss://notify.example.com"], ["challenge", "word"]], 601, "created_at"),
+        ([["relay", "wss://notify.example.com"], ["challenge", "word"]], -601, "created_at"),
+    ])
+    func wrongProofsAreRefused(_ tags: [[String]], _ offset: Int64, _ reason: String) throws {
+        var connection = connection()
+        let proof = try event(kind: .clientAuthentication, tags: tags, at: now / 1000 + offset)
+        let answer = texts(connection.receive(Array("[\"AUTH\",\(proof)]".utf8), now: now))
+        #expect(answer.first?.contains("false,\"invalid: ") == true && answer.first?.contains(reason) == true)
+    }
+
+    @Test func proofWithAForgedSignatureIsRefused() throws {
+        var connection = connection()
+        let tags = [["relay", "wss://notify.example.com"], ["challenge", "word"]]
+        let proof = try event(kind: .clientAuthentication, tags: tags).replacing(
+            "\"content\":\"\"",
+            with: "\"content\":\"x\""
+        )
+        let answer = texts(connection.receive(Array("[\"AUTH\",\(proof)]".utf8), now: now))
+        #expect(answer.first?.contains("false,\"invalid: the id or the signature is wrong\"") == true)
+    }
+}

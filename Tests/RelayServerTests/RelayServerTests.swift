@@ -1,0 +1,167 @@
+import Foundation
+import Logging
+import NIOCore
+import NIOPosix
+import NIOWebSocket
+import Nostr
+import Synchronization
+import Testing
+
+@testable import RelayServer
+
+/// The server on a port of the system's, spoken to over real sockets.
+@Suite struct RelayServerTests {
+    private func withServer(
+        _ backend: RecordingBackend = RecordingBackend(),
+        limits change: (inout RelayServerConfiguration.Limits) -> Void = { _ in },
+        _ body: (Int) async throws -> Void
+    ) async throws {
+        var configuration = RelayServerConfiguration()
+        configuration.port = 0
+        change(&configuration.limits)
+        let server = RelayServer(
+            configuration: configuration,
+            information: RelayInformation(
+                name: "test",
+                description: "a test",
+                pubkey: String(repeating: "ab", count: 32),
+                version: "1.0",
+                limits: configuration.limits
+            ),
+            backend: backend,
+            group: .singletonMultiThreadedEventLoopGroup,
+            now: { 1_700_000_000_000 },
+            challenge: { "word" },
+            logger: Logger(label: "test")
+        )
+        let listener = try await server.start()
+        try await body(listener.port)
+        try await listener.close()
+    }
+
+    private static let event =
+        "{\"id\":\"\(String(repeating: "0a", count: 32))\",\"pubkey\":\"\(String(repeating: "0b", count: 32))\",\"created_at\":1,"
+        + "\"kind\":1,\"tags\":[],\"content\":\"\",\"sig\":\"\(String(repeating: "0c", count: 64))\"}"
+
+    @Test func greetsWithAChallengeAndAnswersEventsInOrder() async throws {
+        try await withServer { port in
+            var client = try await WebSocketClient(port: port)
+            #expect(await client.nextText() == "[\"AUTH\",\"word\"]")
+            try await client.send("[\"EVENT\",\(Self.event)]")
+            try await client.send("[\"REQ\",\"s\",{\"kinds\":[10067]}]")
+            #expect(await client.nextText() == "[\"OK\",\"\(String(repeating: "0a", count: 32))\",true,\"\"]")
+            #expect(await client.nextText() == "[\"EOSE\",\"s\"]")
+            try await client.close()
+        }
+    }
+
+    @Test func storedEventsComeBeforeEOSE() async throws {
+        try await withServer(RecordingBackend(stored: [Array("{\"kind\":10067}".utf8)])) { port in
+            var client = try await WebSocketClient(port: port)
+            _ = await client.next()
+            try await client.send("[\"REQ\",\"s\",{}]")
+            #expect(await client.nextText() == "[\"EVENT\",\"s\",{\"kind\":10067}]")
+            #expect(await client.nextText() == "[\"EOSE\",\"s\"]")
+            try await client.close()
+        }
+    }
+
+    @Test func fragmentedMessagesArePutTogether() async throws {
+        try await withServer { port in
+            var client = try await WebSocketClient(port: port)
+            _ = await client.next()
+            let message = Array("[\"REQ\",\"s\",{}]".utf8)
+            try await client.send(opcode: .text, bytes: Array(message.prefix(5)), fin: false)
+            try await client.send(opcode: .continuation, bytes: Array(message.dropFirst(5)))
+            #expect(await client.nextText() == "[\"EOSE\",\"s\"]")
+            try await client.close()
+        }
+    }
+
+    @Test func oversizedMessageClosesOnlyItsConnection() async throws {
+        try await withServer(changing: { $0.messageBytes = 1000 }, { port in
+            var offender = try await WebSocketClient(port: port)
+            var other = try await WebSocketClient(port: port)
+            _ = await offender.next()
+            _ = await other.next()
+            try await offender.send("[\"EVENT\",\"" + String(repeating: "x", count: 2000) + "\"]")
+            #expect(await offender.next() == .closed(1009))
+            try await other.send("[\"REQ\",\"s\",{}]")
+            #expect(await other.nextText() == "[\"EOSE\",\"s\"]")
+            try await other.close()
+        }
+    }
+
+    @Test func binaryMessagesAreRefused() async throws {
+        try await withServer { port in
+            var client = try await WebSocketClient(port: port)
+            _ = await client.next()
+            try await client.send(opcode: .binary, bytes: [1, 2, 3])
+            #expect(await client.next() == .closed(1003))
+        }
+    }
+
+    @Test func readingGoesOnWhenAnswersAreOut() async throws {
+        let backend = RecordingBackend(holds: true)
+        try await withServer(backend, limits: { $0.eventsInWork = 1 }) { port in
+            var client = try await WebSocketClient(port: port)
+            _ = await client.next()
+            let releasing = Task {
+                while !Task.isCancelled {
+                    let held = backend.state.withLock { state in
+                        defer { state.held = [] }
+                        return state.held
+                    }
+                    for release in held { release() }
+                    await Task.yield()
+                }
+            }
+            for _ in 0..<20 {
+                try await client.send("[\"EVENT\",\(Self.event)]")
+                try await client.send("[\"EVENT\",\(Self.event)]")
+                #expect(await client.nextText().hasPrefix("[\"OK\""))
+                #expect(await client.nextText().hasPrefix("[\"OK\""))
+            }
+            releasing.cancel()
+            try await client.close()
+        }
+    }
+
+    @Test func tooManyConnectionsAreTurnedAway() async throws {
+        try await withServer(changing: { $0.connections = 1 }, { port in
+            let first = try await WebSocketClient(port: port)
+            await #expect(throws: (any Error).self) { _ = try await WebSocketClient(port: port) }
+            try await first.close()
+        }
+    }
+
+    @Test func informationDocumentIsServedToWhoAsks() async throws {
+        try await withServer { port in
+            let answer = try await http(port, accept: "application/nostr+json")
+            #expect(answer.contains("access-control-allow-origin: *"))
+            let body = try #require(answer.components(separatedBy: "\r\n\r\n").last)
+            let document = try #require(try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: Any])
+            #expect(document["name"] as? String == "test")
+            #expect(document["pubkey"] as? String == String(repeating: "ab", count: 32))
+            #expect((document["limitation"] as? [String: Any])?["max_message_length"] as? Int == 131_072)
+            #expect((document["supported_nips"] as? [Int])?.contains(42) == true)
+            #expect(try await http(port, accept: "text/html").contains("This is a Nostr notification relay."))
+        }
+    }
+
+    private func http(_ port: Int, accept: String) async throws -> String {
+        let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .connect(host: "127.0.0.1", port: port) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                }
+            }
+        return try await channel.executeThenClose { inbound, outbound in
+            let request = "GET / HTTP/1.1\r\nhost: x\r\naccept: \(accept)\r\n\r\n"
+            try await outbound.write(ByteBuffer(string: request))
+            var answer = ""
+            for try await part in inbound { answer += String(buffer: part) }
+            return answer
+        }
+    }
+}

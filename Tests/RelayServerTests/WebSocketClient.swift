@@ -1,0 +1,101 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOWebSocket
+
+/// A WebSocket client made of NIO's own parts, so that the server is spoken to as any client does.
+struct WebSocketClient {
+    /// What the server sent: a text, or the status it closed with.
+    enum Received: Equatable {
+        case text(String)
+        case closed(UInt16)
+    }
+
+    private let channel: any Channel
+    private var incoming: AsyncStream<Received>.Iterator
+
+    init(port: Int) async throws {
+        let (stream, continuation) = AsyncStream.makeStream(of: Received.self)
+        incoming = stream.makeAsyncIterator()
+        let upgraded: EventLoopFuture<any Channel> = try await ClientBootstrap(
+            group: .singletonMultiThreadedEventLoopGroup
+        )
+        .connect(host: "127.0.0.1", port: port) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let upgrader = NIOTypedWebSocketClientUpgrader<any Channel>(
+                    maxFrameSize: 1 << 22,
+                    upgradePipelineHandler: { channel, _ in
+                        channel.eventLoop.makeCompletedFuture {
+                            try channel.pipeline.syncOperations.addHandler(FrameReader(continuation: continuation))
+                            return channel
+                        }
+                    }
+                )
+                var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/")
+                head.headers.add(name: "host", value: "127.0.0.1")
+                var configuration = NIOUpgradableHTTPClientPipelineConfiguration(
+                    upgradeConfiguration: NIOTypedHTTPClientUpgradeConfiguration(
+                        upgradeRequestHead: head,
+                        upgraders: [upgrader],
+                        notUpgradingCompletionHandler: { channel in
+                            channel.eventLoop.makeFailedFuture(ChannelError.inappropriateOperationForState)
+                        }
+                    )
+                )
+                // The greeting may come in one segment with the answer to the upgrade.
+                configuration.leftOverBytesStrategy = .forwardBytes
+                return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
+                    configuration: configuration
+                )
+            }
+        }
+        channel = try await upgraded.get()
+    }
+
+    /// Sends a text message, masked as a client must, in one frame.
+    func send(_ text: String) async throws {
+        try await send(opcode: .text, bytes: Array(text.utf8))
+    }
+
+    func send(opcode: WebSocketOpcode, bytes: [UInt8], fin: Bool = true) async throws {
+        let frame = WebSocketFrame(fin: fin, opcode: opcode, maskKey: .random(), data: ByteBuffer(bytes: bytes))
+        try await channel.writeAndFlush(frame)
+    }
+
+    mutating func next() async -> Received? {
+        await incoming.next()
+    }
+
+    /// The next message; "" when the server closed instead.
+    mutating func nextText() async -> String {
+        guard case .text(let text)? = await next() else { return "" }
+        return text
+    }
+
+    func close() async throws {
+        try await channel.close()
+    }
+}
+
+private final class FrameReader: ChannelInboundHandler, Sendable {
+    typealias InboundIn = WebSocketFrame
+    private let continuation: AsyncStream<WebSocketClient.Received>.Continuation
+
+    init(continuation: AsyncStream<WebSocketClient.Received>.Continuation) {
+        self.continuation = continuation
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        var payload = frame.unmaskedData
+        switch frame.opcode {
+        case .text: continuation.yield(.text(String(buffer: payload)))
+        case .connectionClose: continuation.yield(.closed(payload.readInteger() ?? 0))
+        default: break
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        continuation.finish()
+    }
+}

@@ -67,13 +67,23 @@ let package = Package(
             publicHeadersPath: "include"
         ),
         .systemLibrary(
-            name: "COpenSSL", path: "Sources/System/COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+            name: "COpenSSL",
+            path: "Sources/System/COpenSSL",
+            pkgConfig: "libcrypto",
+            providers: [.apt(["libssl-dev"])]
+        ),
         .systemLibrary(
-            name: "CSecp256k1", path: "Sources/System/CSecp256k1", pkgConfig: "libsecp256k1",
-            providers: [.apt(["libsecp256k1-dev"])]),
+            name: "CSecp256k1",
+            path: "Sources/System/CSecp256k1",
+            pkgConfig: "libsecp256k1",
+            providers: [.apt(["libsecp256k1-dev"])]
+        ),
         .systemLibrary(
-            name: "CNghttp2", path: "Sources/System/CNghttp2", pkgConfig: "libnghttp2",
-            providers: [.apt(["libnghttp2-dev"])]),
+            name: "CNghttp2",
+            path: "Sources/System/CNghttp2",
+            pkgConfig: "libnghttp2",
+            providers: [.apt(["libnghttp2-dev"])]
+        ),
         .target(name: "CCurl", path: "Sources/System/CCurl", linkerSettings: [.linkedLibrary("curl")]),
 
         // What every stage speaks.
@@ -85,12 +95,15 @@ let package = Package(
 
         // The stages, in the order of the data.
         .target(
-            name: "RelayServer", dependencies: ["Nostr", nio, nioPosix, nioHTTP1, nioWebSocket, nioConcurrency, logging],
-            path: "Sources/Ingress/RelayServer"),
+            name: "RelayServer",
+            dependencies: ["Nostr", nio, nioPosix, nioHTTP1, nioWebSocket, nioConcurrency, logging],
+            path: "Sources/Ingress/RelayServer"
+        ),
         .target(name: "Registry", dependencies: ["Cipher", "Schnorr", "Nostr", "Notifications", grdb, logging]),
         .target(
             name: "Pipeline",
-            dependencies: ["Nostr", "Notifications", "Registry", "Rules", "Delivery", collections, logging]),
+            dependencies: ["Nostr", "Notifications", "Registry", "Rules", "Delivery", collections, logging]
+        ),
         .target(name: "Rules", dependencies: ["Nostr", "Notifications", "YAMLReading", mustache]),
         .target(name: "Delivery", dependencies: ["Notifications", grdb, grdbSQLite, heap, collections, logging]),
         .target(name: "PluginHost", dependencies: ["CarillonABI", "Cipher", "Notifications", "HTTPLanes", logging]),
@@ -98,21 +111,25 @@ let package = Package(
             name: "HTTPLanes",
             dependencies: [
                 "CNghttp2", "CCurl", nio, nioPosix, nioTLS, nioSSL, nioConcurrency, collections, logging,
-            ]),
+            ]
+        ),
 
         // The house put together.
         .target(
             name: "CarillonRouter",
             dependencies: [
-                "Nostr", "Cipher", "Notifications", "RelayServer", "Registry", "Pipeline", "Rules", "Delivery", "PluginHost",
+                "Nostr", "Cipher", "Notifications", "RelayServer", "Registry", "Pipeline", "Rules", "Delivery",
+                "PluginHost",
                 "HTTPLanes", "YAMLReading", lifecycle, logging, nioPosix,
-            ]),
+            ]
+        ),
         .executableTarget(name: "CarillonCLI", dependencies: ["CarillonRouter", argumentParser]),
 
         // Push services on loopback.
         .target(
             name: "CarillonLab",
-            dependencies: ["Cipher", "COpenSSL", nio, nioPosix, nioHTTP1, nioHTTP2, nioSSL, nioConcurrency, logging]),
+            dependencies: ["Cipher", "COpenSSL", nio, nioPosix, nioHTTP1, nioHTTP2, nioSSL, nioConcurrency, logging]
+        ),
         .executableTarget(name: "CarillonLabCLI", dependencies: ["CarillonLab", argumentParser]),
 
         // Plugins: the logic is one target, the exported symbol a thin second one.
@@ -120,24 +137,40 @@ let package = Package(
         .target(name: "WebPushEncryption", dependencies: ["Cipher"], path: "Plugins/WebPushEncryption"),
         .target(name: "APNsTransport", dependencies: ["PluginKit", "Cipher"], path: "Plugins/APNs/APNsTransport"),
         .target(
-            name: "APNsPlugin", dependencies: ["APNsTransport", "CarillonABI", "PluginKit"], path: "Plugins/APNs/APNsPlugin",
-            linkerSettings: pluginLinkerSettings),
+            name: "APNsPlugin",
+            dependencies: ["APNsTransport", "CarillonABI", "PluginKit"],
+            path: "Plugins/APNs/APNsPlugin",
+            linkerSettings: pluginLinkerSettings
+        ),
         .target(
-            name: "UnifiedPushTransport", dependencies: ["PluginKit", "WebPushEncryption", "Cipher"],
-            path: "Plugins/UnifiedPush/UnifiedPushTransport"),
+            name: "UnifiedPushTransport",
+            dependencies: ["PluginKit", "WebPushEncryption", "Cipher"],
+            path: "Plugins/UnifiedPush/UnifiedPushTransport"
+        ),
         .target(
-            name: "UnifiedPushPlugin", dependencies: ["UnifiedPushTransport", "CarillonABI", "PluginKit"],
-            path: "Plugins/UnifiedPush/UnifiedPushPlugin", linkerSettings: pluginLinkerSettings),
+            name: "UnifiedPushPlugin",
+            dependencies: ["UnifiedPushTransport", "CarillonABI", "PluginKit"],
+            path: "Plugins/UnifiedPush/UnifiedPushPlugin",
+            linkerSettings: pluginLinkerSettings
+        ),
 
         // Measurements.
         .executableTarget(
-            name: "ScanBench", dependencies: ["Nostr", "Cipher", "Schnorr", "CSecp256k1"],
-            path: "contrib/bench/scan/Sources"),
+            name: "ScanBench",
+            dependencies: ["Nostr", "Cipher", "Schnorr", "CSecp256k1"],
+            path: "contrib/bench/scan/Sources"
+        ),
 
         .testTarget(name: "CipherTests", dependencies: ["Cipher", "Schnorr"], resources: [.copy("Vectors")]),
         .testTarget(name: "NostrTests", dependencies: ["Nostr", "Cipher", "Schnorr"], resources: [.copy("Vectors")]),
-        .testTarget(name: "RegistryTests", dependencies: ["Registry", "Nostr", "Notifications", "Cipher", "Schnorr", grdb]),
-        .testTarget(name: "RelayServerTests", dependencies: ["RelayServer", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, logging]),
+        .testTarget(
+            name: "RegistryTests",
+            dependencies: ["Registry", "Nostr", "Notifications", "Cipher", "Schnorr", grdb]
+        ),
+        .testTarget(
+            name: "RelayServerTests",
+            dependencies: ["RelayServer", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, logging]
+        ),
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Registry", "Rules", "Delivery", "Nostr"]),
         .testTarget(name: "YAMLReadingTests", dependencies: ["YAMLReading"]),
         .testTarget(name: "RulesTests", dependencies: ["Rules", "Nostr", "Notifications", "YAMLReading"]),
@@ -145,27 +178,41 @@ let package = Package(
         .testTarget(
             name: "PluginHostTests",
             dependencies: ["PluginHost", "PluginKit", "CarillonABI", "HTTPLanes", "Notifications", logging],
-            exclude: ["Fixtures"]),
+            exclude: ["Fixtures"]
+        ),
         .testTarget(
             name: "HTTPLanesTests",
             dependencies: [
                 "HTTPLanes", "CNghttp2", nio, nioPosix, nioHTTP1, nioEmbedded, nioTLS, nioSSL, nioConcurrency, logging,
-            ]),
-        .target(name: "PluginTestSupport", dependencies: ["PluginKit", "CarillonABI"], path: "Tests/PluginTestSupport"),
+            ]
+        ),
+        .target(
+            name: "PluginTestSupport",
+            dependencies: ["PluginKit", "CarillonABI"],
+            path: "Tests/PluginTestSupport"
+        ),
         .testTarget(name: "PluginKitTests", dependencies: ["PluginKit", "CarillonABI", "PluginTestSupport"]),
         .testTarget(
-            name: "WebPushEncryptionTests", dependencies: ["WebPushEncryption", "Cipher"], resources: [.copy("Vectors")]),
+            name: "WebPushEncryptionTests",
+            dependencies: ["WebPushEncryption", "Cipher"],
+            resources: [.copy("Vectors")]
+        ),
         .testTarget(
             name: "APNsTransportTests",
-            dependencies: ["APNsTransport", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport"]),
+            dependencies: ["APNsTransport", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport"]
+        ),
         .testTarget(
             name: "UnifiedPushTransportTests",
             dependencies: [
                 "UnifiedPushTransport", "WebPushEncryption", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport",
-            ]),
+            ]
+        ),
         // Reads the built libraries. It cannot depend on them: one test binary cannot hold two plugins' entry functions.
         .testTarget(name: "LinkageTests", dependencies: ["CarillonABI"]),
-        .testTarget(name: "CarillonLabTests", dependencies: ["CarillonLab", "Cipher", nio, nioPosix, nioHTTP2, nioSSL]),
+        .testTarget(
+            name: "CarillonLabTests",
+            dependencies: ["CarillonLab", "Cipher", nio, nioPosix, nioHTTP2, nioSSL]
+        ),
         .testTarget(name: "CarillonRouterTests", dependencies: ["CarillonRouter"]),
     ],
     swiftLanguageModes: [.v6]

@@ -13,12 +13,12 @@ import Testing
 @Suite struct RelayServerTests {
     private func withServer(
         _ backend: RecordingBackend = RecordingBackend(),
-        limits change: (inout RelayServerConfiguration.Limits) -> Void = { _ in },
+        limits: RelayServerConfiguration.Limits = RelayServerConfiguration.Limits(),
         _ body: (Int) async throws -> Void
     ) async throws {
         var configuration = RelayServerConfiguration()
         configuration.port = 0
-        change(&configuration.limits)
+        configuration.limits = limits
         let server = RelayServer(
             configuration: configuration,
             information: RelayInformation(
@@ -79,7 +79,9 @@ import Testing
     }
 
     @Test func oversizedMessageClosesOnlyItsConnection() async throws {
-        try await withServer(changing: { $0.messageBytes = 1000 }, { port in
+        var limits = RelayServerConfiguration.Limits()
+        limits.messageBytes = 1000
+        try await withServer(limits: limits) { port in
             var offender = try await WebSocketClient(port: port)
             var other = try await WebSocketClient(port: port)
             _ = await offender.next()
@@ -103,7 +105,9 @@ import Testing
 
     @Test func readingGoesOnWhenAnswersAreOut() async throws {
         let backend = RecordingBackend(holds: true)
-        try await withServer(backend, limits: { $0.eventsInWork = 1 }) { port in
+        var limits = RelayServerConfiguration.Limits()
+        limits.eventsInWork = 1
+        try await withServer(backend, limits: limits) { port in
             var client = try await WebSocketClient(port: port)
             _ = await client.next()
             let releasing = Task {
@@ -128,7 +132,9 @@ import Testing
     }
 
     @Test func tooManyConnectionsAreTurnedAway() async throws {
-        try await withServer(changing: { $0.connections = 1 }, { port in
+        var limits = RelayServerConfiguration.Limits()
+        limits.connections = 1
+        try await withServer(limits: limits) { port in
             let first = try await WebSocketClient(port: port)
             await #expect(throws: (any Error).self) { _ = try await WebSocketClient(port: port) }
             try await first.close()

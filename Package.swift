@@ -8,12 +8,12 @@ let swiftSettings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// Leaves `carillon_plugin_entry_v1` as the only symbol a plugin exports, refuses undefined symbols when linking rather
-/// than when loading, and marks the library as one that is never unloaded: Swift's runtime keeps pointers into it.
+/// Leaves `carillon_plugin_entry_v1` as the only symbol a plugin exports, and marks the library as one that is never
+/// unloaded: Swift's runtime keeps pointers into it. Not `-z defs`: sanitizers leave their own symbols undefined.
 let pluginLinkerSettings: [LinkerSetting] = [
     .unsafeFlags([
         "-Xlinker", "--version-script=\(Context.packageDirectory)/Plugins/plugin.exports",
-        "-Xlinker", "-z", "-Xlinker", "defs", "-Xlinker", "-z", "-Xlinker", "nodelete",
+        "-Xlinker", "-z", "-Xlinker", "nodelete",
     ])
 ]
 

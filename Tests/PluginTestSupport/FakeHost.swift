@@ -41,6 +41,11 @@ package final class FakeHost: @unchecked Sendable {
     }
 
     deinit {
+        // As a host that shuts down: every request gets its answer, and what follows goes nowhere.
+        host.pointee.host_data = nil
+        for pending in state.withLock({ $0.pending }) {
+            pending?.done(pending?.context, nil)
+        }
         host.deallocate()
     }
 

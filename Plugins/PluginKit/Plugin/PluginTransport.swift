@@ -3,6 +3,18 @@
 /// Conforming is the whole of a transport plugin's work; the C ABI around it is ``PluginDescriptor``'s. Every method may
 /// be called on any thread, several at once, and must return promptly: the host does the networking, the retrying and the
 /// waiting.
+///
+/// The whole of `deliver` of a transport that posts the title to the device's own URL:
+///
+/// ```swift
+/// var request = HTTPRequest("POST", url: registration.token.string, options: .untrustedURL)
+/// request.addHeader("content-type", "text/plain")
+/// request.body = Array(notification.title.string.utf8)
+/// return host.send(request) { response in
+///     let isAccepted = (200...299).contains(response.status)
+///     ticket.complete(Outcome(isAccepted ? .delivered : .retry, status: response.status, reason: "answered"))
+/// }
+/// ```
 public protocol PluginTransport: AnyObject, Sendable {
     /// What registrations and the configuration call it, such as `ios`: unique among a router's transports.
     static var platform: StaticString { get }

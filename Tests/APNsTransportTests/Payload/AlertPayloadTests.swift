@@ -126,6 +126,12 @@ struct AlertPayloadTests {
         #expect(try payload(sample) == #"{"aps":{"alert":{"body":"b","title":"theirs"}}}"#)
     }
 
+    @Test func aRulesBlockCanStandAlone() throws {
+        var sample = SampleNotification()
+        sample.native = #"{"badge":0}"#
+        #expect(try payload(sample) == #"{"aps":{"badge":0}}"#)
+    }
+
     @Test func noKeyIsWrittenTwice() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.category = "ours"

@@ -19,7 +19,7 @@ struct AlertPayload {
     /// The payload of `notification` in at most 4096 bytes.
     static func make(_ notification: borrowing Notification) throws(PayloadMistake) -> [UInt8] {
         let payload = try AlertPayload(notification)
-        guard payload.showsSomething(notification) else { throw .empty }
+        guard hasText(notification) || !payload.native.isEmpty else { throw .empty }
         guard let bytes = FittedPayload.make(limit: limit, { payload.write(notification, to: &$0, within: $1) }) else {
             throw .tooLarge
         }
@@ -44,8 +44,8 @@ struct AlertPayload {
         return object
     }
 
-    private func showsSomething(_ notification: borrowing Notification) -> Bool {
-        !native.isEmpty || !notification.title.isEmpty || !notification.subtitle.isEmpty || !notification.body.isEmpty
+    private static func hasText(_ notification: borrowing Notification) -> Bool {
+        !notification.title.isEmpty || !notification.subtitle.isEmpty || !notification.body.isEmpty
     }
 
     private func write(
@@ -97,7 +97,9 @@ struct AlertPayload {
         within limits: FittedPayload.Limits
     ) -> FittedPayload.Lengths {
         var lengths = FittedPayload.Lengths()
-        guard nativeAlert != nil || !native.contains("alert") else { return lengths }
+        guard nativeAlert != nil || (!native.contains("alert") && AlertPayload.hasText(notification)) else {
+            return lengths
+        }
         let overrides = nativeAlert ?? JSONObject()
         writer.key("alert")
         writer.beginObject()

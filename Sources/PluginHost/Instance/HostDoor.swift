@@ -63,16 +63,8 @@ final class HostDoor: Sendable {
 
     /// Changes the state, and lets the waiting drain go on when that settles it.
     func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
-        let (result, settlement, waiter) = shell.withLock { shell in
-            let result = body(&shell.state)
-            guard let waiter = shell.waiter, let settlement = shell.state.settle(now: now()) else {
-                return (result, State.Settlement?.none, CheckedContinuation<Bool, Never>?.none)
-            }
-            shell.waiter = nil
-            shell.sender = nil
-            return (result, settlement, waiter)
-        }
-        finish(settlement, waiter)
+        let (result, isAwaited) = shell.withLock { (body(&$0.state), $0.waiter != nil) }
+        if isAwaited { settle() }
         return result
     }
 
@@ -93,7 +85,7 @@ final class HostDoor: Sendable {
     func settled() async -> Bool {
         await withCheckedContinuation { continuation in
             shell.withLock { $0.waiter = continuation }
-            change { _ in }
+            settle()
         }
     }
 
@@ -112,13 +104,19 @@ final class HostDoor: Sendable {
         log.warning(mistake, metadata: ["times": "\(count)"])
     }
 
-    private func finish(_ settlement: State.Settlement?, _ waiter: CheckedContinuation<Bool, Never>?) {
-        switch settlement {
+    private func settle() {
+        let settled = shell.withLock { shell -> (State.Settlement, CheckedContinuation<Bool, Never>)? in
+            guard let waiter = shell.waiter, let settlement = shell.state.settle(now: now()) else { return nil }
+            shell.waiter = nil
+            shell.sender = nil
+            return (settlement, waiter)
+        }
+        switch settled {
         case nil: break
-        case .idle: waiter?.resume(returning: true)
-        case .stuck(let completions):
+        case (.idle, let waiter)?: waiter.resume(returning: true)
+        case (.stuck(let completions), let waiter)?:
             for completion in completions { completion(Outcome(.retry, reason: "draining")) }
-            waiter?.resume(returning: false)
+            waiter.resume(returning: false)
         }
     }
 }

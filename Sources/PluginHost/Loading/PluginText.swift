@@ -1,4 +1,5 @@
 import CarillonABI
+import Glibc
 
 /// Text that comes out of a plugin: bounded and harmless before anybody sees it.
 enum PluginText {
@@ -18,7 +19,14 @@ enum PluginText {
     static func string(_ text: carillon_str, limit: Int) -> String? {
         guard text.len > 0 else { return "" }
         guard text.len <= limit, let start = text.ptr else { return nil }
-        return String(validating: UnsafeRawBufferPointer(start: start, count: text.len), as: UTF8.self)
+        // `String(validating:as:)` does the same through unspecialised generics, which costs more than the whole rest.
+        let bytes = UnsafeRawBufferPointer(start: start, count: text.len)
+        var string = String(decoding: bytes, as: UTF8.self)
+        let isUnrepaired = string.withUTF8 { decoded in
+            guard decoded.count == bytes.count, let first = decoded.baseAddress else { return false }
+            return memcmp(first, start, bytes.count) == 0
+        }
+        return isUnrepaired ? string : nil
     }
 
     /// The first `limit` bytes of `text` as one line for people: broken UTF-8 and control characters become U+FFFD.

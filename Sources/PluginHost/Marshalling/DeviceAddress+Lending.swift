@@ -8,10 +8,10 @@ extension DeviceAddress {
         fields.reduce(token.utf8.count) { $0 + $1.key.utf8.count + $1.value.utf8.count }
     }
 
-    /// The registration as the ABI says it, in `memory`; fields in order of their names.
+    /// The registration as the ABI says it, in `memory`.
     func registration(in memory: inout LentMemory) -> carillon_registration {
         let array = memory.array(of: carillon_field.self, count: fields.count)
-        for (index, field) in fields.sorted(by: { $0.key < $1.key }).enumerated() {
+        for (index, field) in fields.enumerated() {
             let name = memory.text(field.key)
             array.initializeElement(at: index, to: carillon_field(name: name, value: memory.text(field.value)))
         }

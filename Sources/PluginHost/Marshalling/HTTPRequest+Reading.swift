@@ -11,12 +11,10 @@ extension HTTPRequest {
     private static var knownFlags: UInt32 { UInt32(CARILLON_HTTP_MULTIPLEX | CARILLON_HTTP_UNTRUSTED_URL) }
 
     /// Fields that frame the message: the host's, or a plugin could smuggle a second request into the first.
-    private static var hostFields: Set<String> {
-        [
-            "connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding",
-            "upgrade",
-        ]
-    }
+    private static let hostFields: Set<String> = [
+        "connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding",
+        "upgrade",
+    ]
 
     /// A copy of what a plugin asks for, with every limit of the header held against it.
     init(reading pointer: UnsafePointer<carillon_http_request>?) throws(RequestFlaw) {
@@ -87,8 +85,11 @@ extension HTTPRequest {
 
     private static func isAbsolute(_ url: String) -> Bool {
         guard url.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else { return false }
-        let lower = url.prefix(8).lowercased()
-        return lower.hasPrefix("https://") && url.utf8.count > 8 || lower.hasPrefix("http://") && url.utf8.count > 7
+        for scheme in ["https://", "http://"] where url.utf8.count > scheme.utf8.count {
+            // The scheme's case does not matter (RFC 3986 section 3.1), but nobody writes it in capitals.
+            if url.hasPrefix(scheme) || url.prefix(scheme.count).lowercased() == scheme { return true }
+        }
+        return false
     }
 
     private static func isFieldName(_ name: String) -> Bool {

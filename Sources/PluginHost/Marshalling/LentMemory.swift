@@ -20,15 +20,14 @@ struct LentMemory {
     }
 
     /// A copy of `text`.
-    mutating func text(_ text: String) -> carillon_str { bytes(text.utf8) }
-
-    /// A copy of `bytes`.
-    mutating func bytes(_ bytes: some Collection<UInt8>) -> carillon_bytes {
-        let count = bytes.count
-        guard count > 0 else { return carillon_bytes(ptr: nil, len: 0) }
-        let room = UnsafeMutableRawBufferPointer(rebasing: texts[..<count])
-        room.copyBytes(from: bytes)
-        texts = UnsafeMutableRawBufferPointer(rebasing: texts[count...])
-        return carillon_bytes(ptr: room.baseAddress, len: count)
+    mutating func text(_ text: String) -> carillon_str {
+        var text = text
+        return text.withUTF8 { bytes in
+            guard !bytes.isEmpty else { return carillon_str(ptr: nil, len: 0) }
+            let room = UnsafeMutableRawBufferPointer(rebasing: texts[..<bytes.count])
+            room.copyMemory(from: UnsafeRawBufferPointer(bytes))
+            texts = UnsafeMutableRawBufferPointer(rebasing: texts[bytes.count...])
+            return carillon_str(ptr: room.baseAddress, len: room.count)
+        }
     }
 }

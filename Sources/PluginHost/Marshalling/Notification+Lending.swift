@@ -8,14 +8,21 @@ extension Notification {
         to address: DeviceAddress,
         _ body: (UnsafePointer<carillon_registration>, UnsafePointer<carillon_notification>) -> Result
     ) -> Result {
-        let spoken = mode == .wake ? wakeUp : self
-        let native = spoken.native[address.platform] ?? ""
-        let structBytes = address.lentStructBytes + spoken.lentStructBytes
-        let textBytes = address.lentTextBytes + spoken.lentTextBytes + id.utf8.count + native.utf8.count
+        mode == .wake ? wakeUp.lendWhole(id: id, to: address, body) : lendWhole(id: id, to: address, body)
+    }
+
+    private func lendWhole<Result>(
+        id: String,
+        to address: DeviceAddress,
+        _ body: (UnsafePointer<carillon_registration>, UnsafePointer<carillon_notification>) -> Result
+    ) -> Result {
+        let native = native[address.platform] ?? ""
+        let structBytes = address.lentStructBytes + lentStructBytes
+        let textBytes = address.lentTextBytes + lentTextBytes + id.utf8.count + native.utf8.count
         return withUnsafeTemporaryAllocation(byteCount: structBytes + textBytes, alignment: 8) { block in
             var memory = LentMemory(block, structBytes: structBytes, textBytes: textBytes)
             let registration = address.registration(in: &memory)
-            let notification = spoken.lent(id: id, native: native, in: &memory)
+            let notification = lent(id: id, native: native, in: &memory)
             return withUnsafePointer(to: registration) { registration in
                 withUnsafePointer(to: notification) { body(registration, $0) }
             }

@@ -153,7 +153,10 @@ struct AlertPayloadTests {
     }
 
     @Test func anAlertWithNothingToShowIsRejected() throws {
-        #expect(try refusal(SampleNotification()).reason == "payload-empty")
+        var sample = SampleNotification()
+        #expect(try refusal(sample).reason == "payload-empty")
+        sample.native = #"{"content-available":1}"#
+        #expect(try refusal(sample).reason == "payload-empty")
     }
 
     @Test func aLongBodyIsShortenedToApplesLimit() throws {

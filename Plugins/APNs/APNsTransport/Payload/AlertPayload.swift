@@ -19,7 +19,7 @@ struct AlertPayload {
     /// The payload of `notification` in at most 4096 bytes.
     static func make(_ notification: borrowing Notification) throws(PayloadMistake) -> [UInt8] {
         let payload = try AlertPayload(notification)
-        guard hasText(notification) || !payload.native.isEmpty else { throw .empty }
+        guard hasText(notification) || payload.nativeIsVisible else { throw .empty }
         guard let bytes = FittedPayload.make(limit: limit, { payload.write(notification, to: &$0, within: $1) }) else {
             throw .tooLarge
         }
@@ -42,6 +42,11 @@ struct AlertPayload {
         guard !text.isEmpty else { return JSONObject() }
         guard let object = try? JSONObject(parsing: text.bytes) else { throw mistake }
         return object
+    }
+
+    /// Apple may drop an alert push with none of these.
+    private var nativeIsVisible: Bool {
+        native.contains("alert") || native.contains("badge") || native.contains("sound")
     }
 
     private static func hasText(_ notification: borrowing Notification) -> Bool {

@@ -43,11 +43,9 @@ struct LendingTests {
                 "action 72|app.reply|Reply|app://reply|arrow",
                 "action 72|app.mute|Mute||",
                 "to token|42",
-                "field auth|",
-                "field p256dh|key",
-                "field é|ü",
             ]
         )
+        #expect(bench.log.said.dropFirst(4).sorted() == ["field auth|", "field p256dh|key", "field é|ü"])
     }
 
     @Test func wakeUpCarriesNothingThatCouldLeak() throws {

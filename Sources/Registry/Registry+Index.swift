@@ -2,7 +2,8 @@ import Nostr
 import Notifications
 
 extension Registry {
-    /// Reads all devices into an index. `signals` are those that the operator's rules raise besides the well-known ones.
+    /// Reads all devices into an index. `signals` are those that the operator's rules raise besides the well-known
+    /// ones.
     ///
     /// Writers wait meanwhile. What changes later arrives through ``update(_:)``. There is to be one index at a time.
     package func load(signals: [Signal] = []) throws -> MatchIndex {

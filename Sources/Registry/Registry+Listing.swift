@@ -2,8 +2,8 @@ import Nostr
 import Notifications
 
 extension Registry {
-    /// Devices in the order of their numbers, at most `limit` of them, beginning behind `previous`; `account` narrows them
-    /// down to one account's.
+    /// Devices in the order of their numbers, at most `limit` of them, beginning behind `previous`; `account` narrows
+    /// them down to one account's.
     package func devices(
         of account: PublicKey? = nil,
         after previous: DeviceID? = nil,
@@ -25,8 +25,8 @@ extension Registry {
         }
     }
 
-    /// Keeps an event of the router's own, such as its advertisement (kind 10067), in place of an earlier one of its kind.
-    /// Returns false, and keeps the one there was, if that is newer.
+    /// Keeps an event of the router's own, such as its advertisement (kind 10067), in place of an earlier one of its
+    /// kind. Returns false, and keeps the one there was, if that is newer.
     @discardableResult
     package func keep(_ event: Event) throws -> Bool {
         try store.write { rows in

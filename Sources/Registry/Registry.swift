@@ -4,8 +4,8 @@ import Notifications
 
 /// Who is registered here, with which devices.
 ///
-/// Safe to call from any thread. What a call returns is on disk. The ``MatchIndex`` that ``load(signals:)`` makes belongs to
-/// its caller, who brings it up to date with ``update(_:)``.
+/// Safe to call from any thread. What a call returns is on disk. The ``MatchIndex`` that ``load(signals:)`` makes
+/// belongs to its caller, who brings it up to date with ``update(_:)``.
 package final class Registry: Sendable {
     let store: RegistryStore
     let vault: TokenVault
@@ -17,8 +17,9 @@ package final class Registry: Sendable {
 
     /// Opens the door of `store`.
     ///
-    /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed under
-    /// keys drawn from it. `now` is in milliseconds since 1970. Throws a ``RegistryStoreError`` when the store was made with another identity.
+    /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed
+    /// under keys drawn from it. `now` is in milliseconds since 1970. Throws a ``RegistryStoreError`` when the store
+    /// was made with another identity.
     package init(
         store: RegistryStore,
         identity: KeyPair,
@@ -46,7 +47,8 @@ package final class Registry: Sendable {
         return address
     }
 
-    /// All that `device` asked for when it registered; nil when it is registered no more. Throws a ``RegistryStoreError``.
+    /// All that `device` asked for when it registered; nil when it is registered no more. Throws a
+    /// ``RegistryStoreError``.
     package func content(of device: DeviceID) throws -> RegistrationContent? {
         guard let sealed = try store.readOnce({ try $0.sealedContent(of: device) }) else { return nil }
         let json = String(decoding: try vault.open(sealed, of: device, for: .content), as: UTF8.self)
@@ -57,8 +59,8 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Forgets a device that its push service called gone, unless it was registered anew after `registeredAt`, which is the
-    /// one of the address that was tried. The event that registered it does not bring it back; a later one does.
+    /// Forgets a device that its push service called gone, unless it was registered anew after `registeredAt`, which is
+    /// the one of the address that was tried. The event that registered it does not bring it back; a later one does.
     package func removeGone(_ device: DeviceID, registeredAt: Int64) throws {
         _ = try store.write { rows -> [IndexChange] in
             guard let (holder, latest) = try rows.holder(device), latest <= registeredAt else { return [] }
@@ -68,8 +70,9 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Remembers whom a contact list names, and returns those of `named` whom no list of that author named before: naming
-    /// everybody again is no follow. A list older than the newest one seen changes nothing. `createdAt` is in seconds.
+    /// Remembers whom a contact list names, and returns those of `named` whom no list of that author named before:
+    /// naming everybody again is no follow. A list older than the newest one seen changes nothing. `createdAt` is in
+    /// seconds.
     package func newFollows(author: PublicKey, named: [PublicKey], createdAt: Int64) throws -> [PublicKey] {
         try newFollows([ContactList(author: author, named: named, createdAt: createdAt)])[0]
     }

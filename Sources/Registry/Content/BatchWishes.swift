@@ -1,4 +1,5 @@
-/// How a device wants its pushes gathered (seed 004 sections 4 and 7); nil is the operator's default, 0 switches it off.
+/// How a device wants its pushes gathered (seed 004 sections 4 and 7); nil is the operator's default, 0 switches it
+/// off.
 package struct BatchWishes: Hashable, Sendable {
     /// From 0 to 86,400.
     package var windowSeconds: Int?

@@ -1,7 +1,7 @@
 /// Reads one JSON text (RFC 8259) strictly.
 ///
-/// General decoders keep one of two members with the same name, and not all of them the same one; what a client wrote and
-/// what a router took would then differ. This one refuses them, and takes nesting only to a small depth.
+/// General decoders keep one of two members with the same name, and not all of them the same one; what a client wrote
+/// and what a router took would then differ. This one refuses them, and takes nesting only to a small depth.
 struct JSONReader {
     static let depthLimit = 16
 

@@ -4,8 +4,8 @@ import Notifications
 extension RegistrationContent {
     /// Reads the decrypted content of a registration.
     ///
-    /// Throws a ``RegistrationRefusal`` that names the first field which is not as it should be. Fields it does not know
-    /// are no mistake.
+    /// Throws a ``RegistrationRefusal`` that names the first field which is not as it should be. Fields it does not
+    /// know are no mistake.
     package init(json: String) throws(RegistrationRefusal) {
         guard json.utf8.count <= RegistrationLimits.content else {
             throw .invalid("registration content: expected at most \(RegistrationLimits.content) bytes")

@@ -9,8 +9,8 @@ package struct RegistrationContent: Hashable, Sendable {
     package var app: String
     /// The device token; for `unifiedpush` and `web` the endpoint URL.
     package var token: String
-    /// What a transport needs besides the token: `p256dh` and `auth` of a subscription, and every further text field that
-    /// the core has no use for, so that a new platform's plugin can ask its clients for what it likes.
+    /// What a transport needs besides the token: `p256dh` and `auth` of a subscription, and every further text field
+    /// that the core has no use for, so that a new platform's plugin can ask its clients for what it likes.
     package var fields: [String: String]
     /// What the device wants to be woken for.
     package var signals: Set<Signal>

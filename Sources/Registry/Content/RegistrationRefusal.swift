@@ -1,5 +1,5 @@
-/// Why a registration was not taken, in the words of a Nostr `OK` answer (NIP-01). Names fields and what was expected of
-/// them, never a token, key or endpoint.
+/// Why a registration was not taken, in the words of a Nostr `OK` answer (NIP-01). Names fields and what was expected
+/// of them, never a token, key or endpoint.
 package struct RegistrationRefusal: Error, Hashable, Sendable, CustomStringConvertible {
     private enum Code: String {
         case invalid

@@ -2,8 +2,8 @@ import Nostr
 
 /// Numbers 32-byte keys from 0 without a gap, and finds them again.
 ///
-/// Open addressing over a byte and a number a place: a key that is not here costs one byte read as a rule, and that byte
-/// is in cache. The keys themselves lie one after the other. About 42 bytes a key at a million.
+/// Open addressing over a byte and a number a place: a key that is not here costs one byte read as a rule, and that
+/// byte is in cache. The keys themselves lie one after the other. About 42 bytes a key at a million.
 struct KeyTable: ~Copyable {
     /// In the order of their numbers.
     private(set) var keys: [Bytes32] = []
@@ -101,8 +101,8 @@ struct KeyTable: ~Copyable {
         tags[hole] = 0
     }
 
-    /// Appends a hit for every one of `wanted` that is here. Eight are looked for at a time, so that their reads of memory
-    /// overlap.
+    /// Appends a hit for every one of `wanted` that is here. Eight are looked for at a time, so that their reads of
+    /// memory overlap.
     func match(_ wanted: UnsafeBufferPointer<Bytes32>, into hits: inout [MatchHit]) {
         guard !keys.isEmpty else { return }
         tags.withUnsafeBufferPointer { tags in

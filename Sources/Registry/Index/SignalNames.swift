@@ -2,8 +2,8 @@ import Notifications
 
 /// Which bit stands for which signal: the well-known ones first, then those that the operator's rules raise.
 ///
-/// A registration may name any signal, so bits are not handed out to what registrations name: a few of them could use all
-/// bits up. What no rule raises wakes nobody and needs none.
+/// A registration may name any signal, so bits are not handed out to what registrations name: a few of them could use
+/// all bits up. What no rule raises wakes nobody and needs none.
 package struct SignalNames: Hashable, Sendable {
     /// How many signals fit besides the well-known ones.
     package static let furtherLimit = 64 - Signal.wellKnown.count

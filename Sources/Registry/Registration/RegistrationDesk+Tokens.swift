@@ -7,7 +7,8 @@ extension RegistrationDesk {
         case leave
     }
 
-    /// A phone on which somebody else signs in keeps its token: the last registration has it, unless that says `shared`.
+    /// A phone on which somebody else signs in keeps its token: the last registration has it, unless that says
+    /// `shared`.
     package func rule(on holders: [TokenHolder], mark: SlotMark, shared: Bool) -> TokenRuling {
         if shared { return .take(from: []) }
         if holders.contains(where: { $0.mark.replaces(mark) }) { return .leave }

@@ -4,8 +4,8 @@ import Nostr
 package struct RegistrationDesk: Sendable {
     /// The limits that an operator may set.
     package struct Limits: Hashable, Sendable {
-        /// How far in the future an event may be dated, in seconds. Clients' clocks are wrong by minutes; a stamp from next
-        /// year would lock its slot until then.
+        /// How far in the future an event may be dated, in seconds. Clients' clocks are wrong by minutes; a stamp from
+        /// next year would lock its slot until then.
         package var secondsAhead: Int64
         /// How many devices one account may have.
         package var devicesPerAccount: Int
@@ -44,7 +44,8 @@ package struct RegistrationDesk: Sendable {
         self.limits = limits
     }
 
-    /// Reads what needs no memory: kind, the first `d` (NIP-01: only the first tag of a name counts), stamp. `now` is in milliseconds since 1970.
+    /// Reads what needs no memory: kind, the first `d` (NIP-01: only the first tag of a name counts), stamp. `now` is
+    /// in milliseconds since 1970.
     package func read(_ event: Event, now: Int64) -> Reading {
         guard event.kind == .pushRegistration || event.kind == .addressablePushRegistration,
             let tag = event.tags.first(where: { $0.first == "d" }), tag.count > 1,

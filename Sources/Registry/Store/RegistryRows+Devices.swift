@@ -16,7 +16,9 @@ extension RegistryRows {
     func holders(of handle: [UInt8], outside slot: RegistrationSlot) throws -> [TokenHolder] {
         let rows = try all(
             """
-            SELECT id, account, device_id, created_at, event_id FROM secrets JOIN devices ON id = device WHERE handle = ?
+            SELECT id, account, device_id, created_at, event_id
+            FROM secrets JOIN devices ON id = device
+            WHERE handle = ?
             """,
             [Data(handle)]
         )

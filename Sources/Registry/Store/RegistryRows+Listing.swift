@@ -8,7 +8,8 @@ extension RegistryRows {
         let narrowed = account.map { $0.bytes.data }
         let rows = try all(
             """
-            SELECT devices.id AS id, account, device_id, created_at, registered_at, platform, app, mode, signals, further_signals
+            SELECT devices.id AS id, account, device_id, created_at, registered_at, platform, app, mode, signals,
+                further_signals
             FROM devices JOIN routes ON routes.id = route
             WHERE devices.id > ? \(narrowed == nil ? "AND ? IS NULL" : "AND account = ?")
             ORDER BY devices.id LIMIT ?

@@ -26,8 +26,8 @@ package final class RegistryStore: Sendable {
         }
     }
 
-    /// Switching a pool to WAL sets `synchronous` back to NORMAL, which loses commits when the power fails; so this comes
-    /// after opening, and what the database says is read back.
+    /// Switching a pool to WAL sets `synchronous` back to NORMAL, which loses commits when the power fails; so this
+    /// comes after opening, and what the database says is read back.
     private static func demandDurability(of pool: DatabasePool, path: String) throws {
         try pool.writeWithoutTransaction { db in
             try db.execute(sql: "PRAGMA synchronous = FULL")

@@ -50,8 +50,8 @@ final class Bench {
         try KeyPair(secret: SecretKey(bytes: Array(repeating: seed, count: 32)))
     }
 
-    /// A registration as `account` would send it, `at` seconds after ``start``. The registry is handed verified events, so
-    /// its id is free and its signature is none.
+    /// A registration as `account` would send it, `at` seconds after ``start``. The registry is handed verified events,
+    /// so its id is free and its signature is none.
     func event(
         of account: UInt8,
         _ json: String,

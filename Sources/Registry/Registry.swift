@@ -70,15 +70,15 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Remembers whom a contact list names, and returns those of `named` whom no list of that author named before:
-    /// naming everybody again is no follow. A list older than the newest one seen changes nothing. `createdAt` is in
-    /// seconds.
-    package func newFollows(author: PublicKey, named: [PublicKey], createdAt: Int64) throws -> [PublicKey] {
-        try newFollows([ContactList(author: author, named: named, createdAt: createdAt)])[0]
+    /// Whom `list` names that no remembered list of its author names: naming everybody again is no follow. Nobody, when a
+    /// newer list of that author is remembered.
+    package func newFollows(_ list: ContactList) throws -> [PublicKey] {
+        try store.read { rows in try rows.newFollows(list) }
     }
 
-    /// The same for many lists in one transaction.
-    package func newFollows(_ lists: [ContactList]) throws -> [[PublicKey]] {
-        try store.write { rows in try lists.map { try rows.newFollows($0) } }
+    /// Remembers whom contact lists name, in one transaction. To be called when what they wake is kept, so that a follow is
+    /// not lost between the two.
+    package func remember(_ lists: [ContactList]) throws {
+        try store.write { rows in for list in lists { try rows.remember(list) } }
     }
 }

@@ -33,20 +33,26 @@ struct FollowLedgerTests {
     @Test func authorsDoNotMeet() throws {
         let bench = try Bench()
         let other = PublicKey(Bytes32(repeating: 0xBB))
-        let new = try bench.registry.newFollows([
+        try bench.registry.remember([
             ContactList(author: author, named: keys(1), createdAt: 10),
-            ContactList(author: other, named: keys(1), createdAt: 5),
-            ContactList(author: author, named: keys(1, 2), createdAt: 11),
+            ContactList(author: other, named: keys(2), createdAt: 5),
         ])
-        #expect(new == [keys(1), keys(1), keys(2)])
+        #expect(try follows(bench, [1, 2], at: 11) == keys(2))
+        #expect(try bench.registry.newFollows(ContactList(author: other, named: keys(1, 2), createdAt: 6)) == keys(1))
+    }
+
+    @Test func askingRemembersNothing() throws {
+        let bench = try Bench()
+        let list = ContactList(author: author, named: keys(1), createdAt: 10)
+        #expect(try bench.registry.newFollows(list) == keys(1))
+        #expect(try bench.registry.newFollows(list) == keys(1))
     }
 
     private func follows(_ bench: Bench, _ named: [UInt8], at createdAt: Int64) throws -> [PublicKey] {
-        try bench.registry.newFollows(
-            author: author,
-            named: named.map { PublicKey(Bytes32(repeating: $0)) },
-            createdAt: createdAt
-        )
+        let named = named.map { PublicKey(Bytes32(repeating: $0)) }
+        let list = ContactList(author: author, named: named, createdAt: createdAt)
+        defer { #expect(throws: Never.self) { try bench.registry.remember([list]) } }
+        return try bench.registry.newFollows(list)
     }
 
     private func keys(_ keys: UInt8...) -> [PublicKey] { keys.map { PublicKey(Bytes32(repeating: $0)) } }

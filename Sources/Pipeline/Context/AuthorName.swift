@@ -1,0 +1,27 @@
+import Foundation
+
+/// What a profile (kind 0) calls its author.
+enum AuthorName {
+    /// Longer names are cut, in characters.
+    private static let limit = 80
+    /// The fields of a profile that may hold a name, in the order in which seed 000 asks for them.
+    private static let fields = ["display_name", "displayName", "name", "username", "handle"]
+
+    /// The first name that is more than white space; nil when there is none.
+    static func of(profile content: String) -> String? {
+        guard let profile = (try? JSONSerialization.jsonObject(with: Data(content.utf8))) as? [String: Any] else {
+            return nil
+        }
+        for field in fields {
+            guard let name = (profile[field] as? String)?.trimmingCharacters(in: .whitespacesAndNewlines), !name.isEmpty
+            else { continue }
+            return String(name.prefix(limit))
+        }
+        return nil
+    }
+
+    /// What stands in for a name: the first eight digits of the key.
+    static func standIn(for publicKeyHex: String) -> String {
+        publicKeyHex.prefix(8) + "..."
+    }
+}

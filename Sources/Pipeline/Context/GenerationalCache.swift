@@ -1,0 +1,26 @@
+/// A bounded cache: two generations, of which the older is forgotten when the younger is full. What is asked for moves to
+/// the younger one and so stays.
+struct GenerationalCache<Key: Hashable, Value> {
+    private let capacity: Int
+    private var young: [Key: Value] = [:]
+    private var old: [Key: Value] = [:]
+
+    init(capacity: Int) {
+        self.capacity = max(1, capacity)
+    }
+
+    mutating func value(for key: Key) -> Value? {
+        if let value = young[key] { return value }
+        guard let value = old[key] else { return nil }
+        insert(value, for: key)
+        return value
+    }
+
+    mutating func insert(_ value: Value, for key: Key) {
+        if young.count >= capacity, young[key] == nil {
+            old = young
+            young = [:]
+        }
+        young[key] = value
+    }
+}

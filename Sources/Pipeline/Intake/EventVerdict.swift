@@ -1,0 +1,22 @@
+import Nostr
+
+/// What became of a submitted event, as its sender is told.
+package struct EventVerdict: Sendable, Hashable {
+    package enum Result: Sendable, Hashable {
+        /// Whatever it wakes is kept on disk.
+        case accepted
+        /// It was accepted before.
+        case duplicate
+        /// A machine-readable prefix of NIP-01, a colon and a sentence.
+        case refused(String)
+    }
+
+    /// Nil when the event could not be read that far.
+    package var id: EventID?
+    package var result: Result
+
+    package init(id: EventID?, _ result: Result) {
+        self.id = id
+        self.result = result
+    }
+}

@@ -1,0 +1,138 @@
+import Delivery
+import Logging
+import Nostr
+import Notifications
+import Registry
+import Rules
+
+/// The way of an event, every stage in its order: gate, match, rules, outbox. Belongs to one thread.
+///
+/// Events come in batches and what they wake is kept in one transaction, so that a sender's OK means that nothing is lost.
+package final class Pipeline {
+    private var gate: Gate
+    private var context = EventContext()
+    private var index: MatchIndex
+    private let registry: Registry
+    private let addressees: Addressees
+    private let keep: ([Delivery]) throws -> Void
+    private let now: @Sendable () -> Int64
+    private let observer: any PipelineObserver
+    private let logger: Logger
+
+    /// Loads the index of `registry`, which this pipeline owns from now on. `deliveryID` names a delivery, the same for the
+    /// same event and device; `keep` puts deliveries on disk and sets the courier going, or throws; `now` is in
+    /// milliseconds since 1970. Throws when the registry cannot be read.
+    package init(
+        settings: PipelineSettings,
+        registry: Registry,
+        deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
+        keep: @escaping ([Delivery]) throws -> Void,
+        now: @escaping @Sendable () -> Int64,
+        observer: any PipelineObserver,
+        logger: Logger
+    ) throws {
+        self.gate = Gate(notifiableKinds: settings.rules.notifiableKinds)
+        self.index = try registry.load(signals: Array(settings.rules.namedSignals))
+        self.registry = registry
+        self.addressees = Addressees(settings: settings, deliveryID: deliveryID)
+        self.keep = keep
+        self.now = now
+        self.observer = observer
+        self.logger = logger
+    }
+
+    /// Works on submissions in their order and answers each when everything that any of them wakes is kept.
+    package func process(_ submissions: [Submission]) {
+        registry.update(&index)
+        var batch = Batch(log: StepLog(logger: logger), time: now())
+        for submission in submissions {
+            for json in submission.events {
+                json.withUnsafeBytes { admit($0, from: submission.source, into: &batch) }
+            }
+        }
+        commit(&batch)
+        var verdicts = batch.verdicts[...]
+        for submission in submissions {
+            submission.completion(Array(verdicts.prefix(submission.events.count)))
+            verdicts = verdicts.dropFirst(submission.events.count)
+        }
+        observer.record(batch.log.counts)
+    }
+
+    private func admit(_ json: UnsafeRawBufferPointer, from source: EventSource, into batch: inout Batch) {
+        switch gate.admit(json, from: source, index: index) {
+        case .stopped(let step, let verdict):
+            batch.stop(step, verdict)
+        case .registration(let event):
+            register(event, into: &batch)
+        case .unaddressed(let scanned):
+            if EventContext.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: json) {
+                context.learn(event)
+            }
+            batch.stop(.unaddressed, EventVerdict(id: scanned.id, .accepted))
+        case .addressed(let event, let hits):
+            if batch.contains(event.id) { return batch.stop(.duplicate, EventVerdict(id: event.id, .duplicate)) }
+            context.learn(event)
+            route(event, to: hits, into: &batch)
+        }
+    }
+
+    /// A registration counts for the very next event, also of the same batch.
+    private func register(_ event: Event, into batch: inout Batch) {
+        do {
+            let result = try registry.apply(event)
+            registry.update(&index)
+            batch.stop(
+                result.isAccepted ? .registered : .registrationRefused,
+                EventVerdict(id: event.id, result.isAccepted ? .accepted : .refused(result.message))
+            )
+        } catch {
+            logger.error("A registration could not be kept", metadata: ["error": "\(error)"])
+            batch.stop(.notKept, EventVerdict(id: event.id, .refused(Batch.notKept)))
+        }
+    }
+
+    private func route(_ event: Event, to hits: [MatchHit], into batch: inout Batch) {
+        guard !event.isExpired(at: batch.time / 1000) else {
+            return batch.stop(.expired, EventVerdict(id: event.id, .accepted))
+        }
+        do {
+            let newFollows = try newFollows(event, hits, into: &batch)
+            for account in Set(hits.map(\.account)) {
+                guard let key = index.key(of: account) else { continue }
+                if let newFollows, !newFollows.contains(key) {
+                    batch.log.note(.knownFollow, event: event.id)
+                    continue
+                }
+                addressees.address(event, to: account, key, index: index, context: &context, into: &batch)
+            }
+            batch.finish(event.id)
+        } catch {
+            logger.error("An event could not be routed", metadata: ["error": "\(error)"])
+            batch.stop(.notKept, EventVerdict(id: event.id, .refused(Batch.notKept)))
+        }
+    }
+
+    /// For a contact list, whom of ours it names for the first time; nil for every other kind.
+    private func newFollows(_ event: Event, _ hits: [MatchHit], into batch: inout Batch) throws -> Set<PublicKey>? {
+        guard event.kind == .contactList else { return nil }
+        let named = Set(hits.map(\.account)).compactMap { index.key(of: $0) }
+        let list = ContactList(author: event.pubkey, named: named, createdAt: event.createdAt)
+        let known = batch.contactLists.filter { $0.author == list.author }.flatMap(\.named)
+        let new = try registry.newFollows(list)
+        batch.contactLists.append(list)
+        return Set(new).subtracting(known)
+    }
+
+    /// Everything the batch wakes goes to disk at once; only then are its events done with.
+    private func commit(_ batch: inout Batch) {
+        do {
+            if !batch.deliveries.isEmpty { try keep(batch.deliveries) }
+            if !batch.contactLists.isEmpty { try registry.remember(batch.contactLists) }
+            for id in batch.finished { gate.remember(id) }
+        } catch {
+            logger.error("Deliveries could not be kept; their events are not accepted", metadata: ["error": "\(error)"])
+            batch.failFinished()
+        }
+    }
+}

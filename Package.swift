@@ -114,6 +114,10 @@ let package = Package(
             ]
         ),
 
+        .executableTarget(
+            name: "LaneBench", dependencies: ["HTTPLanes", nio, nioPosix, nioConcurrency, logging], path: "contrib/bench/lanes",
+            exclude: ["run"]),
+
         // The house put together.
         .target(
             name: "CarillonRouter",

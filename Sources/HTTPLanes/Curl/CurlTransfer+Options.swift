@@ -1,6 +1,4 @@
 import CCurl
-import Glibc
-import NIOCore
 
 extension CurlTransfer {
     /// Sets every option of the handle; false when libcurl refuses one.
@@ -131,8 +129,7 @@ private func onOpenSocket(
     guard let address, let transfer = transfer(context) else { return CURL_SOCKET_BAD }
     let target = ccurl_address(address).flatMap { IPAddress($0, length: Int(address.pointee.addrlen)) }
     guard transfer.permits(target) else { return CURL_SOCKET_BAD }
-    let closesOnExec = Int32(SOCK_CLOEXEC.rawValue)
-    return socket(address.pointee.family, address.pointee.socktype | closesOnExec, address.pointee.protocol)
+    return ccurl_socket(address)
 }
 
 /// Sees the address of a connection that is about to be used, also of one that another request has opened.

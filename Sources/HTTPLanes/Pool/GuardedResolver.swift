@@ -50,14 +50,15 @@ final class GuardedResolver: Resolver, @unchecked Sendable {
     private static func lookUp(host: String, port: Int) -> [(ip: IPAddress, socket: SocketAddress)] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_NUMERICSERV
         var list: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(host, String(port), &hints, &list) == 0 else { return [] }
         defer { freeaddrinfo(list) }
+        // Every address comes once for each kind of socket.
+        var seen: Set<IPAddress> = []
         return sequence(first: list, next: { $0?.pointee.ai_next }).compactMap { entry in
             guard let entry, let address = entry.pointee.ai_addr,
-                let ip = IPAddress(address, length: Int(entry.pointee.ai_addrlen))
+                let ip = IPAddress(address, length: Int(entry.pointee.ai_addrlen)), seen.insert(ip).inserted
             else { return nil }
             let bytes = UnsafeRawPointer(address)
             let socket =

@@ -1,8 +1,15 @@
+#define _GNU_SOURCE
 #include "ccurl.h"
+
+#include <sys/socket.h>
 
 #if LIBCURL_VERSION_NUM < 0x075500
 #error "libcurl 7.85 or newer is needed (CURLOPT_PROTOCOLS_STR, CURLOPT_PREREQFUNCTION)"
 #endif
+
+curl_socket_t ccurl_socket(const struct curl_sockaddr *address) {
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
 
 long ccurl_response_code(CURL *easy) {
     long code = 0;

@@ -40,6 +40,9 @@ static inline const struct sockaddr *ccurl_address(const struct curl_sockaddr *a
     return &address->addr;
 }
 
+/* What libcurl itself would open for the address. */
+curl_socket_t ccurl_socket(const struct curl_sockaddr *address);
+
 typedef int (*ccurl_prereq_callback)(
     void *context, char *primary_ip, char *local_ip, int primary_port, int local_port);
 static inline CURLcode ccurl_set_prereq(CURL *easy, ccurl_prereq_callback callback, void *context) {

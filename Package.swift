@@ -164,6 +164,11 @@ let package = Package(
             dependencies: ["Nostr", "Cipher", "Schnorr", "CSecp256k1"],
             path: "contrib/bench/scan/Sources"
         ),
+        .executableTarget(
+            name: "DeliveryBench",
+            dependencies: ["Delivery", "Notifications", grdbSQLite, logging],
+            path: "contrib/bench/delivery/Sources"
+        ),
 
         .testTarget(name: "CipherTests", dependencies: ["Cipher", "Schnorr"], resources: [.copy("Vectors")]),
         .testTarget(name: "NostrTests", dependencies: ["Nostr", "Cipher", "Schnorr"], resources: [.copy("Vectors")]),

@@ -1,4 +1,5 @@
-/// Learns of every decision about deliveries. Called on the courier's own queue: hand on, and return soon.
+/// Learns of every decision about deliveries. Called on queues of the courier's own, one call at a time for all but
+/// ``outboxFailed(_:)``: hand on, and return soon.
 package protocol DeliveryObserver: Sendable {
     /// What was decided, in order.
     func deliveriesReported(_ reports: [DeliveryReport])

@@ -36,8 +36,28 @@ package struct DeliveryReport: Sendable, Hashable {
     package var status: UInt32
     /// One word of a small fixed set; never a token, key or content.
     package var reason: String
-    /// Which attempt this was, from 1; 0: none was made.
+    /// Attempts made so far, this one included; 0: it ended without any.
     package var attempt: Int
     /// When the next attempt is due at the earliest, in milliseconds since 1970; nil after a final one.
     package var nextDue: Int64?
+
+    package init(
+        delivery: String,
+        device: DeviceID,
+        queue: QueueName,
+        kind: Kind,
+        status: UInt32 = 0,
+        reason: String,
+        attempt: Int,
+        nextDue: Int64? = nil
+    ) {
+        self.delivery = delivery
+        self.device = device
+        self.queue = queue
+        self.kind = kind
+        self.status = status
+        self.reason = reason
+        self.attempt = attempt
+        self.nextDue = nextDue
+    }
 }

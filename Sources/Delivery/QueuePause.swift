@@ -5,4 +5,10 @@ package struct QueuePause: Sendable, Hashable {
     package var until: Int64
     /// The transport's reason, or `no-transport`.
     package var reason: String
+
+    package init(queue: QueueName, until: Int64, reason: String) {
+        self.queue = queue
+        self.until = until
+        self.reason = reason
+    }
 }

@@ -3,8 +3,8 @@ import Notifications
 import Synchronization
 
 extension Courier {
-    /// Works off one batch. Runs on the mailbox's queue alone, so the lock is never waited for and only held while the
-    /// state machine decides; all that it asks for is done outside.
+    /// Works off one batch. Runs on the mailbox's queue alone; the lock is held while the state machine decides, and all
+    /// that it asks for is done outside.
     func handle(_ messages: [Message]) {
         var actions = CourierActions()
         let now = environment.now()

@@ -70,6 +70,9 @@ package final class Courier: Sendable {
     /// Deliveries that have not found their end.
     package var waiting: Int { environment.store.count }
 
+    /// How each queue is now; queues that never had a delivery are missing.
+    package var status: [QueueStatus] { state.withLock { $0.queues.status } }
+
     /// Takes responsibility for `deliveries`: when this returns they survive a power cut and will be attempted. When it
     /// throws, none of them was accepted.
     ///

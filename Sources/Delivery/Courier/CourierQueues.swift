@@ -31,6 +31,19 @@ struct CourierQueues: Sendable {
     /// Attempts under way.
     var inFlight: Int { queues.reduce(0) { $0 + $1.inFlight } }
 
+    var status: [QueueStatus] {
+        queues.map { queue in
+            var status = QueueStatus(
+                queue: queue.name,
+                inFlight: queue.inFlight,
+                inMemory: queue.held,
+                waitingForRetry: queue.parkedCount
+            )
+            if case .paused(let until) = queue.gate.state { status.pausedUntil = until }
+            return status
+        }
+    }
+
     mutating func handle(_ event: CourierEvent, now: Int64, into actions: inout CourierActions) {
         switch event {
         case .accepted(let deliveries):

@@ -8,20 +8,20 @@ package struct OutboxKey: RawRepresentable, Hashable, Comparable, Sendable {
     private static let sequenceBits: Int64 = 44
 
     /// Numbers of queues lie in `1...largestQueue`.
-    static let largestQueue = 1 << 18
+    package static let largestQueue = 1 << 18
 
     package init(rawValue: Int64) {
         self.rawValue = rawValue
     }
 
-    init(queue: Int, sequence: Int64) {
+    /// `sequence` rises by one with every delivery accepted, whatever its queue.
+    package init(queue: Int, sequence: Int64) {
         self.rawValue = Int64(queue) << Self.sequenceBits | sequence
     }
 
-    var queue: Int { Int(rawValue >> Self.sequenceBits) }
+    package var queue: Int { Int(rawValue >> Self.sequenceBits) }
 
-    /// Rises by one with every delivery accepted, whatever its queue.
-    var sequence: Int64 { rawValue & (1 << Self.sequenceBits - 1) }
+    package var sequence: Int64 { rawValue & (1 << Self.sequenceBits - 1) }
 
     /// Below every delivery of that queue.
     static func lowest(of queue: Int) -> OutboxKey { OutboxKey(queue: queue, sequence: 0) }

@@ -5,6 +5,12 @@ package struct OutboxPage: Sendable {
         package let key: OutboxKey
         package let id: String
         package let device: Int64
+
+        package init(key: OutboxKey, id: String, device: Int64) {
+            self.key = key
+            self.id = id
+            self.device = device
+        }
     }
 
     package var deliveries: [StoredDelivery] = []

@@ -4,4 +4,10 @@ package struct StoredQueue: Sendable {
     package var name: QueueName
     /// The last delivery accepted into it that is still there.
     package var last: OutboxKey
+
+    package init(number: Int, name: QueueName, last: OutboxKey) {
+        self.number = number
+        self.name = name
+        self.last = last
+    }
 }

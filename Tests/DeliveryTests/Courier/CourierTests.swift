@@ -234,6 +234,32 @@ struct CourierTests {
         #expect(outbox.count == 4)
     }
 
+    @Test func statusTellsWhatEachQueueDoes() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport()
+        let courier = try courier(outbox, transport, limits: CourierLimits(inFlight: 3))
+        courier.start()
+        try courier.accept((1...5).map { .sample($0, device: Int64($0)) })
+        let attempts = await transport.attempts(3)
+        attempts[0].complete(Outcome(.retry, status: 503, reason: "down"))
+        _ = await transport.attempts(4)
+        attempts[1].complete(Outcome(.misconfigured, status: 403, reason: "token"))
+        await observer.record { $0.pauses.count == 1 }
+        await courier.settle()
+        let queue = QueueName(platform: "ios", app: "default")
+        #expect(
+            courier.status == [
+                QueueStatus(
+                    queue: queue,
+                    inFlight: 2,
+                    inMemory: 5,
+                    waitingForRetry: 2,
+                    pausedUntil: time.now + 60_000
+                )
+            ]
+        )
+    }
+
     @Test func shutdownEndsAtItsDeadline() async throws {
         let outbox = try Outbox(DatabaseQueue())
         let transport = FakeTransport()

@@ -64,17 +64,26 @@ package struct Origin: Sendable, Hashable {
     /// RFC 1123 names, and underscores, which some resolvers know.
     private static func isName(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         guard (1...253).contains(bytes.count) else { return false }
-        return bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { label in
-            (1...63).contains(label.count) && label.first != UInt8(ascii: "-") && label.last != UInt8(ascii: "-")
-                && label.allSatisfy {
-                    isDigit($0) || isLetter($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
-                }
+        var labelLength = 0
+        var last = UInt8(ascii: ".")
+        for byte in bytes {
+            if byte == UInt8(ascii: ".") {
+                guard (1...63).contains(labelLength), last != UInt8(ascii: "-") else { return false }
+                labelLength = 0
+            } else {
+                let isInner = labelLength > 0 && byte == UInt8(ascii: "-")
+                guard isDigit(byte) || isLetter(byte) || byte == UInt8(ascii: "_") || isInner else { return false }
+                labelLength += 1
+            }
+            last = byte
         }
+        return (1...63).contains(labelLength) && last != UInt8(ascii: "-")
     }
 
     /// Whether other parsers may take the host for a number: its last label is decimal, or hexadecimal with `0x`.
     private static func endsInNumber(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
-        guard let last = bytes.split(separator: UInt8(ascii: ".")).last else { return false }
+        let start = bytes.lastIndex(of: UInt8(ascii: ".")).map { $0 + 1 } ?? bytes.startIndex
+        let last = bytes[start...]
         if last.allSatisfy(isDigit) { return true }
         let second = last.dropFirst().first
         return last.first == UInt8(ascii: "0") && (second == UInt8(ascii: "x") || second == UInt8(ascii: "X"))

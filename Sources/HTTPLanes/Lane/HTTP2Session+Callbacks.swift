@@ -52,6 +52,7 @@ extension HTTP2Session {
         guard slot.headerBytes <= HTTP2Session.headerLimit else {
             return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
         }
+        if slot.headers.isEmpty { slot.headers.reserveCapacity(8) }
         slot.headers.append(HTTPField(String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self)))
         return 0
     }

@@ -34,31 +34,33 @@ final class StreamSlot {
     func load(_ exchange: Exchange, now: Int64) {
         let request = exchange.request
         let authority = exchange.url.origin.authority
-        let needed =
-            request.headers.reduce(
-                256 + request.method.utf8.count + authority.utf8.count + exchange.url.target.utf8.count
-            ) {
-                $0 + $1.name.utf8.count + $1.value.utf8.count
-            } + request.body.count
+        let target = exchange.url.target
+        var needed = 256 + request.method.utf8.count + authority.utf8.count + target.utf8.count + request.body.count
+        for field in request.headers { needed += field.name.utf8.count + field.value.utf8.count }
         if memory.count < needed {
             memory.deallocate()
             memory = .allocate(byteCount: needed, alignment: 16)
         }
         self.exchange = exchange
         submittedAt = now
-        append(":method", request.method)
-        append(":scheme", exchange.url.origin.isSecure ? "https" : "http")
-        append(":authority", authority)
-        append(":path", exchange.url.target, indexed: false)
+        var writer = HeaderWriter(memory: memory, fields: fields)
+        fields = []
+        writer.append(":method", request.method)
+        writer.append(":scheme", exchange.url.origin.isSecure ? "https" : "http")
+        writer.append(":authority", authority)
+        writer.append(":path", target, indexed: false)
         var hasLength = request.body.isEmpty
-        for field in request.headers where !Self.isConnectionSpecific(field.name) {
-            append(field.name, field.value, indexed: !Self.isUnrepeated(field.name))
+        for field in request.headers where !HeaderWriter.isConnectionSpecific(field.name) {
+            writer.append(field.name, field.value, indexed: !HeaderWriter.isUnrepeated(field.name))
             if field.name == "content-length" { hasLength = true }
         }
-        if !hasLength { append("content-length", String(request.body.count), indexed: false) }
-        bodyStart = used
-        request.body.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: memory[used...]).copyMemory(from: $0) }
-        used += request.body.count
+        if !hasLength { writer.append("content-length", String(request.body.count), indexed: false) }
+        bodyStart = writer.used
+        request.body.withUnsafeBytes {
+            UnsafeMutableRawBufferPointer(rebasing: memory[writer.used...]).copyMemory(from: $0)
+        }
+        used = writer.used + request.body.count
+        fields = writer.fields
     }
 
     /// Moves the next piece of the body to `destination`; true with the last one.
@@ -83,47 +85,5 @@ final class StreamSlot {
         fields.removeAll(keepingCapacity: true)
         used = 0
         bodySent = 0
-    }
-
-    private func append(_ name: String, _ value: String, indexed: Bool = true) {
-        let nameStart = copy(name)
-        let valueStart = copy(value)
-        let base = memory.baseAddress.map { $0.assumingMemoryBound(to: UInt8.self) }
-        let flags = NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue | NGHTTP2_NV_FLAG_NO_COPY_VALUE.rawValue
-        fields.append(
-            nghttp2_nv(
-                name: base.map { $0 + nameStart },
-                value: base.map { $0 + valueStart },
-                namelen: valueStart - nameStart,
-                valuelen: used - valueStart,
-                flags: UInt8(indexed ? flags : flags | NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
-            )
-        )
-    }
-
-    private func copy(_ text: String) -> Int {
-        let start = used
-        var text = text
-        text.withUTF8 { bytes in
-            UnsafeMutableRawBufferPointer(rebasing: memory[start...]).copyMemory(from: UnsafeRawBufferPointer(bytes))
-            used += bytes.count
-        }
-        return start
-    }
-
-    /// Different in every request or secret: indexing them would only wash useful entries out of the table.
-    private static func isUnrepeated(_ name: String) -> Bool {
-        switch name {
-        case "authorization", "apns-id", "apns-collapse-id", "content-length": true
-        default: false
-        }
-    }
-
-    /// Has no place in HTTP/2 (RFC 9113, section 8.2.2); `host` became `:authority`.
-    private static func isConnectionSpecific(_ name: String) -> Bool {
-        switch name {
-        case "connection", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade": true
-        default: false
-        }
     }
 }

@@ -8,7 +8,7 @@ import NIOPosix
 ///
 /// Usage: `LaneBench <url> <certificate file> <requests>`; `run` beside it compares with h2load.
 @main
-struct LaneBench {
+final class LaneBench: Sendable {
     private struct State {
         var sent = 0
         var answered = 0
@@ -83,7 +83,7 @@ struct LaneBench {
             body: body,
             multiplexed: true
         )
-        lanes.send(request) { result in
+        lanes.send(request) { [self] result in
             let isGood = if case .success(let response) = result { response.status == 200 } else { false }
             let done = state.withLockedValue { state -> CheckedContinuation<Void, Never>? in
                 state.answered += 1

@@ -32,6 +32,7 @@ let grdbSQLite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let collections: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
 let heap: Target.Dependency = .product(name: "HeapModule", package: "swift-collections")
@@ -115,8 +116,11 @@ let package = Package(
         ),
 
         .executableTarget(
-            name: "LaneBench", dependencies: ["HTTPLanes", nio, nioPosix, nioConcurrency, logging], path: "contrib/bench/lanes",
-            exclude: ["run"]),
+            name: "LaneBench",
+            dependencies: ["HTTPLanes", nio, nioPosix, nioConcurrency, logging],
+            path: "contrib/bench/lanes",
+            exclude: ["run"]
+        ),
 
         // The house put together.
         .target(
@@ -124,10 +128,15 @@ let package = Package(
             dependencies: [
                 "Nostr", "Cipher", "Notifications", "RelayServer", "Registry", "Pipeline", "Rules", "Delivery",
                 "PluginHost",
-                "HTTPLanes", "YAMLReading", lifecycle, logging, nioPosix,
+                "HTTPLanes", "YAMLReading", "Schnorr", lifecycle, logging, nio, nioPosix,
             ]
         ),
-        .executableTarget(name: "CarillonCLI", dependencies: ["CarillonRouter", argumentParser]),
+        .executableTarget(
+            name: "CarillonCLI",
+            dependencies: [
+                "CarillonRouter", "Nostr", "Cipher", "YAMLReading", argumentParser, lifecycle, unixSignals, logging,
+            ]
+        ),
 
         // Push services on loopback.
         .target(

@@ -1,0 +1,26 @@
+import ArgumentParser
+import CarillonRouter
+
+/// `carillon check`
+struct Check: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Name every mistake in configuration, rules, key and plugins, each with file and line.",
+        discussion: """
+            Sends nothing and changes nothing. Exits with status 1 when there is any mistake.
+
+              carillon check --config carillon.yaml
+            """
+    )
+
+    @OptionGroup var config: ConfigurationOption
+
+    func run() async throws {
+        let mistakes = await ConfigurationCheck(path: config.path).mistakes()
+        for mistake in mistakes { Terminal.error("\(mistake)") }
+        guard mistakes.isEmpty else {
+            Terminal.error(mistakes.count == 1 ? "1 mistake" : "\(mistakes.count) mistakes")
+            throw ExitCode(1)
+        }
+        print("\(config.path): no mistakes")
+    }
+}

@@ -1,0 +1,20 @@
+import ArgumentParser
+import Foundation
+import YAMLReading
+
+/// What commands print to a person.
+enum Terminal {
+    static func error(_ text: String) {
+        FileHandle.standardError.write(Data((text + "\n").utf8))
+    }
+
+    /// Runs `body`; prints the mistakes it throws, one a line, and fails with status 1.
+    static func printingMistakes<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch let mistakes as Mistakes {
+            for mistake in mistakes.all { error("\(mistake)") }
+            throw ExitCode(1)
+        }
+    }
+}

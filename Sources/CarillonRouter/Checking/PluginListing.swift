@@ -1,0 +1,42 @@
+import Logging
+import PluginHost
+
+/// The plugins in the configured folders, for a person to read.
+package struct PluginListing {
+    private let catalog: PluginCatalog
+    private let folders: [String]
+
+    /// Loads the plugins, which runs their code.
+    package init(_ plugins: Configuration.Plugins) {
+        folders = plugins.folders
+        catalog =
+            PluginHost(
+                loading: PluginSearch(folders: plugins.folders, pins: plugins.pins),
+                log: Logger(label: "carillon.plugins") { _ in SwiftLogNoOpLogHandler() }
+            ).catalog
+    }
+
+    package var hasRefusals: Bool { !catalog.refusals.isEmpty }
+
+    package var text: String {
+        var lines = catalog.plugins.flatMap { plugin in
+            [
+                "\(plugin.id) \(plugin.version)",
+                "    platforms  \(plugin.platforms.isEmpty ? "none" : plugin.platforms.joined(separator: ", "))",
+            ]
+                + (plugin.filters.isEmpty
+                    ? [] : ["    filters    \(plugin.filters.joined(separator: ", ")) (not run by this version)"]) + [
+                    "    file       \(plugin.path)",
+                    "    sha256     \(plugin.sha256)",
+                    "    abi        1.\(plugin.abiMinor)",
+                ]
+        }
+        lines += catalog.refusals.map { "refused \($0.path)\n    \($0.reason)" }
+        if lines.isEmpty {
+            lines = [
+                "no plugins in \(folders.isEmpty ? "the configuration: plugins.folders is empty" : folders.joined(separator: ", "))"
+            ]
+        }
+        return lines.joined(separator: "\n")
+    }
+}

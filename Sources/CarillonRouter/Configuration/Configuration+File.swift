@@ -1,0 +1,29 @@
+import Foundation
+import YAMLReading
+
+extension Configuration {
+    /// Reads the configuration file at `path`. Relative paths in it start from its own folder.
+    ///
+    /// Throws all mistakes at once, each with its line and what was expected.
+    package init(
+        file path: String,
+        environment: @escaping (String) -> String? = { ProcessInfo.processInfo.environment[$0] }
+    ) throws(Mistakes) {
+        let text = try Self.text(of: path, what: "the configuration")
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        self = try ConfigurationReader(name: path, folder: folder, environment: environment).read(text)
+    }
+
+    /// The text of a file that a person wrote; a mistake when it cannot be had.
+    static func text(of path: String, what: String) throws(Mistakes) -> String {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw Mistakes([
+                Mistake(file: path, message: "cannot read \(what): does the file exist, and may we read it?")
+            ])
+        }
+        guard let text = String(validating: data, as: UTF8.self) else {
+            throw Mistakes([Mistake(file: path, message: "\(what) must be UTF-8 text")])
+        }
+        return text
+    }
+}

@@ -1,0 +1,69 @@
+import Notifications
+
+/// Everything an operator decides, read from one YAML file. Paths are absolute, or as given where no file was read.
+package struct Configuration: Sendable {
+    /// The file with our secret key; made on the first run when it is missing.
+    package var keyFile: String
+    /// The SQLite database.
+    package var storePath: String
+    package var relay = Relay()
+    /// The rules file; nil: the built-in rules.
+    package var rulesFile: String?
+    package var plugins = Plugins()
+    package var http = HTTP()
+    /// What a device gets that asked for no mode.
+    package var defaultMode: Mode = .wake
+    /// By name; a registration that names none belongs to `default`.
+    package var apps: [String: App] = [:]
+
+    package init(keyFile: String, storePath: String) {
+        self.keyFile = keyFile
+        self.storePath = storePath
+    }
+
+    /// Our own relay socket.
+    package struct Relay: Sendable {
+        package var host = "127.0.0.1"
+        package var port = 7447
+        /// The URL under which clients reach it; empty: `ws://` and where it listens.
+        package var url = ""
+        /// What the NIP-11 document calls us.
+        package var name = "Carillon"
+        package var description = "A notification relay: register a device, be woken."
+        package var contact: String?
+    }
+
+    /// Where plugins are found.
+    package struct Plugins: Sendable {
+        /// Searched in order; the first library of a name wins.
+        package var folders: [String] = []
+        /// SHA-256 of a library by its file name, 64 hex digits; a library that differs is refused.
+        package var pins: [String: String] = [:]
+
+        package init(folders: [String] = [], pins: [String: String] = [:]) {
+            self.folders = folders
+            self.pins = pins
+        }
+    }
+
+    /// Outgoing HTTP.
+    package struct HTTP: Sendable {
+        /// Further root certificates, as PEM.
+        package var caFile: String?
+        /// Private networks that users' endpoints may lie in after all, as CIDR blocks.
+        package var allowPrivate: [String] = []
+    }
+
+    /// One app: a block for each platform it is on.
+    package struct App: Sendable {
+        package var platforms: [String: PlatformBlock] = [:]
+    }
+
+    /// A platform's block, which belongs to its plugin.
+    package struct PlatformBlock: Sendable {
+        /// A JSON object.
+        package var json: String
+        /// Where the block stands in the file, for mistakes that only the plugin finds.
+        package var line: Int
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import HTTPLanes
+import Notifications
+import YAMLReading
+
+/// Reads a configuration file's text; notes every mistake with its line.
+struct ConfigurationReader {
+    /// The folder that relative paths in the file start from.
+    let folder: String
+    private let file: YAMLFile
+
+    init(name: String, folder: String, environment: @escaping (String) -> String?) {
+        self.folder = folder
+        self.file = YAMLFile(name: name, environment: environment)
+    }
+
+    func read(_ text: String) throws(Mistakes) -> Configuration {
+        let configuration = file.parse(text)?
+            .mapping(keys: ["identity", "store", "relay", "rules", "plugins", "http", "defaults", "apps"])
+            .flatMap(configuration)
+        try file.throwMistakes()
+        guard let configuration else { throw Mistakes([Mistake(file: file.name, message: "expected a mapping")]) }
+        return configuration
+    }
+
+    private func configuration(_ top: YAMLMapping) -> Configuration? {
+        let keyFile = top.require("identity", "where our key is, as in { key_file: carillon.key }")?
+            .mapping(keys: ["key_file"])?.require("key_file", "the file with our secret key")?.string()
+        let store = top.require(
+            "store",
+            "where registrations and deliveries are kept, as in { path: carillon.sqlite }"
+        )?
+        .mapping(keys: ["path"])?.require("path", "the database file")?.string()
+        var configuration = Configuration(keyFile: path(keyFile ?? ""), storePath: path(store ?? ""))
+        if let relay = top["relay"] { configuration.relay = self.relay(relay) }
+        configuration.rulesFile = top["rules"]?.string().map(path)
+        if let plugins = top["plugins"] { configuration.plugins = self.plugins(plugins) }
+        if let http = top["http"] { configuration.http = self.http(http) }
+        configuration.defaultMode = defaultMode(top["defaults"]) ?? configuration.defaultMode
+        configuration.apps = apps(top["apps"])
+        return keyFile == nil || store == nil ? nil : configuration
+    }
+
+    private func relay(_ value: YAMLValue) -> Configuration.Relay {
+        var relay = Configuration.Relay()
+        guard let mapping = value.mapping(keys: ["listen", "url", "name", "description", "contact"]) else {
+            return relay
+        }
+        if let listen = mapping["listen"], let address = listen.string() {
+            if let (host, port) = Self.hostAndPort(address) {
+                relay.host = host
+                relay.port = port
+            } else {
+                listen.mistake("expected an address and a port, as in 127.0.0.1:7447 or [::1]:7447")
+            }
+        }
+        if let value = mapping["url"], let url = value.string() {
+            if !url.hasPrefix("ws://") && !url.hasPrefix("wss://") {
+                value.mistake("expected a URL that starts with wss:// or ws://")
+            }
+            relay.url = url
+        }
+        relay.name = mapping["name"]?.string() ?? relay.name
+        relay.description = mapping["description"]?.string() ?? relay.description
+        relay.contact = mapping["contact"]?.string()
+        return relay
+    }
+
+    private func plugins(_ value: YAMLValue) -> Configuration.Plugins {
+        var plugins = Configuration.Plugins()
+        guard let mapping = value.mapping(keys: ["folders", "sha256"]) else { return plugins }
+        plugins.folders = mapping["folders"]?.oneOrMore().compactMap { $0.string() }.map(path) ?? []
+        for (name, pin) in mapping["sha256"]?.mapping()?.members ?? [] {
+            guard let digits = pin.string()?.lowercased() else { continue }
+            if digits.utf8.count != 64 || !digits.allSatisfy(\.isHexDigit) {
+                pin.mistake("expected 64 hex digits, as sha256sum prints them")
+            }
+            plugins.pins[name] = digits
+        }
+        return plugins
+    }
+
+    private func http(_ value: YAMLValue) -> Configuration.HTTP {
+        var http = Configuration.HTTP()
+        guard let mapping = value.mapping(keys: ["ca_file", "allow_private"]) else { return http }
+        if let caFile = mapping["ca_file"], let name = caFile.string() {
+            http.caFile = path(name)
+            if !FileManager.default.isReadableFile(atPath: path(name)) { caFile.mistake("cannot read \(path(name))") }
+        }
+        for block in mapping["allow_private"]?.oneOrMore() ?? [] {
+            guard let text = block.string() else { continue }
+            if AddressBlock(text) == nil {
+                block.mistake("expected a network, as in 10.1.2.0/24 or fd00::/8, with no bits set behind the prefix")
+            }
+            http.allowPrivate.append(text)
+        }
+        return http
+    }
+
+    private func defaultMode(_ value: YAMLValue?) -> Mode? {
+        value?.mapping(keys: ["mode"])?["mode"]?.choice([Mode.wake.name, Mode.alert.name]).flatMap { Mode(name: $0) }
+    }
+
+    private func apps(_ value: YAMLValue?) -> [String: Configuration.App] {
+        var apps: [String: Configuration.App] = [:]
+        for (name, value) in value?.mapping()?.members ?? [] {
+            var app = Configuration.App()
+            for (platform, block) in value.mapping()?.members ?? [] where block.mapping() != nil {
+                guard let json = block.json() else { continue }
+                app.platforms[platform] = Configuration.PlatformBlock(
+                    json: PathsInBlock.resolve(json, path),
+                    line: block.line
+                )
+            }
+            apps[name] = app
+        }
+        return apps
+    }
+
+    /// `name` from this file's folder on, unless it is absolute.
+    private func path(_ name: String) -> String {
+        name.hasPrefix("/") || folder.isEmpty ? name : folder + "/" + name
+    }
+
+    private static func hostAndPort(_ text: String) -> (String, Int)? {
+        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+            (0...65535).contains(port)
+        else { return nil }
+        var host = text[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
+            return nil
+        }
+        return host.isEmpty ? nil : (String(host), port)
+    }
+}

@@ -1,0 +1,21 @@
+import Foundation
+
+/// A plugin knows nothing of the configuration file, so paths in its block must not depend on where that lies.
+enum PathsInBlock {
+    /// `json` with each top-level text under a key that ends in `_file` put through `path`.
+    static func resolve(_ json: String, _ path: (String) -> String) -> String {
+        guard var object = (try? JSONSerialization.jsonObject(with: Data(json.utf8))) as? [String: Any] else {
+            return json
+        }
+        for (key, value) in object where key.hasSuffix("_file") {
+            if let name = value as? String, !name.isEmpty { object[key] = path(name) }
+        }
+        guard
+            let data = try? JSONSerialization.data(
+                withJSONObject: object,
+                options: [.sortedKeys, .withoutEscapingSlashes]
+            )
+        else { return json }
+        return String(decoding: data, as: UTF8.self)
+    }
+}

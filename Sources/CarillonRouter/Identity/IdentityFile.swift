@@ -1,0 +1,57 @@
+import Cipher
+import Foundation
+import Nostr
+import YAMLReading
+
+/// The file that holds who this router is: one line, a secret key as 64 hex digits or as `nsec1…`.
+package struct IdentityFile {
+    package let path: String
+
+    package init(path: String) {
+        self.path = path
+    }
+
+    package var exists: Bool { FileManager.default.fileExists(atPath: path) }
+
+    /// The key in the file.
+    ///
+    /// Throws when the file cannot be read, is open to other users, or holds no key; never quotes what it holds.
+    package func read() throws(Mistakes) -> KeyPair {
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: path),
+            let data = FileManager.default.contents(atPath: path)
+        else { throw mistake("cannot read our key; 'carillon keys new' makes one") }
+        if let mode = attributes[.posixPermissions] as? Int, mode & 0o077 != 0 {
+            throw mistake("the key is open to other users; run: chmod 600 \(path)")
+        }
+        do {
+            return try KeyPair(secret: KeyFile.parse(String(decoding: data, as: UTF8.self)))
+        } catch let error as KeyFileError {
+            throw mistake("\(error)")
+        } catch {
+            throw mistake("expected one line with 64 hex digits or nsec1…")
+        }
+    }
+
+    /// Makes a key and writes it for us alone to read.
+    ///
+    /// Throws when there is a file already, so that no identity is ever lost, and when the file cannot be written.
+    package func create(random: RandomBytes) throws(Mistakes) -> KeyPair {
+        guard let key = try? KeyPair(random: random) else { throw mistake("no key could be made") }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw mistake(errno == EEXIST ? "there is a key already; it stays as it is" : "cannot write the key here")
+        }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        do {
+            try file.write(contentsOf: Data(KeyFile.text(of: key.secret).utf8))
+            try file.synchronize()
+        } catch {
+            throw mistake("cannot write the key here")
+        }
+        return key
+    }
+
+    private func mistake(_ message: String) -> Mistakes {
+        Mistakes([Mistake(file: path, message: message)])
+    }
+}

@@ -1,0 +1,185 @@
+import Cipher
+import Delivery
+import Foundation
+import HTTPLanes
+import Logging
+import NIOCore
+import NIOPosix
+import Nostr
+import Notifications
+import Pipeline
+import PluginHost
+import Registry
+import RelayServer
+import ServiceLifecycle
+
+/// The house put together: sources, pipeline, outbox, courier, plugins and lanes, from one configuration.
+///
+///     let router = try Router(configuration: configuration, logger: logger)
+///     try await router.run()   // until graceful shutdown
+package final class Router: Service {
+    private let configuration: Configuration
+    private let logger: Logger
+    private let now: @Sendable () -> Int64
+    private let group: MultiThreadedEventLoopGroup
+    private let lanes: HTTPLanes
+    private let plugins: PluginHost
+    private let courier: Courier
+    private let intake: Intake
+    private let registry: Registry
+    private let identity: KeyPair
+    private let pipeline: PipelineThread
+    private let transports: Transports
+
+    /// How long outcomes under way are waited for when the router stops, in milliseconds.
+    private static let patience: Int64 = 10_000
+
+    /// Opens everything; attempts nothing yet.
+    ///
+    /// Throws `Mistakes` for what an operator can mend in a file, and the stores' errors.
+    package init(
+        configuration: Configuration,
+        logger: Logger,
+        now: @escaping @Sendable () -> Int64 = Router.systemTime
+    ) throws {
+        self.configuration = configuration
+        self.logger = logger
+        self.now = now
+
+        let keyFile = IdentityFile(path: configuration.keyFile)
+        identity = keyFile.exists ? try keyFile.read() : try keyFile.create(random: SecureRandom.bytes)
+        let rules = try configuration.loadRules()
+
+        group = MultiThreadedEventLoopGroup(
+            numberOfThreads: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount))
+        )
+        lanes = try HTTPLanes(
+            configuration: HTTPLanes.Configuration(
+                caFile: configuration.http.caFile,
+                allowPrivate: configuration.http.allowPrivate
+            ),
+            group: group,
+            logger: logger
+        )
+        plugins = PluginHost(
+            loading: PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins),
+            log: logger
+        )
+        let transports = Transports(
+            configuration: configuration,
+            plugins: plugins,
+            settings: InstanceSettings(sender: lanes, log: logger)
+        )
+        self.transports = transports
+        for failure in transports.failures {
+            logger.error(
+                "A transport cannot start",
+                metadata: ["app": "\(failure.app)", "reason": "\(failure.reason)"]
+            )
+        }
+
+        registry = try Registry(
+            store: RegistryStore(path: configuration.storePath),
+            identity: identity,
+            now: now,
+            check: transports.check
+        )
+        let log = RouterLog(logger: logger)
+        courier = try Courier(
+            CourierEnvironment(
+                store: Outbox(path: configuration.outboxPath),
+                directory: RegisteredDevices(registry: registry),
+                observer: log,
+                now: now,
+                alarm: DispatchAlarm(now: now),
+                host: { URLParts($0.token)?.origin.host },
+                transport: { transports[$0] }
+            ),
+            log: logger
+        )
+        intake = Intake()
+        let courier = courier
+        pipeline = PipelineThread(
+            intake: intake,
+            waitForRoom: { while courier.isFull { Thread.sleep(forTimeInterval: 0.05) } },
+            pipeline: try Pipeline(
+                settings: PipelineSettings(rules: rules, defaultMode: configuration.defaultMode),
+                registry: registry,
+                deliveryID: DeliveryIDs(identity: identity).id,
+                keep: courier.accept,
+                now: now,
+                observer: log,
+                logger: logger
+            )
+        )
+    }
+
+    /// Serves until graceful shutdown, then lets what is under way end and leaves the rest in the outbox.
+    package func run() async throws {
+        try await run(started: { _ in })
+    }
+
+    /// The same; `started` learns the port of the relay socket once it listens.
+    package func run(started: @Sendable (Int) -> Void) async throws {
+        courier.start()
+        let keeper = Task { await plugins.run() }
+        defer { keeper.cancel() }
+        let server = try relayServer()
+        let listener = try await server.start()
+        logger.info(
+            "Listening",
+            metadata: [
+                "relay": "\(configuration.relay.host):\(listener.port)", "npub": "\(NIP19.npub(identity.publicKey))",
+                "platforms": "\(transports.platforms.joined(separator: ", "))",
+            ]
+        )
+        started(listener.port)
+        try? await gracefulShutdown()
+        logger.info("Stopping")
+        try? await listener.close()
+        await stop()
+    }
+
+    private func stop() async {
+        intake.close()
+        pipeline.join()
+        await courier.shutdown(deadline: now() + Self.patience)
+        await plugins.shutDown(within: Self.patience)
+        await lanes.shutdown()
+        try? await group.shutdownGracefully()
+        logger.info("Stopped", metadata: ["waiting": "\(courier.waiting)"])
+    }
+
+    private func relayServer() throws -> RelayServer {
+        var relay = RelayServerConfiguration()
+        relay.host = configuration.relay.host
+        relay.port = configuration.relay.port
+        relay.url = configuration.relay.url
+        return RelayServer(
+            configuration: relay,
+            information: RelayInformation(
+                name: configuration.relay.name,
+                description: configuration.relay.description,
+                pubkey: identity.publicKey.hex,
+                contact: configuration.relay.contact,
+                version: Version.current,
+                limits: relay.limits
+            ),
+            backend: SocketBackend(
+                intake: intake,
+                registry: registry,
+                advertisement: try Advertisement(relay: configuration.relay, platforms: transports.platforms)
+                    .event(by: identity, now: now())
+            ),
+            group: group,
+            now: now,
+            challenge: { Hex.encode(SecureRandom.bytes(16)) },
+            logger: logger
+        )
+    }
+
+    /// Milliseconds since 1970 by the system's clock.
+    @Sendable package static func systemTime() -> Int64 {
+        Int64(Date().timeIntervalSince1970 * 1000)
+    }
+}

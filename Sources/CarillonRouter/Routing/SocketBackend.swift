@@ -1,0 +1,31 @@
+import Nostr
+import Pipeline
+import Registry
+import RelayServer
+
+/// What stands behind our relay socket: the pipeline's intake, and the few events that are served.
+struct SocketBackend: RelayBackend {
+    let intake: Intake
+    let registry: Registry
+    /// Our own kind 10067.
+    let advertisement: Event
+
+    func submit(_ events: [[UInt8]], completion: @escaping @Sendable ([EventAnswer]) -> Void) {
+        intake.submit(Submission(events: events, source: .socket) { verdicts in completion(verdicts.map(\.answer)) })
+    }
+
+    func storedEvents(matching filters: [Filter], authenticated: Set<PublicKey>) async -> [[UInt8]] {
+        let own = authenticated.flatMap { (try? registry.storedEvents(of: $0)) ?? [] }
+        return StoredEvents.select(from: own + [advertisement], filters: filters).map(\.json)
+    }
+}
+
+extension EventVerdict {
+    fileprivate var answer: EventAnswer {
+        switch result {
+        case .accepted: EventAnswer(id: id, accepted: true)
+        case .duplicate: EventAnswer(id: id, accepted: true, message: "duplicate: already have this event")
+        case .refused(let message): EventAnswer(id: id, accepted: false, message: message)
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Delivery
+import Notifications
+import PluginHost
+import Registry
+
+/// The transports of every app that the configuration names, each with its own block.
+struct Transports: Sendable {
+    /// A platform of an app that cannot be served.
+    struct Failure: Sendable {
+        let app: String
+        let platform: String
+        /// The line of its block in the configuration.
+        let line: Int
+        let reason: String
+    }
+
+    private var instances: [QueueName: TransportInstance] = [:]
+    private(set) var failures: [Failure] = []
+
+    init(configuration: Configuration, plugins: PluginHost, settings: InstanceSettings) {
+        for (name, app) in configuration.apps {
+            for (platform, block) in app.platforms {
+                do {
+                    instances[QueueName(platform: platform, app: name)] = try plugins.makeTransport(
+                        platform: platform,
+                        app: name,
+                        configuration: block.json,
+                        settings: settings
+                    )
+                } catch {
+                    failures.append(Failure(app: name, platform: platform, line: block.line, reason: "\(error)"))
+                }
+            }
+        }
+    }
+
+    subscript(queue: QueueName) -> (any Transport)? {
+        instances[queue].map(PluginTransportAdapter.init)
+    }
+
+    /// The platforms that are served, sorted.
+    var platforms: [String] { Set(instances.keys.map(\.platform)).sorted() }
+
+    /// Refuses a registration that no transport serves or that its transport finds wrong.
+    @Sendable func check(_ address: DeviceAddress) throws {
+        guard let instance = instances[QueueName(platform: address.platform, app: address.app)] else {
+            throw RegistrationRefusal.unsupported("platform: this router serves \(served(by: address.app))")
+        }
+        do {
+            try instance.validate(address)
+        } catch {
+            throw RegistrationRefusal.invalid("\(error)")
+        }
+    }
+
+    /// For a refusal; says nothing of other operators' apps than the one asked for.
+    private func served(by app: String) -> String {
+        let platforms = instances.keys.filter { $0.app == app }.map(\.platform).sorted()
+        return platforms.isEmpty ? "no such app" : "this app on " + platforms.joined(separator: ", ")
+    }
+}
+
+/// A plugin's instance as the courier knows it.
+private struct PluginTransportAdapter: Transport {
+    let instance: TransportInstance
+
+    func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
+        instance.deliver(delivery.notification, id: delivery.id, to: address, completion: completion)
+    }
+}

@@ -227,10 +227,7 @@ let package = Package(
         ),
         // Reads the built libraries. It cannot depend on them: one test binary cannot hold two plugins' entry functions.
         .testTarget(name: "LinkageTests", dependencies: ["CarillonABI"]),
-        .testTarget(
-            name: "CarillonLabTests",
-            dependencies: ["CarillonLab", "Cipher", nio, nioPosix, nioHTTP2, nioSSL]
-        ),
+        .testTarget(name: "CarillonLabTests", dependencies: ["CarillonLab", "CarillonLabCLI", nio]),
         .testTarget(name: "CarillonRouterTests", dependencies: ["CarillonRouter"]),
     ],
     swiftLanguageModes: [.v6]

@@ -50,6 +50,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("APNs streams at once, after the first good provider token.", valueName: "count"))
     var streams = 1_000
 
+    @Option(help: ArgumentHelp("APNs streams at once before it; clients like h2load need more.", valueName: "count"))
+    var firstStreams = 1
+
     @Option(help: ArgumentHelp("Something to do instead of a good answer; repeatable.", valueName: "misbehaviour"))
     var misbehave: [String] = []
 
@@ -63,7 +66,9 @@ struct ServeCommand: AsyncParsableCommand {
         guard certificate.isEmpty || certificate.count == 3 else {
             throw ValidationError("--certificate is given three times: the chain, its key, the authority.")
         }
-        guard streams > 0 else { throw ValidationError("--streams is a number above 0.") }
+        guard streams > 0, firstStreams > 0 else {
+            throw ValidationError("--streams and --first-streams are numbers above 0.")
+        }
     }
 
     func run() async throws {
@@ -98,6 +103,7 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.apns.credentials = [credentials]
         configuration.apns.acceptsUndeclaredDevices = !declaredTokensOnly
         configuration.apns.streams = streams
+        configuration.apns.streamsBeforeAuthorization = firstStreams
         configuration.unifiedPush?.port = Int(unifiedPushPort)
         configuration.unifiedPush?.usesTLS = unifiedPushTLS
         configuration.unifiedPush?.oversize = unifiedPushCut ? .cut : .refused

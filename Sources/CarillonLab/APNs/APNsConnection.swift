@@ -106,12 +106,12 @@ final class APNsConnection: ChannelInboundHandler {
             let debugData = reason.map { ByteBuffer(bytes: APNsAnswer.reasonBody($0)) }
             let lastStreamID = HTTP2StreamID(last)
             streams.leave(after: last)
+            write(.goAway(lastStreamID: lastStreamID, errorCode: .noError, opaqueData: debugData), 0, context)
             if gracefully {
                 answer(decision.answer, stream, context)
             }
-            write(.goAway(lastStreamID: lastStreamID, errorCode: .noError, opaqueData: debugData), 0, context)
             context.flush()
-            if !gracefully || streams.isDone {
+            if !gracefully {
                 context.close(promise: nil)
             }
         }

@@ -40,6 +40,9 @@ struct APNsServer {
             HTTP2Setting(parameter: .maxHeaderListSize, value: 16_384),
         ]
         connection.controlFrameRateLimit.maximumCount = 100_000
+        // A client that opened streams before it knew the limit still sends frames on those that were refused.
+        connection.maximumRecentlyResetStreams = 10_000
+        connection.maximumConnectionGlitches = 100_000
         return connection
     }
 

@@ -1,5 +1,4 @@
 import CarillonLab
-import Foundation
 
 /// A lab whose clock stands still, and the arguments that make curl send it a good alert.
 struct APNsBench {
@@ -20,8 +19,11 @@ struct APNsBench {
 
     /// curl's arguments for a request that passes every check, but for what is changed; nil leaves a header out.
     func request(
-        path: String = "/3/device/" + token, jwt: String?? = nil, headers: [String: String?] = [:],
-        more: [String] = [], body: String = alert
+        path: String = "/3/device/" + token,
+        jwt: String?? = nil,
+        headers: [String: String?] = [:],
+        more: [String] = [],
+        body: String = alert
     ) -> [String] {
         var all: [String: String?] = [
             "authorization": (jwt ?? self.jwt).map { "bearer " + $0 },
@@ -40,14 +42,13 @@ struct APNsBench {
 
     /// The frames that nghttp saw, for a request that passes every check.
     func frames(_ more: String...) async throws -> String {
-        let body = NSTemporaryDirectory() + "/lab-test-" + UUID().uuidString
-        try Data(Self.alert.utf8).write(to: URL(fileURLWithPath: body))
-        defer { try? FileManager.default.removeItem(atPath: body) }
-        return try await Tool.run(
-            "nghttp",
-            ["-nv", "-t", "5", "-d", body, "-H", ":method: POST", "-H", "authorization: bearer \(jwt)"]
-                + ["-H", "apns-topic: \(lab.credentials.topic)", "-H", "apns-push-type: alert"]
-                + [lab.apnsURL + "/3/device/" + Self.token] + more
-        ).text
+        try await TemporaryFile.with(Array(Self.alert.utf8)) { body in
+            try await Tool.run(
+                "nghttp",
+                ["-nv", "-t", "5", "-d", body, "-H", ":method: POST", "-H", "authorization: bearer \(jwt)"]
+                    + ["-H", "apns-topic: \(lab.credentials.topic)", "-H", "apns-push-type: alert"]
+                    + [lab.apnsURL + "/3/device/" + Self.token] + more
+            ).text
+        }
     }
 }

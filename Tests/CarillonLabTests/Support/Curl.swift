@@ -34,7 +34,8 @@ struct Curl {
             let bodyEnd = rest.firstRange(of: "HTTP/")?.lowerBound ?? rest.endIndex
             let status = lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) }
             answers.append(
-                Answer(exit: result.status, status: status, headers: headers, body: String(rest[..<bodyEnd])))
+                Answer(exit: result.status, status: status, headers: headers, body: String(rest[..<bodyEnd]))
+            )
             rest = rest[bodyEnd...]
         }
         return answers.isEmpty ? [Answer(exit: result.status, status: nil, headers: [:], body: result.text)] : answers

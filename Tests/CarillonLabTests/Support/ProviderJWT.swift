@@ -4,16 +4,18 @@ import Foundation
 /// Provider tokens signed by the openssl command.
 enum ProviderJWT {
     static func make(
-        _ credentials: LabCredentials, algorithm: String = "ES256", keyID: String? = nil, teamID: String? = nil,
+        _ credentials: LabCredentials,
+        algorithm: String = "ES256",
+        keyID: String? = nil,
+        teamID: String? = nil,
         issuedAt: Int64
     ) async throws -> String {
         let header = #"{"alg":"\#(algorithm)","kid":"\#(keyID ?? credentials.keyID)"}"#
         let claims = #"{"iss":"\#(teamID ?? credentials.teamID)","iat":\#(issuedAt)}"#
         let signed = base64URL(Array(header.utf8)) + "." + base64URL(Array(claims.utf8))
-        let keyFile = NSTemporaryDirectory() + "/lab-test-" + UUID().uuidString
-        try Data(credentials.keyPEM.utf8).write(to: URL(fileURLWithPath: keyFile))
-        defer { try? FileManager.default.removeItem(atPath: keyFile) }
-        let result = try await Tool.run("openssl", ["dgst", "-sha256", "-sign", keyFile], input: Array(signed.utf8))
+        let result = try await TemporaryFile.with(Array(credentials.keyPEM.utf8)) { keyFile in
+            try await Tool.run("openssl", ["dgst", "-sha256", "-sign", keyFile], input: Array(signed.utf8))
+        }
         return signed + "." + base64URL(try raw(result.output))
     }
 

@@ -1,0 +1,111 @@
+import CarillonLab
+import Testing
+
+struct APNsMisbehaviourTests {
+    @Test func answersComeInTheScriptsOrder() async throws {
+        let bench = try await APNsBench()
+        bench.lab.misbehave(
+            Misbehaviour(.tooManyRequests(retryAfter: 7), after: 1, times: 2),
+            Misbehaviour(.gone, target: "0000"),
+            Misbehaviour(.expiredProviderToken),
+            Misbehaviour(.answer(status: 503, reason: "Shutdown"), service: .apns),
+            Misbehaviour(.gone),
+            Misbehaviour(.answer(status: 500), service: .unifiedPush)
+        )
+        let answers = try await Curl.run(Array(repeating: bench.request(), count: 6))
+        // What must pass one request first lets the next in line have it.
+        #expect(answers.map(\.status) == [403, 429, 429, 503, 410, 200])
+        #expect(
+            answers.map(\.reason)
+                == ["ExpiredProviderToken", "TooManyRequests", "TooManyRequests", "Shutdown", "Unregistered", nil]
+        )
+        #expect(answers.map { $0.headers["retry-after"] } == [nil, "7", "7", nil, nil, nil])
+        #expect(answers[4].json["timestamp"] as? Int64 == APNsBench.now * 1_000)
+        #expect(bench.lab.received.map { $0.misbehaviour?.kind }.last == .some(nil))
+        await bench.lab.shutdown()
+    }
+
+    @Test func wrongRequestsAreRefusedBeforeTheScript() async throws {
+        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.gone)] }
+        let answers = try await bench.send(bench.request(body: ""), bench.request())
+        #expect(answers.map(\.status) == [400, 410])
+        await bench.lab.shutdown()
+    }
+
+    @Test func aProxysPageIsNoJSON() async throws {
+        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.html(status: 503))] }
+        let answer = try await bench.send(bench.request())[0]
+        #expect(answer.status == 503)
+        #expect(answer.headers["content-type"]?.hasPrefix("text/html") == true)
+        #expect(answer.body.contains("<html>"))
+        await bench.lab.shutdown()
+    }
+
+    @Test func aGracefulGoAwayAnswersFirst() async throws {
+        let bench = try await APNsBench {
+            $0.misbehaviours = [Misbehaviour(.goAway(gracefully: true, reason: "Shutdown"))]
+        }
+        let frames = try await bench.frames()
+        #expect(frames.contains("recv GOAWAY frame"))
+        #expect(frames.contains(#"opaque_data(21)=[{"reason":"Shutdown"}]"#), "\(frames)")
+        #expect(frames.contains("(last_stream_id=13, error_code=NO_ERROR(0x00)"), "\(frames)")
+        #expect(frames.contains("(stream_id=13) :status: 200"))
+        let answers = try await bench.send(bench.request(), bench.request())
+        #expect(answers.map(\.status) == [200, 200])
+        await bench.lab.shutdown()
+    }
+
+    @Test func anAbruptGoAwayLeavesTheRequestUnprocessed() async throws {
+        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.goAway(gracefully: false))] }
+        let frames = try await bench.frames()
+        #expect(frames.contains("(last_stream_id=11, error_code=NO_ERROR(0x00)"), "\(frames)")
+        #expect(!frames.contains(":status"))
+        #expect(bench.lab.received.map(\.status) == [nil])
+        await bench.lab.shutdown()
+    }
+
+    @Test(arguments: [(UInt32(0x7), "REFUSED_STREAM"), (0x2, "INTERNAL_ERROR")])
+    func streamsAreResetWithTheCodeAskedFor(_ code: UInt32, _ name: String) async throws {
+        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.reset(code: code))] }
+        let frames = try await bench.frames()
+        #expect(frames.contains("recv RST_STREAM frame"))
+        #expect(frames.contains("error_code=\(name)"), "\(frames)")
+        await bench.lab.shutdown()
+    }
+
+    @Test func aClosedConnectionSaysNothing() async throws {
+        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.close)] }
+        let frames = try await bench.frames()
+        #expect(!frames.contains("recv GOAWAY"))
+        #expect(!frames.contains(":status"))
+        #expect(bench.lab.received.map(\.misbehaviour) == [.close])
+        await bench.lab.shutdown()
+    }
+
+    @Test func silenceIsRecordedAndLeavesTheConnectionUsable() async throws {
+        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.silence)] }
+        async let silent = bench.send(bench.request(more: ["--max-time", "2"]))
+        let request = try await bench.lab.next()
+        #expect(request.status == nil)
+        #expect(request.misbehaviour == .silence)
+        // 28: curl's own time was over.
+        #expect(try await silent[0].exit == 28)
+        await bench.lab.shutdown()
+    }
+
+    @Test func aDelayedAnswerComesInTheEnd() async throws {
+        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.delay(milliseconds: 300))] }
+        let began = ContinuousClock.now
+        #expect(try await bench.send(bench.request())[0].status == 200)
+        #expect(ContinuousClock.now - began >= .milliseconds(300))
+        await bench.lab.shutdown()
+    }
+
+    @Test func theStreamLimitCanSink() async throws {
+        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.limitStreams(3))] }
+        let frames = try await bench.frames()
+        #expect(frames.contains("[SETTINGS_MAX_CONCURRENT_STREAMS(0x03):3]"), "\(frames)")
+        #expect(frames.contains(":status: 200"))
+        await bench.lab.shutdown()
+    }
+}

@@ -1,0 +1,68 @@
+import Testing
+
+@testable import CarillonLab
+
+struct APNsStreamsTests {
+    private let fields = [LabHeader(":method", "POST"), LabHeader(":path", "/3/device/ab"), LabHeader("a", "b")]
+
+    @Test func streamsAboveTheLimitAreRefusedUntilOneIsDone() {
+        var streams = APNsStreams(limit: 1)
+        #expect(streams.open(1, fields, isComplete: false).word == "nothing")
+        #expect(streams.open(3, fields, isComplete: true).word == "refuse")
+        #expect(streams.append(1, [1], isComplete: true).word == "decide")
+        #expect(streams.open(5, fields, isComplete: true).word == "refuse")
+        streams.close(1)
+        #expect(streams.open(7, fields, isComplete: true).word == "decide")
+    }
+
+    @Test func aRequestIsPutTogetherFromItsFrames() {
+        var streams = APNsStreams(limit: 10)
+        _ = streams.open(1, fields, isComplete: false)
+        _ = streams.append(1, [1, 2], isComplete: false)
+        guard case .decide(let request) = streams.append(1, [3], isComplete: true) else {
+            Issue.record("the request is not complete")
+            return
+        }
+        #expect(request.body == [1, 2, 3])
+        #expect(request.method == "POST")
+        #expect(request.headers == [LabHeader("a", "b")])
+    }
+
+    @Test func aBodyWithoutEndIsCut() {
+        var streams = APNsStreams(limit: 10)
+        _ = streams.open(1, fields, isComplete: false)
+        let flood = [UInt8](repeating: 0, count: APNsStreams.bodyLimit + 1)
+        guard case .decide(let request) = streams.append(1, flood, isComplete: false) else {
+            Issue.record("the request is not cut")
+            return
+        }
+        #expect(request.isCut)
+        #expect(request.body.count == APNsStreams.bodyLimit)
+        #expect(streams.append(1, flood, isComplete: true).word == "nothing")
+    }
+
+    @Test func aLeavingConnectionIsDoneWithItsLastStream() {
+        var streams = APNsStreams(limit: 10)
+        for stream in [1, 3, 5] {
+            _ = streams.open(stream, fields, isComplete: true)
+        }
+        #expect(!streams.isDone)
+        streams.leave(after: 3)
+        #expect(!streams.isOpen(5))
+        #expect(streams.open(7, fields, isComplete: true).word == "nothing")
+        streams.close(3)
+        #expect(!streams.isDone)
+        streams.close(1)
+        #expect(streams.isDone)
+    }
+}
+
+extension APNsStreams.Step {
+    fileprivate var word: String {
+        switch self {
+        case .nothing: "nothing"
+        case .refuse: "refuse"
+        case .decide: "decide"
+        }
+    }
+}

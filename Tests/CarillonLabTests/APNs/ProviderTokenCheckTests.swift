@@ -1,0 +1,19 @@
+import Cipher
+import Testing
+
+@testable import CarillonLab
+
+struct ProviderTokenCheckTests {
+    @Test func aNewTokenIsTakenAfterTwentyMinutes() async throws {
+        let credentials = LabCredentials()
+        let now = APNsBench.now * 1_000
+        let first = "bearer " + (try await ProviderJWT.make(credentials, issuedAt: APNsBench.now))
+        let second = "bearer " + (try await ProviderJWT.make(credentials, issuedAt: APNsBench.now + 1_000))
+        var check = ProviderTokenCheck(keys: [try credentials.providerKey(topics: [])])
+        _ = try check.check(first, now: now)
+        let minutes: Int64 = 60_000
+        let refusal = #expect(throws: APNsRefusal.self) { try check.check(second, now: now + 20 * minutes - 1) }
+        #expect(refusal?.reason == .tooManyProviderTokenUpdates)
+        #expect(try check.check(second, now: now + 20 * minutes).keyID == credentials.keyID)
+    }
+}

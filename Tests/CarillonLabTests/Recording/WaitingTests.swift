@@ -1,0 +1,59 @@
+import CarillonLab
+import Testing
+
+struct WaitingTests {
+    @Test func theTimeCanBeOver() async throws {
+        let lab = try await Lab.start()
+        let late = await #expect(throws: LabError.self) { try await lab.next(timeout: .milliseconds(5)) }
+        #expect(late?.isTimeout == true)
+        let few = await #expect(throws: LabError.self) { try await lab.waitFor(count: 3, timeout: .milliseconds(5)) }
+        #expect(few?.isTimeout == true)
+        await lab.shutdown()
+    }
+
+    @Test func shutdownEndsEveryWait() async throws {
+        let lab = try await Lab.start()
+        async let waiting: ReceivedRequest = lab.next(timeout: nil)
+        await lab.shutdown()
+        do {
+            _ = try await waiting
+            Issue.record("nothing came, yet something was returned")
+        } catch let error as LabError {
+            #expect(error.isClosed)
+        }
+        let closed = await #expect(throws: LabError.self) { try await lab.next() }
+        #expect(closed?.isClosed == true)
+    }
+
+    @Test func aCancelledTaskWaitsNoMore() async throws {
+        let lab = try await Lab.start()
+        let waiting = Task { try await lab.next(timeout: nil) }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        await lab.shutdown()
+    }
+
+    @Test func requestsThatMatchAreCounted() async throws {
+        let bench = try await APNsBench()
+        async let refused = bench.lab.waitFor(count: 2) { !$0.isAccepted }
+        _ = try await bench.send(
+            bench.request(body: ""),
+            bench.request(),
+            bench.request(body: "[]")
+        )
+        #expect(try await refused.map(\.sequence) == [1, 3])
+        #expect(try await bench.lab.next().sequence == 1)
+        #expect(try await bench.lab.next().sequence == 2)
+        await bench.lab.shutdown()
+    }
+
+    @Test func shutdownFreesPortsAndFolder() async throws {
+        let lab = try await Lab.start()
+        let answer = try await Curl.run("--http2", "--cacert", lab.caFile, lab.apnsURL)
+        #expect(answer.status == 405)
+        await lab.shutdown()
+        #expect(try await Tool.run("test", ["-e", lab.caFile]).status == 1)
+        // 7: nobody listens.
+        #expect(try await Curl.run("-k", lab.apnsURL).exit == 7)
+    }
+}

@@ -1,0 +1,128 @@
+import CarillonLab
+import Foundation
+import Testing
+
+struct UnifiedPushTests {
+    private let topic = "upABCDEFGHIJKL"
+
+    private func endpoint(_ lab: Lab) throws -> String {
+        try #require(lab.unifiedPushURL) + "/" + topic
+    }
+
+    private func start(_ change: (inout LabConfiguration) -> Void = { _ in }) async throws -> Lab {
+        var configuration = LabConfiguration()
+        configuration.now = { 1_800_000_000_000 }
+        change(&configuration)
+        return try await Lab.start(configuration)
+    }
+
+    @Test func anEndpointSaysThatItIsOne() async throws {
+        let lab = try await start()
+        let answer = try await Curl.run(try endpoint(lab) + "?up=1")
+        #expect(answer.status == 200)
+        #expect(answer.body == #"{"unifiedpush":{"version":1}}"# + "\n")
+        #expect(lab.received.isEmpty)
+        await lab.shutdown()
+    }
+
+    @Test func textIsAnsweredAsNtfyDoes() async throws {
+        let lab = try await start()
+        let answer = try await Curl.run(try endpoint(lab) + "?up=1", "--data-binary", " hello ", "-H", "TTL: 60")
+        #expect(answer.status == 200)
+        #expect((answer.json["id"] as? String)?.count == 12)
+        #expect(answer.json["event"] as? String == "message")
+        #expect(answer.json["topic"] as? String == topic)
+        #expect(answer.json["message"] as? String == " hello ")
+        #expect(answer.json["time"] as? Int == 1_800_000_000)
+        #expect(answer.json["encoding"] == nil)
+        let request = try await lab.next()
+        #expect(request.service == .unifiedPush)
+        #expect(request.target == topic)
+        #expect(request.body == Array(" hello ".utf8))
+        #expect(request.header("TTL") == "60")
+        await lab.shutdown()
+    }
+
+    @Test func bytesThatAreNoTextComeBackAsBase64() async throws {
+        let lab = try await start()
+        let answer = try await Curl.run(
+            try endpoint(lab),
+            "-H",
+            "Content-Encoding: aes128gcm",
+            "--data-binary",
+            "@-",
+            input: [0xff, 0x00, 0x01]
+        )
+        #expect(answer.json["message"] as? String == "/wAB")
+        #expect(answer.json["encoding"] as? String == "base64")
+        await lab.shutdown()
+    }
+
+    @Test func messagesEndAt4096Bytes() async throws {
+        let full = [UInt8](repeating: 0x61, count: 4_096)
+        let strict = try await start()
+        let url = try endpoint(strict) + "?up=1"
+        #expect(try await Curl.run(url, "--data-binary", "@-", input: full).status == 200)
+        let refused = try await Curl.run(url, "--data-binary", "@-", input: full + [0x61])
+        #expect(refused.status == 413)
+        #expect(refused.json["http"] as? Int == 413)
+        await strict.shutdown()
+
+        let lenient = try await start { $0.unifiedPush?.oversize = .cut }
+        let cut = try await Curl.run(
+            try endpoint(lenient) + "?up=1",
+            "--data-binary",
+            "@-",
+            input: full + [0x61]
+        )
+        #expect(cut.status == 200)
+        #expect((cut.json["message"] as? String)?.count == 4_096)
+        #expect(lenient.received.map { $0.body.count } == [4_097])
+        #expect(lenient.received.first?.detail?.contains("4097") == true)
+        await lenient.shutdown()
+    }
+
+    @Test(arguments: [
+        ("/", 404, 40401), ("/a/b", 404, 40401), ("/" + String(repeating: "a", count: 65), 404, 40401),
+        ("/settings", 400, 40010),
+    ])
+    func pathsThatAreNoTopicAreRefused(_ path: String, _ status: Int, _ code: Int) async throws {
+        let lab = try await start()
+        let answer = try await Curl.run(try #require(lab.unifiedPushURL) + path, "-d", "x")
+        #expect(answer.status == status)
+        #expect(answer.json["code"] as? Int == code)
+        #expect(lab.received.map(\.status) == [status])
+        await lab.shutdown()
+    }
+
+    @Test func misbehaviourSpeaksNtfysLanguage() async throws {
+        let lab = try await start {
+            $0.misbehaviours = [
+                Misbehaviour(.tooManyRequests(retryAfter: 3)), Misbehaviour(.answer(status: 507)),
+                Misbehaviour(.answer(status: 404)), Misbehaviour(.html(status: 502)),
+                Misbehaviour(.answer(status: 201)),
+                Misbehaviour(.goAway(gracefully: true)), Misbehaviour(.close),
+            ]
+        }
+        let url = try endpoint(lab) + "?up=1"
+        let answers = try await Curl.run(Array(repeating: [url, "-d", "x"], count: 6))
+        #expect(answers.map(\.status) == [429, 507, 404, 502, 201, 200])
+        #expect(answers.map { $0.json["code"] as? Int } == [42901, 50701, 40401, nil, nil, nil])
+        #expect(answers[0].headers["retry-after"] == "3")
+        #expect(answers[3].body.contains("<html>"))
+        #expect(answers[5].headers["connection"] == "close")
+        // 52: the server sent nothing.
+        #expect(try await Curl.run(url, "-d", "x").exit == 52)
+        #expect(try await Curl.run(url, "-d", "x").status == 200)
+        await lab.shutdown()
+    }
+
+    @Test func itCanSpeakTLS() async throws {
+        let lab = try await start { $0.unifiedPush?.usesTLS = true }
+        let url = try endpoint(lab)
+        #expect(url.hasPrefix("https://"))
+        let answer = try await Curl.run(url + "?up=1", "--cacert", lab.caFile, "-d", "x")
+        #expect(answer.status == 200)
+        await lab.shutdown()
+    }
+}

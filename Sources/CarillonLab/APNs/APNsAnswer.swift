@@ -47,6 +47,8 @@ struct APNsAnswer {
 
     /// The JSON of an error; GOAWAY carries the same as debug data.
     static func reasonBody(_ reason: String, timestamp: Int64? = nil) -> [UInt8] {
-        (try? JSONEncoder().encode(Body(reason: reason, timestamp: timestamp))).map(Array.init) ?? []
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return (try? encoder.encode(Body(reason: reason, timestamp: timestamp))).map(Array.init) ?? []
     }
 }

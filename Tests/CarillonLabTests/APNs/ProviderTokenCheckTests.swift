@@ -1,4 +1,3 @@
-import Cipher
 import Testing
 
 @testable import CarillonLab

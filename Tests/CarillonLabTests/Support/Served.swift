@@ -3,6 +3,7 @@ import Foundation
 /// The `carillon-lab` command, running as a process of its own.
 final class Served {
     private let process = Process()
+    private let exits: AsyncStream<Int32>
     private var output = ""
     private var chunks: AsyncStream<Data>.Iterator
 
@@ -16,16 +17,15 @@ final class Served {
         process.standardError = pipe
         let (stream, continuation) = AsyncStream.makeStream(of: Data.self)
         chunks = stream.makeAsyncIterator()
-        pipe.fileHandleForReading.readabilityHandler = { handle in
-            let data = handle.availableData
-            if data.isEmpty {
-                handle.readabilityHandler = nil
-                continuation.finish()
-            } else {
+        exits = process.exits()
+        try process.run()
+        // A thread that blocks: `readabilityHandler` may miss the end.
+        DispatchQueue.global().async {
+            while case let data = pipe.fileHandleForReading.availableData, !data.isEmpty {
                 continuation.yield(data)
             }
+            continuation.finish()
         }
-        try process.run()
     }
 
     /// All it has printed, once that holds a text or the command has ended.
@@ -36,11 +36,13 @@ final class Served {
         return output
     }
 
-    /// Its exit status after a signal.
+    /// Its exit status after a signal, 0 for none; -1 where the signal ended it.
     func end(_ signal: Int32) async -> Int32 {
-        kill(process.processIdentifier, signal)
+        if process.isRunning {
+            kill(process.processIdentifier, signal)
+        }
         _ = await output()
-        process.waitUntilExit()
-        return process.terminationReason == .exit ? process.terminationStatus : -1
+        for await status in exits { return status }
+        return -1
     }
 }

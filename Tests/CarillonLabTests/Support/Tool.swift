@@ -18,21 +18,33 @@ enum Tool {
         process.standardOutput = output
         process.standardError = output
         process.standardInput = source
-        return try await withCheckedThrowingContinuation { continuation in
-            do {
-                try process.run()
-            } catch {
-                continuation.resume(throwing: error)
-                return
-            }
-            // Reading and waiting block: not on a thread of the cooperative pool.
+        let exits = process.exits()
+        try process.run()
+        // Reading and writing block: not on a thread of the cooperative pool.
+        let data = await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
                 try? source.fileHandleForWriting.write(contentsOf: Data(input))
                 try? source.fileHandleForWriting.close()
-                let data = output.fileHandleForReading.readDataToEndOfFile()
-                process.waitUntilExit()
-                continuation.resume(returning: Result(status: process.terminationStatus, output: Array(data)))
+                continuation.resume(returning: output.fileHandleForReading.readDataToEndOfFile())
             }
         }
+        for await status in exits {
+            return Result(status: status, output: Array(data))
+        }
+        throw CancellationError()
+    }
+}
+
+extension Process {
+    /// The exit status, -1 after a signal; to be asked for before it runs.
+    ///
+    /// `waitUntilExit` turns a run loop on the thread it blocks, and away from the main thread may miss the exit.
+    func exits() -> AsyncStream<Int32> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
+        terminationHandler = { process in
+            continuation.yield(process.terminationReason == .exit ? process.terminationStatus : -1)
+            continuation.finish()
+        }
+        return stream
     }
 }

@@ -24,7 +24,7 @@ package struct Origin: Sendable, Hashable {
             let end = authority.firstIndex(of: UInt8(ascii: ":")) ?? authority.endIndex
             hostBytes = authority[..<end]
             guard Self.isName(hostBytes) else { return nil }
-            let host = String(decoding: hostBytes, as: UTF8.self).lowercased()
+            let host = Self.lowercased(hostBytes)
             self.host = host
             if Self.endsInNumber(hostBytes) {
                 guard let address = IPAddress(host) else { return nil }
@@ -41,8 +41,8 @@ package struct Origin: Sendable, Hashable {
             guard rest.first == UInt8(ascii: ":"), let port = Self.port(rest.dropFirst()) else { return nil }
             self.port = port
         }
-        let bracketed = if case .v6 = address { "[\(host)]" } else { host }
-        self.authority = port == (isSecure ? 443 : 80) ? bracketed : "\(bracketed):\(port)"
+        let bracketed = if case .v6 = address { "[" + host + "]" } else { host }
+        self.authority = port == (isSecure ? 443 : 80) ? bracketed : bracketed + ":" + String(port)
     }
 
     package static func == (one: Origin, other: Origin) -> Bool {
@@ -87,6 +87,15 @@ package struct Origin: Sendable, Hashable {
         if last.allSatisfy(isDigit) { return true }
         let second = last.dropFirst().first
         return last.first == UInt8(ascii: "0") && (second == UInt8(ascii: "x") || second == UInt8(ascii: "X"))
+    }
+
+    private static func lowercased(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
+        String(unsafeUninitializedCapacity: bytes.count) { lower in
+            for (index, byte) in bytes.enumerated() {
+                lower[index] = (0x41...0x5a).contains(byte) ? byte + 0x20 : byte
+            }
+            return bytes.count
+        }
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }

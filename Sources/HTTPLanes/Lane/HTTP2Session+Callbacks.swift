@@ -10,13 +10,16 @@ extension HTTP2Session {
         nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, onStreamClose)
     }
 
-    static let readBody: nghttp2_data_source_read_callback = { _, streamID, bytes, size, flags, _, user in
-        guard let slot = HTTP2Session.from(user)?.slot(of: streamID), let bytes, let flags else {
+    /// Its source is the slot itself.
+    static let readBody: nghttp2_data_source_read_callback = { _, _, bytes, size, flags, source, _ in
+        guard let pointer = source?.pointee.ptr, let bytes, let flags else {
             return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
         }
-        let (count, isLast) = slot.readBody(into: UnsafeMutableRawBufferPointer(start: bytes, count: size))
-        if isLast { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
-        return count
+        return Unmanaged<StreamSlot>.fromOpaque(pointer)._withUnsafeGuaranteedRef { slot in
+            let (count, isLast) = slot.readBody(into: UnsafeMutableRawBufferPointer(start: bytes, count: size))
+            if isLast { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+            return count
+        }
     }
 
     private static func from(_ user: UnsafeMutableRawPointer?) -> HTTP2Session? {
@@ -28,45 +31,32 @@ extension HTTP2Session {
         UnsafeRawPointer(frame).load(as: nghttp2_frame_hd.self)
     }
 
+    /// Called for every field of every answer, so neither object is counted: the session holds its slots, and the lane its
+    /// session, while nghttp2 is at work.
     private static let onHeader: nghttp2_on_header_callback = {
-        _,
+        session,
         frame,
         nameBytes,
         nameLength,
         valueBytes,
         valueLength,
         _,
-        user in
-        guard let session = HTTP2Session.from(user), let frame, let nameBytes, let valueBytes,
-            let slot = session.slot(of: HTTP2Session.header(of: frame).stream_id)
+        _ in
+        guard let frame, let nameBytes, let valueBytes,
+            let pointer = nghttp2_session_get_stream_user_data(session, HTTP2Session.header(of: frame).stream_id)
         else { return 0 }
         let name = UnsafeBufferPointer(start: nameBytes, count: nameLength)
         let value = UnsafeBufferPointer(start: valueBytes, count: valueLength)
-        guard name.first != UInt8(ascii: ":") else {
-            // nghttp2 lets no pseudo-header but a well-formed `:status` through. A second one follows a 1xx answer.
-            slot.status = value.reduce(0) { $0 &* 10 &+ (Int($1) &- 0x30) }
-            slot.headers.removeAll()
-            return 0
+        return Unmanaged<StreamSlot>.fromOpaque(pointer)._withUnsafeGuaranteedRef {
+            $0.received(name: name, value: value) ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
         }
-        slot.headerBytes += nameLength + valueLength + 32
-        guard slot.headerBytes <= HTTP2Session.headerLimit else {
-            return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
-        }
-        if slot.headers.isEmpty { slot.headers.reserveCapacity(8) }
-        slot.headers.append(HTTPField(String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self)))
-        return 0
     }
 
     private static let onData: nghttp2_on_data_chunk_recv_callback = { _, _, streamID, bytes, count, user in
         guard let session = HTTP2Session.from(user), let slot = session.slot(of: streamID), let bytes,
-            let exchange = slot.exchange, !slot.isAnswered
+            slot.exchange != nil, !slot.isAnswered
         else { return 0 }
-        let room = Int(exchange.request.maxResponseBytes) - slot.body.count
-        slot.body.append(contentsOf: UnsafeBufferPointer(start: bytes, count: min(room, count)))
-        if count > room {
-            slot.isAnswered = true
-            session.reset(slot)
-        }
+        if !slot.received(body: UnsafeBufferPointer(start: bytes, count: count)) { session.reset(slot) }
         return 0
     }
 

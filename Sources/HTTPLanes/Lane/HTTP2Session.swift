@@ -63,9 +63,10 @@ final class HTTP2Session {
         guard budget.free > 0 else { return false }
         let slot = spare.popLast() ?? StreamSlot()
         slot.load(exchange, now: now)
-        var provider = nghttp2_data_provider()
-        provider.read_callback = HTTP2Session.readBody
         let pointer = Unmanaged.passUnretained(slot).toOpaque()
+        var provider = nghttp2_data_provider()
+        provider.source.ptr = pointer
+        provider.read_callback = HTTP2Session.readBody
         let streamID = slot.fields.withUnsafeBufferPointer { fields in
             exchange.request.body.isEmpty
                 ? nghttp2_submit_request(session, nil, fields.baseAddress, fields.count, nil, pointer)
@@ -103,7 +104,10 @@ final class HTTP2Session {
     /// What has come to an end since the last call.
     func takeFinished() -> [Finished] {
         guard !finished.isEmpty else { return [] }
-        defer { finished.removeAll(keepingCapacity: true) }
+        defer {
+            finished = []
+            finished.reserveCapacity(256)
+        }
         return finished
     }
 

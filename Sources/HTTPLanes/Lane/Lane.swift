@@ -42,9 +42,9 @@ final class Lane {
     private var session: HTTP2Session? { if case .open(let session) = state { session } else { nil } }
 
     /// False when the lane did not take it.
-    func submit(_ exchange: Exchange) -> Bool {
-        guard let session, session.submit(exchange, now: loop.milliseconds) else { return false }
-        if health.submitted(now: loop.milliseconds) { _ = check() }
+    func submit(_ exchange: Exchange, now: Int64) -> Bool {
+        guard let session, session.submit(exchange, now: now) else { return false }
+        if health.submitted(now: now) { _ = check() }
         return true
     }
 

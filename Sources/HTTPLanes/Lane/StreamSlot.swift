@@ -25,6 +25,7 @@ final class StreamSlot {
     private(set) var fields: [nghttp2_nv] = []
     private var bodyStart = 0
     private var bodySent = 0
+    private var bodyLimit = 0
 
     deinit {
         memory.deallocate()
@@ -43,6 +44,7 @@ final class StreamSlot {
         }
         self.exchange = exchange
         submittedAt = now
+        bodyLimit = Int(request.maxResponseBytes)
         var writer = HeaderWriter(memory: memory, fields: fields)
         fields = []
         writer.append(":method", request.method)
@@ -70,6 +72,29 @@ final class StreamSlot {
         destination.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[start..<start + count]))
         bodySent += count
         return (count, start + count == used)
+    }
+
+    /// Takes in a field of the answer; false when it holds too much.
+    func received(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard name.first != UInt8(ascii: ":") else {
+            // nghttp2 lets no pseudo-header but a well-formed `:status` through. A second one follows a 1xx answer.
+            status = value.reduce(0) { $0 &* 10 &+ (Int($1) &- 0x30) }
+            headers.removeAll()
+            return true
+        }
+        headerBytes += name.count + value.count + 32
+        guard headerBytes <= HTTP2Session.headerLimit else { return false }
+        if headers.isEmpty { headers.reserveCapacity(8) }
+        headers.append(HTTPField(String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self)))
+        return true
+    }
+
+    /// Takes in a piece of the answer's body; false when that is more than is wanted, and the answer thereby complete.
+    func received(body piece: UnsafeBufferPointer<UInt8>) -> Bool {
+        let room = bodyLimit - body.count
+        body.append(contentsOf: UnsafeBufferPointer(rebasing: piece.prefix(room)))
+        isAnswered = piece.count > room
+        return !isAnswered
     }
 
     func clear() {

@@ -104,7 +104,7 @@ final class OriginLanes: @unchecked Sendable {
             while lane.free > 0, let exchange = waiting.next() {
                 if exchange.deadline <= now {
                     exchange.fail(.timeout, mayHaveBeenProcessed: false)
-                } else if !lane.submit(exchange) {
+                } else if !lane.submit(exchange, now: now) {
                     waiting.putBack(exchange)
                     break
                 }

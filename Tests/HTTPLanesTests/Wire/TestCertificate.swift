@@ -22,8 +22,11 @@ struct TestCertificate {
             certificateFile,
         ]
         openssl.standardError = FileHandle.nullDevice
+        // Not waitUntilExit, whose run loop may miss the end of the child.
+        let ended = DispatchSemaphore(value: 0)
+        openssl.terminationHandler = { _ in ended.signal() }
         try openssl.run()
-        openssl.waitUntilExit()
+        ended.wait()
         guard openssl.terminationStatus == 0 else { throw CocoaError(.executableLoad) }
     }
 }

@@ -189,7 +189,10 @@ let package = Package(
             name: "RelayServerTests",
             dependencies: ["RelayServer", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, logging]
         ),
-        .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Registry", "Rules", "Delivery", "Nostr"]),
+        .testTarget(
+            name: "PipelineTests",
+            dependencies: ["Pipeline", "Registry", "Rules", "Delivery", "Nostr", "Cipher", "Notifications", logging]
+        ),
         .testTarget(name: "YAMLReadingTests", dependencies: ["YAMLReading"]),
         .testTarget(name: "RulesTests", dependencies: ["Rules", "Nostr", "Notifications", "YAMLReading"]),
         .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "Notifications", grdb, logging]),
@@ -228,7 +231,10 @@ let package = Package(
         // Reads the built libraries. It cannot depend on them: one test binary cannot hold two plugins' entry functions.
         .testTarget(name: "LinkageTests", dependencies: ["CarillonABI"]),
         .testTarget(name: "CarillonLabTests", dependencies: ["CarillonLab", "CarillonLabCLI", nio]),
-        .testTarget(name: "CarillonRouterTests", dependencies: ["CarillonRouter"]),
+        .testTarget(
+            name: "CarillonRouterTests",
+            dependencies: ["CarillonRouter", "Nostr", "Cipher", "Notifications", "YAMLReading"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

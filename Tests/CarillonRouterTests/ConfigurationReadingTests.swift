@@ -1,0 +1,87 @@
+import Foundation
+import Notifications
+import Testing
+import YAMLReading
+
+@testable import CarillonRouter
+
+@Suite struct ConfigurationReadingTests {
+    private func read(_ yaml: String) throws(Mistakes) -> Configuration {
+        try ConfigurationReader(name: "carillon.yaml", folder: "/etc/carillon", environment: { $0 == "KEY" ? "/run/key" : nil }).read(yaml)
+    }
+
+    private func mistakes(_ yaml: String) -> [String] {
+        do {
+            _ = try read(yaml)
+            return []
+        } catch {
+            return error.all.map(\.description)
+        }
+    }
+
+    @Test func wholeFileIsRead() throws {
+        let configuration = try read(
+            """
+            identity: { key_file: "${KEY}" }
+            store: { path: carillon.sqlite }
+            relay: { listen: "[::1]:7447", url: wss://notify.example.com, name: Bells }
+            rules: rules.yaml
+            plugins: { folders: [plugins, /usr/lib/carillon/plugins] }
+            http: { allow_private: [10.1.2.0/24] }
+            defaults: { mode: alert }
+            apps:
+              default:
+                ios: { topic: com.example.app, team_id: TEAMID1234, key_id: ABCDEFGHIJ, key_file: AuthKey.p8 }
+                unifiedpush: {}
+            """
+        )
+        #expect(configuration.keyFile == "/run/key")
+        #expect(configuration.storePath == "/etc/carillon/carillon.sqlite")
+        #expect(configuration.relay.host == "::1" && configuration.relay.port == 7447)
+        #expect(configuration.relay.name == "Bells")
+        #expect(configuration.rulesFile == "/etc/carillon/rules.yaml")
+        #expect(configuration.plugins.folders == ["/etc/carillon/plugins", "/usr/lib/carillon/plugins"])
+        #expect(configuration.http.allowPrivate == ["10.1.2.0/24"])
+        #expect(configuration.defaultMode == .alert)
+        #expect(configuration.apps["default"]?.platforms["unifiedpush"]?.json == "{}")
+        #expect(
+            configuration.apps["default"]?.platforms["ios"]?.json
+                == #"{"key_file":"/etc/carillon/AuthKey.p8","key_id":"ABCDEFGHIJ","team_id":"TEAMID1234","topic":"com.example.app"}"#
+        )
+    }
+
+    @Test func everyMistakeIsToldWithItsLine() {
+        let yaml = """
+            identity: { key: carillon.key }
+            store: {}
+            relay: { listen: somewhere, url: https://notify.example.com }
+            plugin: {}
+            http: { allow_private: [10.1.2.3/99], ca_file: missing.pem }
+            defaults: { mode: loud }
+            apps: { default: { ios: [] } }
+            """
+        #expect(
+            mistakes(yaml) == [
+                "carillon.yaml:1:11: identity: 'key_file' is missing: the file with our secret key",
+                "carillon.yaml:1:13: identity: unknown key 'key'; known here: key_file",
+                "carillon.yaml:2:8: store: 'path' is missing: the database file",
+                "carillon.yaml:3:18: relay.listen: expected an address and a port, as in 127.0.0.1:7447 or [::1]:7447",
+                "carillon.yaml:3:34: relay.url: expected a URL that starts with wss:// or ws://",
+                "carillon.yaml:4:1: unknown key 'plugin'; did you mean 'plugins'?",
+                "carillon.yaml:5:25: http.allow_private[0]: expected a network, as in 10.1.2.0/24 or fd00::/8, with no bits set behind the prefix",
+                "carillon.yaml:5:48: http.ca_file: cannot read /etc/carillon/missing.pem",
+                "carillon.yaml:6:19: defaults.mode: 'loud' is none of wake, alert",
+                "carillon.yaml:7:25: apps.default.ios: expected a mapping",
+            ]
+        )
+    }
+
+    @Test func missingFileIsAMistakeThatSaysSo() {
+        do {
+            _ = try Configuration(file: "/nonexistent/carillon.yaml")
+            Issue.record("read a file that is not there")
+        } catch {
+            #expect(error.all.map(\.description) == ["/nonexistent/carillon.yaml: cannot read the configuration: does the file exist, and may we read it?"])
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import Synchronization
+import Testing
+
+@testable import Pipeline
+
+@Suite struct IntakeTests {
+    private func submission(_ count: Int, _ answered: @escaping @Sendable ([EventVerdict]) -> Void = { _ in }) -> Submission {
+        Submission(events: Array(repeating: [1], count: count), source: .socket, completion: answered)
+    }
+
+    @Test func everythingThatWaitsComesOutTogetherAndInOrder() {
+        let intake = Intake()
+        intake.submit(submission(1))
+        intake.submit(submission(2))
+        #expect(intake.next()?.map(\.events.count) == [1, 2])
+    }
+
+    @Test func closedIntakeEmptiesAndEnds() {
+        let intake = Intake()
+        intake.submit(submission(1))
+        intake.close()
+        #expect(intake.next()?.count == 1)
+        #expect(intake.next() == nil)
+    }
+
+    @Test func beyondTheLimitTheSenderIsTold() {
+        let intake = Intake(limit: 2)
+        let answers = Mutex<[EventVerdict]>([])
+        intake.submit(submission(2))
+        intake.submit(submission(3) { verdicts in answers.withLock { $0 = verdicts } })
+        #expect(answers.withLock(\.self).map(\.result) == Array(repeating: .refused("error: too busy, try again later"), count: 3))
+        #expect(intake.next()?.count == 1)
+    }
+}

@@ -55,7 +55,7 @@ import Testing
         #expect(concern(.comment, tags)?.signal == .reply)
     }
 
-    @Test(arguments: [(4, Signal.dm), (14, .dm), (1059, .dm), (21059, .dm), (3, .follow), (6, .repost), (16, .repost), (1809, .repost), (9735, .zap)])
+    @Test(arguments: [(4, Signal.dm), (14, .dm), (1059, .dm), (21059, .dm), (3, .follow), (6, .repost), (16, .repost), (1809, .repost), (9735, .zap)] as [(UInt16, Signal)])
     func kindDecides(_ kind: UInt16, _ signal: Signal) {
         #expect(concern(Kind(kind), [])?.signal == signal)
     }

@@ -1,4 +1,5 @@
 import Cipher
+import Delivery
 import Nostr
 import Notifications
 import Rules

@@ -85,7 +85,13 @@ let package = Package(
             pkgConfig: "libnghttp2",
             providers: [.apt(["libnghttp2-dev"])]
         ),
-        .target(name: "CCurl", path: "Sources/System/CCurl", linkerSettings: [.linkedLibrary("curl")]),
+        .systemLibrary(
+            name: "CLibcurl",
+            path: "Sources/System/CLibcurl",
+            pkgConfig: "libcurl",
+            providers: [.apt(["libcurl4-openssl-dev"])]
+        ),
+        .target(name: "CCurl", dependencies: ["CLibcurl"], path: "Sources/System/CCurl"),
 
         // What every stage speaks.
         .target(name: "Cipher", dependencies: ["COpenSSL"]),

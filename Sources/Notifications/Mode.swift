@@ -1,4 +1,4 @@
-/// How much of an event a push service may see, from least to most (DESIGN section 6).
+/// How much of an event a push service may see, from least to most.
 ///
 /// The stricter of a rule's and a registration's mode wins, so the order of the raw values matters. They are the ABI's
 /// `carillon_mode` values.

@@ -1,0 +1,62 @@
+import pytest
+
+from lab import Lab
+from nostr import Person, Socket
+from router import Router
+
+
+@pytest.fixture
+def lab(tmp_path):
+    lab = Lab(tmp_path / "lab")
+    yield lab
+    lab.stop()
+
+
+@pytest.fixture
+def stopped_router(tmp_path, lab):
+    """A router that is configured and not started."""
+    router = Router(tmp_path / "router", lab)
+    yield router
+    if router.is_running:
+        router.kill()
+    leaked = [secret for secret in router.secrets if secret in router.log_text]
+    assert not leaked, f"{len(leaked)} secrets of devices are in the router's log"
+
+
+@pytest.fixture
+def router(stopped_router):
+    """A running router, that must still run when the test ends, unless the test stopped it."""
+    stopped_router.start()
+    yield stopped_router
+    # SIGTERM ends it with 0 and kill() with -9; anything else is its own doing.
+    assert stopped_router.process.poll() in [None, 0, -9], "the router ended by itself"
+
+
+@pytest.fixture
+def socket(router):
+    with Socket(router) as socket:
+        yield socket
+
+
+@pytest.fixture
+def alice():
+    """Has devices registered."""
+    return Person()
+
+
+@pytest.fixture
+def bob():
+    """Writes to Alice."""
+    return Person()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Shows what the programs said when a test fails."""
+    report = yield
+    if report.failed:
+        for value in item.funcargs.values():
+            if isinstance(value, (Lab, Router)) and value.log.exists():
+                tail = value.log.read_text(errors="replace")[-6000:]
+                report.sections.append((f"{type(value).__name__.lower()} log", tail))
+    return report

@@ -1,0 +1,136 @@
+"""`carillon-lab` as a process: push services on loopback that record what they get."""
+
+import base64
+import json
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from programs import PATIENCE, built, wait_until
+
+
+class Received:
+    """One request that reached a push service."""
+
+    def __init__(self, line: dict):
+        self.line = line
+        self.target: str = line["target"]
+        self.status: int | None = line.get("status")
+        self.headers: list[tuple[str, str]] = [tuple(header) for header in line["headers"]]
+        if "body_base64" in line:
+            self.body = base64.b64decode(line["body_base64"])
+        else:
+            self.body = line["body"].encode()
+
+    @property
+    def payload(self):
+        """The body read as JSON here, not by the lab."""
+        return json.loads(self.body)
+
+    def header(self, name: str) -> str | None:
+        return next((value for key, value in self.headers if key == name), None)
+
+    @property
+    def apns_id(self) -> str | None:
+        return self.header("apns-id")
+
+    @property
+    def everything_but_path(self) -> str:
+        fields = [value for header in self.headers if header[0] != ":path" for value in header]
+        return "\n".join([*fields, self.body.decode("latin-1")])
+
+    def __repr__(self) -> str:
+        return json.dumps(self.line, ensure_ascii=False)
+
+
+class Lab:
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.log = folder / "lab.log"
+        folder.mkdir()
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [built("carillon-lab"), "serve", "--folder", folder], stdout=log, stderr=subprocess.STDOUT
+            )
+        ready = folder / "lab.json"
+        wait_until(ready.exists, "the lab writes lab.json", self.process)
+        self.addresses = json.loads(ready.read_text())
+        self.ca_file = Path(self.addresses["ca_file"])
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def ios(self) -> dict:
+        """The block of an app's configuration that sends to this lab."""
+        apns = self.addresses["apns"]
+        return {
+            "topic": apns["topic"],
+            "team_id": apns["team_id"],
+            "key_id": apns["key_id"],
+            "key_file": apns["key_file"],
+            "environment": apns["url"],
+        }
+
+    def endpoint(self, topic: str) -> str:
+        """A UnifiedPush endpoint."""
+        return f"{self.addresses['unifiedpush_url']}/{topic}"
+
+    def received(self, service: str | None = None) -> list[Received]:
+        """What came so far."""
+        return self._received(service, wait=0, milliseconds=0)
+
+    def accepted(self, count: int, service: str | None = None, timeout: float = PATIENCE) -> list[Received]:
+        """Waits until so many requests were answered with success. Returns these and any beyond."""
+        deadline = time.monotonic() + timeout
+        known = 0
+        while True:
+            left = max(0, int((deadline - time.monotonic()) * 1000))
+            requests = self._received(service, wait=known + 1, milliseconds=left)
+            accepted = [request for request in requests if request.status == 200]
+            if len(accepted) >= count:
+                return accepted
+            assert left > 0, f"expected {count} accepted requests, got {len(accepted)}, of all: {requests}"
+            known = len(requests)
+
+    def attempts(self, count: int, service: str | None = None, timeout: float = PATIENCE) -> list[Received]:
+        """Waits for so many requests, whatever they were answered."""
+        requests = self._received(service, wait=count, milliseconds=int(timeout * 1000))
+        assert len(requests) >= count, f"expected {count} requests, got {requests}"
+        return requests
+
+    def misbehave(self, kind: str, **details):
+        self._control("POST", "/misbehave", {"kind": kind, **details})
+
+    def behave(self):
+        """Withdraws every misbehaviour ordered."""
+        self._control("DELETE", "/misbehave")
+
+    def declare(self, token: str, state: str, since: int = 0):
+        """What APNs knows of a device token; `since` in milliseconds since 1970."""
+        self._control("POST", "/tokens", {"token": token, "state": state, "since": since})
+
+    def forget(self):
+        """Empties the record."""
+        self._control("DELETE", "/received")
+
+    def _received(self, service: str | None, wait: int, milliseconds: int) -> list[Received]:
+        query = f"/received?wait={wait}&timeout_ms={milliseconds}" + (f"&service={service}" if service else "")
+        return [Received(json.loads(line)) for line in self._control("GET", query).splitlines()]
+
+    def _control(self, method: str, path: str, body: dict | None = None) -> str:
+        request = urllib.request.Request(
+            self.addresses["control_url"] + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE + 10) as answer:
+                return answer.read().decode()
+        except urllib.error.HTTPError as error:
+            text = error.read().decode()
+            assert error.code == 408, f"{method} {path}: {error.code} {text}"
+            return text

@@ -1,0 +1,118 @@
+"""`carillon serve` as a process."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import urllib.request
+from pathlib import Path
+
+from lab import Lab
+from programs import built, wait_until
+
+
+class Router:
+    """A router with a folder of its own, that can be started, killed and started again."""
+
+    plugin_names = ["libCarillonAPNs.so", "libCarillonUnifiedPush.so"]
+
+    def __init__(self, folder: Path, lab: Lab):
+        self.folder = folder
+        self.log = folder / "router.log"
+        self.plugins = folder / "plugins"
+        self.secrets: set[str] = set()
+        """Tokens and keys of devices: whatever a test does, they must not be in the log."""
+        self.process: subprocess.Popen | None = None
+        self.port = 0
+        folder.mkdir()
+        self.plugins.mkdir(mode=0o755)
+        for name in self.plugin_names:
+            shutil.copy(built(name), self.plugins / name)
+            (self.plugins / name).chmod(0o755)
+        # YAML is a superset of JSON.
+        self.configuration = {
+            "identity": {"key_file": "carillon.key"},
+            "store": {"path": "carillon.sqlite"},
+            "relay": {"listen": "127.0.0.1:0"},
+            "plugins": {"folders": ["plugins"]},
+            "http": {"ca_file": str(lab.ca_file), "allow_private": ["127.0.0.0/8", "::1/128"]},
+            "apps": {"default": {"ios": lab.ios, "unifiedpush": {}}},
+        }
+
+    @property
+    def configuration_file(self) -> Path:
+        path = self.folder / "carillon.yaml"
+        path.write_text(json.dumps(self.configuration, indent=2))
+        return path
+
+    def start(self) -> "Router":
+        port_file = self.folder / "port"
+        port_file.unlink(missing_ok=True)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [built("carillon"), "serve", "--log-level", "trace"]
+                + ["--config", self.configuration_file, "--port-file", port_file],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        wait_until(port_file.exists, "the router writes its port", self.process)
+        self.port = int(port_file.read_text())
+        return self
+
+    def kill(self):
+        """As a crash would end it."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        """Ends it in an orderly way. Returns how many deliveries stay behind; what was under way is through."""
+        before = self.log.stat().st_size
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(timeout=30) == 0
+        with self.log.open("rb") as log:
+            log.seek(before)
+            stopped = re.search(r"waiting=(\d+)", log.read().decode())
+        assert stopped, "the log does not say how many deliveries wait"
+        return int(stopped.group(1))
+
+    def restart(self):
+        """Ends it in an orderly way and starts it on the same store."""
+        self.stop()
+        self.start()
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}"
+
+    @property
+    def information(self) -> dict:
+        """The NIP-11 document."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}", headers={"accept": "application/nostr+json"}
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+
+    @property
+    def public_key(self) -> str:
+        return self.information["pubkey"]
+
+    @property
+    def log_text(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    @property
+    def delivered(self) -> set[str]:
+        """The names (`apns-id` where that is one) of the deliveries that ended well, as the log has them."""
+        return set(re.findall(r"delivery=(\S+) .*outcome=delivered", self.log_text))
+
+    def wait_for_deliveries(self, count: int):
+        wait_until(lambda: len(self.delivered) >= count, f"{count} deliveries end well", self.process)
+
+    def wait_for_log(self, text: str):
+        wait_until(lambda: text in self.log_text, f"the log says {text!r}", self.process)

@@ -1,0 +1,188 @@
+"""What reaches APNs of a device that asked for `alert`, published by nostr-sdk's own client (seed 000)."""
+
+import asyncio
+import json
+import uuid
+from datetime import timedelta
+
+import nostr_sdk as sdk
+import pytest
+
+from nostr import Person, device_token, ios
+
+APS = {"badge": 1, "sound": "default", "mutable-content": 1}
+
+
+def payload(event: dict, title: str, body: str, **more) -> dict:
+    """The whole of what seed 000 describes."""
+    return {
+        "aps": {"alert": {"title": title, "body": body}, **APS},
+        "category": f"kind_{event['kind']}",
+        "event_id": event["id"],
+        "author_pubkey": event["pubkey"],
+        "kind": event["kind"],
+        "created_at": event["created_at"],
+        **more,
+    }
+
+
+def referring(note: dict, content: str | None = None) -> dict:
+    return {
+        "referenced_event_id": note["id"],
+        "referenced_event_kind": note["kind"],
+        "referenced_event_content": note["content"] if content is None else content,
+    }
+
+
+def publish_with_nostr_sdk(router, *events: dict):
+    """By a client that nobody here wrote; fails when the relay does not accept an event."""
+
+    async def publish():
+        client = sdk.ClientBuilder().build()
+        url = sdk.RelayUrl.parse(router.url)
+        await client.add_relay(url)
+        await client.connect(and_wait=timedelta(seconds=10))
+        for event in events:
+            output = await client.send_event(sdk.Event.from_json(json.dumps(event)))
+            assert output.failed == {} and len(output.success) == 1, output
+        await client.shutdown()
+
+    asyncio.run(publish())
+
+
+class Scene:
+    """Alice has a phone and a note, Bob a name; everything is published."""
+
+    def __init__(self, router, lab, alice, bob):
+        self.router, self.lab, self.alice, self.bob = router, lab, alice, bob
+        self.token = device_token()
+        self.note = alice.note("This is the original note that was liked")
+        profile = bob.event(0, json.dumps({"name": "bob2000", "display_name": "bob"}))
+        registration = alice.registration(router, ios(self.token, mode="alert"))
+        publish_with_nostr_sdk(router, registration, self.note, profile)
+
+    def push_for(self, event: dict):
+        """The one push that `event` causes."""
+        self.lab.forget()
+        publish_with_nostr_sdk(self.router, event)
+        pushes = self.lab.accepted(1)
+        assert len(pushes) == 1
+        assert pushes[0].target == self.token
+        return pushes[0]
+
+
+@pytest.fixture
+def scene(router, lab, alice, bob):
+    return Scene(router, lab, alice, bob)
+
+
+def test_a_reply_becomes_the_alert_of_the_specification(scene):
+    reply = scene.bob.reply("Hey, check this out!", scene.note)
+    push = scene.push_for(reply)
+    assert push.payload == payload(reply, "💬 bob sent you a note", "Hey, check this out!", **referring(scene.note))
+    assert push.line["method"] == "POST"
+    assert push.line["path"] == f"/3/device/{scene.token}"
+    assert push.header("apns-push-type") == "alert"
+    assert push.header("apns-priority") == "10"
+    assert push.header("apns-topic") == scene.lab.ios["topic"]
+    assert str(uuid.UUID(push.apns_id)) == push.apns_id
+
+
+def test_a_long_note_is_cut_after_100_characters_and_so_is_the_one_it_answers(scene):
+    long = "Ünïcödé 👩‍👩‍👧‍👦 " * 20
+    note = scene.alice.note(long)
+    publish_with_nostr_sdk(scene.router, note)
+    reply = scene.bob.reply("x" * 99 + "yz", note)
+    # Characters as a reader counts them: nine and the family, which is one, and a space.
+    cut = "Ünïcödé 👩‍👩‍👧‍👦 " * 10 + "..."
+    expected = payload(reply, "💬 bob sent you a note", "x" * 99 + "y...", **referring(note, cut))
+    assert scene.push_for(reply).payload == expected
+
+
+@pytest.mark.parametrize("content", ["+", "❤️"])
+def test_a_like_becomes_the_alert_of_the_specification(scene, content):
+    like = scene.bob.reaction(content, scene.note)
+    expected = payload(like, "⚡ bob liked your note", content, **referring(scene.note))
+    assert scene.push_for(like).payload == expected
+
+
+def test_another_reaction_says_that_it_is_one(scene):
+    fire = scene.bob.reaction("🔥", scene.note)
+    expected = payload(fire, "⚡ bob reacted to your note", "🔥", **referring(scene.note))
+    assert scene.push_for(fire).payload == expected
+
+
+@pytest.mark.parametrize("kind", [6, 1809])
+def test_a_repost_becomes_the_alert_of_the_specification(scene, kind):
+    repost = scene.bob.event(kind, "", [["e", scene.note["id"]], ["p", scene.alice.hex]])
+    expected = payload(repost, "🔄 bob reposted your note", "Your note was reposted", **referring(scene.note))
+    assert scene.push_for(repost).payload == expected
+
+
+def test_an_audio_note_becomes_the_alert_of_the_specification(scene):
+    audio = scene.bob.event(1808, "https://example.com/sound.ogg", [["p", scene.alice.hex]])
+    expected = payload(audio, "🎵 bob shared an audio note", "New audio content available")
+    assert scene.push_for(audio).payload == expected
+
+
+def test_a_follow_becomes_the_alert_of_the_specification_once(scene):
+    follow = scene.bob.event(3, "", [["p", scene.alice.hex]])
+    expected = payload(follow, "👤 bob started following you", "You have a new follower")
+    assert scene.push_for(follow).payload == expected
+
+    # The next list names everybody again, and one more.
+    carol = Person()
+    longer = scene.bob.event(3, "", [["p", scene.alice.hex], ["p", carol.hex]], follow["created_at"] + 1)
+    reply = scene.bob.reply("still here", scene.note)
+    scene.lab.forget()
+    publish_with_nostr_sdk(scene.router, longer, reply)
+    scene.lab.accepted(1)
+    assert scene.router.stop() == 0
+    assert [push.payload["event_id"] for push in scene.lab.received()] == [reply["id"]]
+
+
+def test_a_gift_wrap_made_by_nostr_sdk_tells_no_sender(scene):
+    wrap = scene.bob.message("for your eyes only", scene.alice)
+    assert wrap["kind"] == 1059
+    push = scene.push_for(wrap)
+    expected = payload(wrap, "🔒 You received an encrypted message", "You have a new encrypted message")
+    assert push.payload == expected
+    assert scene.bob.hex not in push.everything_but_path
+    assert "bob" not in push.everything_but_path
+
+
+def test_an_author_without_a_profile_is_called_by_the_key(scene):
+    carol = Person()
+    reply = carol.reply("hello", scene.note)
+    expected = payload(reply, f"💬 {carol.hex[:8]}... sent you a note", "hello", **referring(scene.note))
+    assert scene.push_for(reply).payload == expected
+
+
+def test_a_note_that_was_never_seen_is_referred_to_by_its_id_alone(scene):
+    unseen = scene.alice.note("only on other relays")
+    reply = scene.bob.reply("hello", unseen)
+    expected = payload(reply, "💬 bob sent you a note", "hello", referenced_event_id=unseen["id"])
+    assert scene.push_for(reply).payload == expected
+
+
+def test_ones_own_events_and_those_for_others_wake_nobody(scene):
+    carol = Person()
+    own = scene.alice.note("talking to myself", scene.alice)
+    elsewhere = scene.bob.note("psst", carol)
+    answered_to_carol = scene.bob.event(
+        7, "+", [["e", carol.note("hers")["id"]], ["p", scene.alice.hex], ["p", carol.hex]]
+    )
+    reply = scene.bob.reply("and this one does", scene.note)
+    publish_with_nostr_sdk(scene.router, own, elsewhere, answered_to_carol, reply)
+    scene.lab.accepted(1)
+    assert scene.router.stop() == 0
+    assert [push.payload["event_id"] for push in scene.lab.received()] == [reply["id"]]
+
+
+def test_an_event_that_comes_twice_pushes_once(scene):
+    reply = scene.bob.reply("once", scene.note)
+    publish_with_nostr_sdk(scene.router, reply)
+    publish_with_nostr_sdk(scene.router, reply)
+    scene.lab.accepted(1)
+    assert scene.router.stop() == 0
+    assert len(scene.lab.received()) == 1

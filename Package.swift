@@ -42,6 +42,7 @@ let package = Package(
     products: [
         .executable(name: "carillon", targets: ["CarillonCLI"]),
         .executable(name: "carillon-lab", targets: ["CarillonLabCLI"]),
+        .executable(name: "carillon-demo", targets: ["CarillonDemo"]),
         .library(name: "CarillonLab", targets: ["CarillonLab"]),
         .library(name: "PluginKit", targets: ["PluginKit"]),
         .library(name: "CarillonAPNs", type: .dynamic, targets: ["APNsPlugin"]),
@@ -150,6 +151,12 @@ let package = Package(
             dependencies: ["Cipher", "COpenSSL", nio, nioPosix, nioHTTP1, nioHTTP2, nioSSL, nioConcurrency, logging]
         ),
         .executableTarget(name: "CarillonLabCLI", dependencies: ["CarillonLab", argumentParser]),
+        .executableTarget(
+            name: "CarillonDemo",
+            dependencies: [
+                "CarillonLab", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, argumentParser,
+            ]
+        ),
 
         // Plugins: the logic is one target, the exported symbol a thin second one.
         .target(name: "PluginKit", dependencies: ["CarillonABI"], path: "Plugins/PluginKit"),

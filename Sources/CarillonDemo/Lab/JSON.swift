@@ -1,0 +1,4 @@
+import CarillonLab
+
+/// The lab's idea of a JSON value.
+typealias JSON = CarillonLab.JSONValue

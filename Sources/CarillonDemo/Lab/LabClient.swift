@@ -1,0 +1,49 @@
+import CarillonLab
+import Cipher
+import Foundation
+import FoundationNetworking
+
+/// The lab's control endpoint.
+struct LabClient {
+    private let control: String
+
+    init(_ addresses: LabAddresses) throws {
+        guard let control = addresses.control else { throw DemoError("the lab was started without a control endpoint") }
+        self.control = control
+    }
+
+    /// Lets the lab decrypt what comes for `receiver`.
+    func declare(_ receiver: WebPushReceiver) async throws {
+        let object = [
+            "topic": receiver.topic,
+            "private_key": Base64URL.encode(receiver.privateKey),
+            "auth": Base64URL.encode(receiver.auth),
+        ]
+        _ = try await send("POST", "/receivers", body: try JSONEncoder().encode(object))
+    }
+
+    /// What came after the request numbered `sequence`, in order: at once when it is at least `count`, else as much as
+    /// there is when `patience` seconds are over.
+    func pushes(after sequence: Int64, atLeast count: Int = 0, patience: Int = 10) async throws -> [Push] {
+        let query = "after=\(sequence)&wait=\(count)&timeout_ms=\(patience * 1000)"
+        let lines = try await send("GET", "/received?\(query)")
+        return lines.split(separator: "\n").compactMap(Push.init)
+    }
+
+    private func send(_ method: String, _ path: String, body: Data? = nil) async throws -> String {
+        guard let url = URL(string: control + path) else { throw DemoError("\(control) is no URL") }
+        var request = URLRequest(url: url)
+        request.httpMethod = method
+        request.httpBody = body
+        do {
+            let (data, response) = try await URLSession.shared.data(for: request)
+            // 408: fewer requests than waited for came, which the caller sees.
+            guard let status = (response as? HTTPURLResponse)?.statusCode, status == 200 || status == 408 else {
+                throw DemoError("the lab refuses \(method) \(path): \(String(decoding: data, as: UTF8.self))")
+            }
+            return String(decoding: data, as: UTF8.self)
+        } catch let error as URLError {
+            throw DemoError("the lab does not answer at \(control): \(error.localizedDescription)")
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+
+/// Aligned columns for a person; in colour on a terminal that wants it.
+struct Screen {
+    private enum Style: String {
+        case bold = "1"
+        case dim = "2"
+        case red = "31"
+        case green = "32"
+    }
+
+    /// What stands in front of a line.
+    enum Mark {
+        case good
+        case bad
+        case none
+    }
+
+    private static let kindWidth = 7
+    private static let captionWidth = 33
+    private static let wakeWidth = 20
+    private let hasColours: Bool
+
+    init() {
+        hasColours = isatty(1) == 1 && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
+    }
+
+    func heading(_ text: String) {
+        write("\n" + styled(text, .bold))
+    }
+
+    func text(_ text: String) {
+        write("  " + text)
+    }
+
+    /// The names of the columns.
+    func columns(_ wake: String, _ alert: String) {
+        write(styled(cells("kind", "event", wake) + alert, .dim))
+    }
+
+    /// An event, and beside it what arrived. Texts with emoji come last: terminals differ in how wide those are.
+    func row(_ mark: Mark, kind: UInt16, caption: String, wake: String, alert: [String]) {
+        let start = cells(String(kind), caption, wake)
+        write(" " + symbol(mark) + " " + start.dropFirst(3) + (alert.first ?? ""))
+        for line in alert.dropFirst() {
+            write(String(repeating: " ", count: start.count) + styled(line, .dim))
+        }
+    }
+
+    func detail(_ text: String) {
+        for line in text.split(separator: "\n") { write(styled("              " + line, .dim)) }
+    }
+
+    func success(_ text: String) {
+        write("\n  " + styled(text, .green) + "\n")
+    }
+
+    func failure(_ text: String) {
+        write("\n  " + styled("FAILED: " + text, .red) + "\n")
+    }
+
+    private func cells(_ kind: String, _ caption: String, _ wake: String) -> String {
+        "   " + padded(kind, Self.kindWidth) + padded(caption, Self.captionWidth) + padded(wake, Self.wakeWidth)
+    }
+
+    private func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(1, width - text.count))
+    }
+
+    private func symbol(_ mark: Mark) -> String {
+        switch mark {
+        case .good: styled("✓", .green)
+        case .bad: styled("✗", .red)
+        case .none: " "
+        }
+    }
+
+    private func styled(_ text: String, _ style: Style) -> String {
+        hasColours ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
+    }
+
+    /// At once, also where standard output is a pipe.
+    private func write(_ line: some StringProtocol) {
+        FileHandle.standardOutput.write(Data((line + "\n").utf8))
+    }
+}

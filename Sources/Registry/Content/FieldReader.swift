@@ -1,3 +1,5 @@
+import Nostr
+
 /// Takes typed fields out of one object of a registration; every refusal names the field by its path.
 struct FieldReader {
     let object: JSONObject

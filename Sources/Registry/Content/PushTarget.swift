@@ -1,4 +1,5 @@
 import Cipher
+import Nostr
 
 /// The token or endpoint of a registration, and the keys of its subscription.
 struct PushTarget {

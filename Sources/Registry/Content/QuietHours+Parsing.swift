@@ -1,3 +1,5 @@
+import Nostr
+
 extension QuietHours {
     /// The `quiet` object of a registration; nil when there is none.
     init?(_ registration: FieldReader) throws(RegistrationRefusal) {

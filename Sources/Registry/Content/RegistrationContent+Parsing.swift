@@ -35,16 +35,14 @@ extension RegistrationContent {
     }
 
     private static func object(_ json: String) throws(RegistrationRefusal) -> JSONObject {
+        let value: JSONValue
         do {
-            guard case .object(let object) = try JSONReader.read(json) else {
-                throw RegistrationRefusal.invalid("registration content: expected a JSON object")
-            }
-            return object
-        } catch let error as JSONReaderError {
-            throw .invalid("registration content: \(error)")
+            value = try JSONValue(parsing: json)
         } catch {
-            throw .invalid("registration content: expected a JSON object")
+            throw .invalid("registration content: \(error)")
         }
+        guard case .object(let object) = value else { throw .invalid("registration content: expected a JSON object") }
+        return object
     }
 
     /// The names that the core understands; every other text field goes to the transport.

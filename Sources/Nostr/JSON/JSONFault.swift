@@ -4,6 +4,7 @@ package struct JSONFault: Error, Hashable, Sendable, CustomStringConvertible {
         case array = "an array"
         case arrayEnd = "a comma or ]"
         case colon = "a colon"
+        case distinctNames = "every field of an object only once"
         case endOfText = "the end of the text"
         case escape = "one of the escapes of JSON after a backslash"
         case escapedControl = "control characters in strings to be escaped"

@@ -1,5 +1,5 @@
 /// A JSON value (RFC 8259) as it was written: numbers keep their text, objects their order.
-enum JSONValue: Hashable, Sendable {
+package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
     case number(String)

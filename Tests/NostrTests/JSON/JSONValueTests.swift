@@ -1,27 +1,27 @@
 import Foundation
 import Testing
 
-@testable import Registry
+@testable import Nostr
 
-struct JSONReaderTests {
+struct JSONValueTests {
     @Test func readsStringsAsFoundationDoes() throws {
         for text in [
             #""""#, #""a\"\\\/\b\f\n\r\t""#, #""\u0041\u00e9\u20AC\ud83d\ude00""#, "\"Grüße 😀\"", #""\u0000""#,
         ] {
             let judge = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed) as? String
-            #expect(try JSONReader.read(text) == .string(#require(judge)))
+            #expect(try JSONValue(parsing: text) == .string(#require(judge)))
         }
     }
 
     @Test func keepsNumbersAsTheyWereWritten() throws {
         for text in ["0", "-0", "12", "1.50", "1e5", "-2E-07", "123456789012345678901234567890"] {
-            #expect(try JSONReader.read(" \(text)\n") == .number(text))
+            #expect(try JSONValue(parsing: " \(text)\n") == .number(text))
         }
     }
 
     @Test func agreesWithFoundationOnWhatIsJSON() {
         let pieces = ["{", "}", "[", "]", ",", ":", "\"a\"", "\"b\"", "1", "-", "true", "null", " ", "."]
-        var generator = Lehmer(state: 7)
+        var generator = SplitMix64(seed: 7)
         var valid = 0
         for _ in 0..<20_000 {
             let text = (0..<Int.random(in: 1...7, using: &generator))
@@ -34,16 +34,21 @@ struct JSONReaderTests {
             guard !repeats, !hasTrailingComma else { continue }
             let judge = (try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)) != nil
             valid += judge ? 1 : 0
-            #expect(((try? JSONReader.read(text)) != nil) == judge, "\(text)")
+            #expect(((try? JSONValue(parsing: text)) != nil) == judge, "\(text)")
         }
         #expect(valid > 500)
+    }
+
+    @Test(arguments: [#"{"a":1,"a":2}"#, #"{"a":1,"\u0061":2}"#, #"[{"a":1,"b":2,"a":3}]"#])
+    func refusesTwoMembersOfOneName(_ text: String) {
+        #expect(throws: JSONFault.self) { try JSONValue(parsing: text) }
     }
 
     @Test func goesAsDeepAsItSays() {
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         }
-        #expect(throws: Never.self) { try JSONReader.read(nested(JSONReader.depthLimit)) }
-        #expect(throws: JSONReaderError.self) { try JSONReader.read(nested(JSONReader.depthLimit + 1)) }
+        #expect(throws: Never.self) { try JSONValue(parsing: nested(64)) }
+        #expect(throws: JSONFault.self) { try JSONValue(parsing: nested(65)) }
     }
 }

@@ -214,6 +214,12 @@ let package = Package(
             dependencies: ["PluginHost", "PluginKit", "CarillonABI", "HTTPLanes", "Notifications", logging],
             exclude: ["Fixtures"]
         ),
+        // Runs the built plugins as well, found beside the test as LinkageTests finds them.
+        .testTarget(
+            name: "PluginConformanceTests",
+            dependencies: ["PluginHost", "CarillonABI", "Cipher", "HTTPLanes"],
+            exclude: ["Fixtures"]
+        ),
         .testTarget(
             name: "HTTPLanesTests",
             dependencies: [

@@ -13,7 +13,7 @@ final class PluginLibrary: Sendable {
     let sha256: String
     /// Runs what the header marks `[setup]`: one such call at a time per library.
     let setup: DispatchQueue
-    private let entry: Entry
+    let entry: Entry
 
     private static let loaded = Mutex<[FileIdentity: PluginLibrary]>([:])
 

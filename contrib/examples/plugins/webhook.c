@@ -67,7 +67,10 @@ static carillon_status validate(void *instance, const carillon_registration *reg
 static carillon_status deliver(void *instance, uint64_t ticket, const carillon_registration *registration,
                                const carillon_notification *notification) {
     const carillon_host *host = instance;
-    if (notification->mode == CARILLON_SEALED) return CARILLON_UNSUPPORTED; /* never shows what it cannot seal */
+    switch (notification->mode) {
+    case CARILLON_WAKE: case CARILLON_NUDGE: case CARILLON_ALERT: break;
+    default: return CARILLON_UNSUPPORTED; /* never shows what it cannot seal, nor in a mode it does not know */
+    }
     text json = { 0 };
     char start[32];
     put(&json, start, (size_t)snprintf(start, sizeof start, "{\"count\":%u", (unsigned)notification->count));

@@ -1,0 +1,28 @@
+/// What a push service answers, byte for byte.
+struct Answer: Sendable {
+    /// 0: no answer arrived.
+    var status: UInt32
+    var headers: [(name: [UInt8], value: [UInt8])] = []
+    var body: [UInt8] = []
+    var failure = ""
+
+    init(_ status: UInt32, headers: [(String, String)] = [], body: String = "") {
+        self.status = status
+        self.headers = headers.map { (Array($0.0.utf8), Array($0.1.utf8)) }
+        self.body = Array(body.utf8)
+    }
+
+    /// No answer arrived.
+    static func nothing(because failure: String) -> Answer {
+        var answer = Answer(0)
+        answer.failure = failure
+        return answer
+    }
+
+    /// A good answer from whoever gives out access tokens (RFC 6749 section 5.1).
+    static let accessToken = Answer(
+        200,
+        headers: [("content-type", "application/json")],
+        body: #"{"access_token":"conformance","token_type":"Bearer","expires_in":3600}"#
+    )
+}

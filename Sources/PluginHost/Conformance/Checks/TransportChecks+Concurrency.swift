@@ -1,0 +1,64 @@
+import CarillonABI
+import Dispatch
+
+extension TransportChecks {
+    private static var threadCount: Int { 4 }
+    private static var deliveriesOfAThread: Int { 250 }
+
+    static func cancel(_ bench: TransportBench) throws(CheckStop) -> String {
+        let sample = try bench.knownSample()
+        guard bench.functions.cancel != nil else { throw .skipped("it has no cancel") }
+        try bench.onNewInstance { instance in
+            instance.host.set(.hold)
+            let tickets = (0..<4).map { _ in instance.deliver(sample).ticket }
+            bench.at("a running ticket")
+            for ticket in tickets.prefix(2) { instance.cancel(ticket) }
+            bench.at("a ticket twice")
+            for ticket in tickets.prefix(1) { instance.cancel(ticket) }
+            bench.at("tickets that are not its own")
+            for ticket in [0, 1, UInt64.max] { instance.cancel(ticket) }
+            bench.at("the answer after the cancel")
+            instance.host.release(.nothing(because: "closed"))
+            _ = bench.wait(for: instance, until: \.isIdle)
+            bench.at("tickets that have ended")
+            for ticket in tickets { instance.cancel(ticket) }
+        }
+        return ""
+    }
+
+    static func threads(_ bench: TransportBench) throws(CheckStop) -> String {
+        let sample = try bench.knownSample()
+        try bench.onNewInstance { instance in
+            instance.host.set(.answer(Answer(200)))
+            DispatchQueue.concurrentPerform(iterations: threadCount) { thread in
+                for count in 0..<deliveriesOfAThread {
+                    let (ticket, _) = instance.deliver(sample)
+                    if count.isMultiple(of: 8) { _ = instance.validate(sample) }
+                    if count.isMultiple(of: 16) { instance.cancel(ticket) }
+                }
+            }
+            // Many at once may take as long as several.
+            for _ in 0..<threadCount where bench.wait(for: instance, until: \.isIdle) { break }
+        }
+        return "\(threadCount * deliveriesOfAThread) deliveries from \(threadCount) threads"
+    }
+
+    static func shutdown(_ bench: TransportBench) throws(CheckStop) -> String {
+        let sample = try bench.knownSample()
+        try bench.onNewInstance { instance in
+            instance.host.set(.hold)
+            let tickets = (0..<16).map { _ in instance.deliver(sample).ticket }
+            bench.at("cancel of all that runs")
+            for ticket in tickets { instance.cancel(ticket) }
+            bench.at("a delivery that the host takes no request for")
+            instance.host.set(.refuse)
+            instance.deliver(sample)
+            bench.at("the failure of all requests")
+            instance.host.release(.nothing(because: "shutdown"))
+            _ = bench.wait(for: instance, until: \.isIdle)
+            bench.at("destroy")
+        }
+        if let instance = try? bench.regular(), bench.wait(for: instance, until: \.isIdle) { instance.destroy() }
+        return ""
+    }
+}

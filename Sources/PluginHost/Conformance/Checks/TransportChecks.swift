@@ -1,0 +1,34 @@
+/// Everything a transport is checked for, in order. A check returns a remark, or nothing.
+enum TransportChecks {
+    typealias Body = @Sendable (TransportBench) throws(CheckStop) -> String
+
+    static let all: [(check: ConformanceCheck, body: Body)] = [
+        (.createEmpty, createEmpty),
+        (.createConfigured, createConfigured),
+        (.createHostile, createHostile),
+        (.validate, validate),
+        (.errorText, errorText),
+        (.deliver, deliver),
+        (.networkFailure, networkFailure),
+        (.serverError, serverError),
+        (.throttling, throttling),
+        (.refusal, refusal),
+        (.oddAnswers, oddAnswers),
+        (.refusedRequest, refusedRequest),
+        (.completes, { bench throws(CheckStop) in try rule(.completes, bench) }),
+        (.completesOnce, { bench throws(CheckStop) in try rule(.completesOnce, bench) }),
+        (.outcome, { bench throws(CheckStop) in try rule(.outcome, bench) }),
+        (.requests, { bench throws(CheckStop) in try rule(.requests, bench) }),
+        (.secrets, secrets),
+        (.messageID, messageID),
+        (.modes, modes),
+        (.hostileText, hostileText),
+        (.borrowedMemory, borrowedMemory),
+        (.olderHost, olderHost),
+        (.newerHost, newerHost),
+        (.instances, instances),
+        (.cancel, cancel),
+        (.threads, threads),
+        (.shutdown, shutdown),
+    ]
+}

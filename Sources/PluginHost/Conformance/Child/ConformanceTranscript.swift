@@ -1,0 +1,59 @@
+import Foundation
+
+/// Makes a report of the lines that a process told while it ran checks. Pure: it knows no process.
+package struct ConformanceTranscript: Sendable {
+    private var results: [CheckResult] = []
+    private var running: (check: ConformanceCheck, platform: String?)?
+    private var detail = ""
+    /// The last line was told: whatever the process does now does not matter.
+    package private(set) var hasEnded = false
+
+    package init() {}
+
+    /// Takes one line, without its end. What is not one of ours is passed over.
+    package mutating func read(_ line: some Collection<UInt8>) {
+        guard let line = try? JSONDecoder().decode(ProgressLine.self, from: Data(line)) else { return }
+        switch line {
+        case .started(let check, let platform):
+            running = (check, platform)
+            detail = ""
+        case .at(let what): detail = what
+        case .finished(let result):
+            results.append(result)
+            running = nil
+        case .ended: hasEnded = true
+        }
+    }
+
+    /// The report, given how the process ended. The check that ran last failed unless it ended.
+    package func report(path: String, ending: ConformanceReport.Ending) -> ConformanceReport {
+        guard !hasEnded else { return ConformanceReport(path: path, results: results) }
+        var report = ConformanceReport(path: path, results: results, ending: ending)
+        if case .complete = ending { report.ending = .exited(status: 0) }
+        if let running {
+            let place = detail.isEmpty ? "" : ", at: \(detail)"
+            report.results.append(
+                CheckResult(running.check, platform: running.platform, .failed, Self.text(report.ending) + place)
+            )
+        }
+        return report
+    }
+
+    private static func text(_ ending: ConformanceReport.Ending) -> String {
+        switch ending {
+        case .complete: ""
+        case .crashed(let signal):
+            "it crashed with \(name(signal)); run the check in a debugger or build with sanitizers"
+        case .exited(let status): "the process left with status \(status); a plugin must not end the process it runs in"
+        case .hung(let milliseconds):
+            "nothing happened for \(milliseconds) ms; every function of a plugin must return promptly and never block"
+        }
+    }
+
+    private static func name(_ signal: Int32) -> String {
+        let names: [Int32: String] = [
+            4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV",
+        ]
+        return names[signal].map { "\($0) (signal \(signal))" } ?? "signal \(signal)"
+    }
+}

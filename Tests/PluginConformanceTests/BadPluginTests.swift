@@ -1,0 +1,74 @@
+import PluginHost
+import Testing
+
+/// A plugin with one mistake fails the one check that is about it, and learns what to do.
+@Suite(.timeLimit(.minutes(3)))
+struct BadPluginTests {
+    struct Mistake: Sendable, CustomTestStringConvertible {
+        let behaviour: String
+        let check: ConformanceCheck
+        let advice: String
+
+        init(_ behaviour: String, _ check: ConformanceCheck, _ advice: String) {
+            self.behaviour = behaviour
+            self.check = check
+            self.advice = advice
+        }
+
+        var testDescription: String { behaviour }
+    }
+
+    /// Lets deliveries lie, so that waiting for them is in vain.
+    private static let lost: Set = ["never", "half-ticket", "share", "lose-cancelled"]
+
+    @Test(arguments: [
+        Mistake("twice", .completesOnce, "call host->complete once"),
+        Mistake("half-ticket", .completesOnce, "keep the ticket's 64 bits"),
+        Mistake("refuse-and-end", .completesOnce, "leave the ticket alone"),
+        Mistake("never", .completes, "call host->complete exactly once"),
+        Mistake("unheard-of", .outcome, "none of carillon_outcome_kind"),
+        Mistake("wordy", .outcome, "at most 40 of a-z"),
+        Mistake("gone-offline", .networkFailure, "make it CARILLON_RETRY"),
+        Mistake("drop-on-500", .serverError, "make it CARILLON_RETRY"),
+        Mistake("seconds", .throttling, "these are milliseconds"),
+        Mistake("gone-on-401", .refusal, "deletes the registration"),
+        Mistake("pleased", .oddAnswers, "became CARILLON_DELIVERED"),
+        Mistake("drop-when-busy", .refusedRequest, "return CARILLON_BUSY"),
+        Mistake("impure", .validate, "validate must be pure"),
+        Mistake("mute", .errorText, "write to the carillon_error"),
+        Mistake("boast", .errorText, "set it to what you wrote"),
+        Mistake("overrun", .errorText, "write at most `capacity` bytes"),
+        Mistake("inject", .hostileText, "control characters"),
+        Mistake("unescaped", .hostileText, "escape quotes"),
+        Mistake("unsealed", .modes, "encrypt, or return CARILLON_UNSUPPORTED"),
+        Mistake("any-mode", .modes, "return CARILLON_UNSUPPORTED for every mode"),
+        Mistake("trusting", .requests, "CARILLON_HTTP_UNTRUSTED_URL"),
+        Mistake("tattle", .secrets, "never log tokens"),
+        Mistake("share", .instances, "keep the ticket's 64 bits"),
+        Mistake("lose-cancelled", .cancel, "call host->complete exactly once"),
+    ])
+    func oneMistakeFailsOneCheck(_ mistake: Mistake) async throws {
+        let workshop = try Workshop()
+        let plan = ConformancePlan(
+            path: try workshop.compile(Workshop.misbehaving),
+            configurations: ["fixture": #"{"do":"\#(mistake.behaviour)"}"#],
+            patience: Self.lost.contains(mistake.behaviour) ? 300 : 5000
+        )
+        let report = await PluginConformance.check(plan)
+        #expect(report.failures.map(\.check) == [mistake.check])
+        #expect(report.failures.first?.text.contains(mistake.advice) == true, "\(report)")
+        #expect(!report.isPassed)
+    }
+
+    @Test func descriptorThatChangesIsNoDescriptor() async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(path: try workshop.compile(Workshop.misbehaving, "-DCHANGING"))
+        #expect(report.failures.map(\.check) == [.descriptor])
+    }
+
+    @Test func whatTheRouterRefusesFailsToLoad() async throws {
+        let report = await PluginConformance.check(path: "/nowhere/x.so")
+        #expect(report.results.map(\.check) == [.load])
+        #expect(report.failures.first?.text == "cannot be read: No such file or directory")
+    }
+}

@@ -1,0 +1,49 @@
+import Foundation
+import Glibc
+import PluginHost
+import Testing
+
+/// A plugin that takes its process along is known by the check it did so in.
+@Suite(.timeLimit(.minutes(2)))
+struct CrashTests {
+    @Test func crashIsReportedWhereItHappened() async throws {
+        let workshop = try Workshop()
+        let plan = try plan(workshop, doing: "crash")
+        let result = await #expect(processExitsWith: .signal(SIGABRT), observing: [\.standardOutputContent]) {
+            [plan = plan as ConformancePlan] in
+            _ = await PluginConformance.check(plan, progress: .lines(to: STDOUT_FILENO))
+        }
+        let report = report(of: result?.standardOutputContent ?? [], plan, signal: SIGABRT)
+        #expect(report.failures.map(\.check) == [.oddAnswers])
+        #expect(report.failures.first?.platform == "fixture")
+        let text = try #require(report.failures.first?.text)
+        #expect(text.hasPrefix("it crashed with SIGABRT"))
+        #expect(text.hasSuffix("at: an empty 204"))
+        #expect(!report.isPassed)
+    }
+
+    @Test func readingBeyondWhatWasLentCrashes() async throws {
+        let workshop = try Workshop()
+        let plan = try plan(workshop, doing: "overread")
+        let result = await #expect(processExitsWith: .signal(SIGSEGV), observing: [\.standardOutputContent]) {
+            [plan = plan as ConformancePlan] in
+            _ = await PluginConformance.check(plan, progress: .lines(to: STDOUT_FILENO))
+        }
+        let report = report(of: result?.standardOutputContent ?? [], plan, signal: SIGSEGV)
+        #expect(report.failures.map(\.check) == [.borrowedMemory])
+    }
+
+    private func plan(_ workshop: Workshop, doing behaviour: String) throws -> ConformancePlan {
+        ConformancePlan(
+            path: try workshop.compile(Workshop.misbehaving),
+            configurations: ["fixture": #"{"do":"\#(behaviour)"}"#]
+        )
+    }
+
+    private func report(of output: [UInt8], _ plan: ConformancePlan, signal: Int32) -> ConformanceReport {
+        var transcript = ConformanceTranscript()
+        for line in output.split(separator: UInt8(ascii: "\n")) { transcript.read(line) }
+        #expect(!transcript.hasEnded)
+        return transcript.report(path: plan.path, ending: .crashed(signal: signal))
+    }
+}

@@ -1,0 +1,141 @@
+/* A transport that keeps to the contract but for what its configuration says: {"do":"twice"} and so on. */
+#include <carillon/plugin.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct { const carillon_host *host; char behaviour[32]; unsigned asked; uint64_t cancelled; } fixture;
+typedef struct { fixture *fixture; uint64_t ticket; } job;
+
+static const carillon_host *latest; /* the mistake of {"do":"share"} */
+
+static int is(const fixture *self, const char *behaviour) { return strcmp(self->behaviour, behaviour) == 0; }
+
+static carillon_status refuse(carillon_error *error, const char *text) {
+    error->len = strlen(text) < error->capacity ? strlen(text) : error->capacity;
+    memcpy(error->buf, text, error->len);
+    return CARILLON_INVALID;
+}
+
+static carillon_status create(const carillon_host *host, carillon_str config, void **instance, carillon_error *error) {
+    static const char prefix[] = "{\"do\":\"";
+    const char *start = config.ptr;
+    fixture *self;
+    if (config.len < sizeof prefix || memcmp(start, prefix, sizeof prefix - 1) != 0)
+        return refuse(error, "expected {\"do\": ...}");
+    if ((self = calloc(1, sizeof *self)) == NULL) return refuse(error, "out of memory");
+    self->host = latest = host;
+    for (size_t i = sizeof prefix - 1, n = 0; i < config.len && start[i] != '"' && n < sizeof self->behaviour - 1; i++)
+        self->behaviour[n++] = start[i];
+    *instance = self;
+    return CARILLON_OK;
+}
+static void destroy(void *instance) { free(instance); }
+
+static carillon_status validate(void *instance, const carillon_registration *registration, carillon_error *error) {
+    fixture *self = instance;
+    char said[64];
+    if (is(self, "impure")) self->asked++;
+    if (registration->token.len > 8 && memcmp(registration->token.ptr, "https://", 8) == 0) return CARILLON_OK;
+    if (is(self, "mute")) return CARILLON_INVALID;
+    if (is(self, "boast")) { error->len = error->capacity + 1; return CARILLON_INVALID; }
+    if (is(self, "overrun")) { strcpy(error->buf, "expected an https:// URL"); error->len = error->capacity < 24 ? error->capacity : 24; return CARILLON_INVALID; }
+    snprintf(said, sizeof said, "expected an https:// URL (asked %u times)", self->asked);
+    return refuse(error, said);
+}
+
+static void end(fixture *self, uint64_t ticket, carillon_outcome outcome) {
+    const carillon_host *host = is(self, "share") ? latest : self->host;
+    outcome.struct_size = sizeof outcome;
+    if (is(self, "unheard-of")) outcome.kind = (carillon_outcome_kind)77;
+    if (is(self, "wordy")) outcome.reason = (carillon_str)CARILLON_STR("The server said: no!");
+    if (is(self, "half-ticket")) ticket = (uint32_t)ticket;
+    host->complete(host, ticket, &outcome);
+    if (is(self, "twice")) host->complete(host, ticket, &outcome);
+}
+
+static void answered(void *context, const carillon_http_response *response) {
+    job *job = context;
+    fixture *self = job->fixture;
+    uint64_t ticket = job->ticket;
+    uint32_t status = response->status;
+    carillon_outcome outcome = { .kind = CARILLON_REJECTED, .provider_status = status };
+    free(job);
+    if (status >= 200 && status < 300) outcome.kind = CARILLON_DELIVERED;
+    else if (status == 404 || status == 410) outcome.kind = CARILLON_GONE;
+    else if (status == 0 || status == 429 || status >= 500) outcome.kind = CARILLON_RETRY;
+    if (status == 999) outcome.provider_status = 0;
+    if (status == 429) outcome.retry_after_ms = is(self, "seconds") ? 120 : 120000;
+    if (status == 0 && is(self, "gone-offline")) outcome.kind = CARILLON_GONE;
+    if (status == 500 && is(self, "drop-on-500")) outcome.kind = CARILLON_REJECTED;
+    if (status == 401 && is(self, "gone-on-401")) outcome.kind = CARILLON_GONE;
+    if (status == 100 && is(self, "pleased")) outcome.kind = CARILLON_DELIVERED;
+    if (is(self, "never")) return;
+    if (is(self, "lose-cancelled") && ticket == self->cancelled) return;
+    if (is(self, "crash") && status == 204) abort();
+    end(self, ticket, outcome);
+}
+
+static void cancel(void *instance, uint64_t ticket) {
+    fixture *self = instance;
+    if (self->cancelled == 0) self->cancelled = ticket;
+}
+
+static carillon_status deliver(void *instance, uint64_t ticket, const carillon_registration *registration,
+                               const carillon_notification *notification) {
+    fixture *self = instance;
+    int shown = notification->mode == CARILLON_ALERT || notification->mode == CARILLON_WAKE;
+    if (!shown && !(is(self, "unsealed") && notification->mode == CARILLON_SEALED)
+        && !(is(self, "any-mode") && notification->mode > CARILLON_ALERT)) return CARILLON_UNSUPPORTED;
+    job *context = malloc(sizeof *context);
+    if (context == NULL) return CARILLON_BUSY;
+    *context = (job){ self, ticket };
+    const carillon_field headers[] = {
+        { CARILLON_STR("content-type"), CARILLON_STR("text/plain") },
+        { CARILLON_STR("x-title"), notification->title },
+    };
+    const carillon_field json = { CARILLON_STR("content-type"), CARILLON_STR("application/json") };
+    char quoted[64];
+    carillon_http_request request = {
+        .struct_size = sizeof request, .flags = is(self, "trusting") ? 0 : CARILLON_HTTP_UNTRUSTED_URL,
+        .method = CARILLON_STR("POST"), .url = registration->token,
+        .headers = headers, .header_count = is(self, "inject") ? 2 : 1, .body = notification->title,
+    };
+    if (is(self, "unescaped")) {
+        int count = snprintf(quoted, sizeof quoted, "{\"title\":\"%.*s\"}", (int)(notification->title.len > 40 ? 40 : notification->title.len),
+                             notification->title.len ? (const char *)notification->title.ptr : "");
+        request.headers = &json;
+        request.body = (carillon_bytes){ quoted, (size_t)count };
+    }
+    if (is(self, "tattle")) self->host->log(self->host, CARILLON_INFO, registration->token);
+    if (is(self, "overread") && registration->token.len > 0) self->asked += (unsigned)strlen(registration->token.ptr);
+    carillon_status status = self->host->http_request(self->host, &request, answered, context);
+    if (status != CARILLON_OK) free(context);
+    if (status == CARILLON_BUSY && is(self, "drop-when-busy")) return CARILLON_INVALID;
+    if (status == CARILLON_BUSY && is(self, "refuse-and-end")) end(self, ticket, (carillon_outcome){ .kind = CARILLON_RETRY });
+    return status;
+}
+
+static const carillon_transport transport = {
+    .struct_size = sizeof transport, .platform = CARILLON_STR("fixture"), .create = create, .destroy = destroy,
+    .validate = validate, .deliver = deliver, .cancel = cancel,
+};
+static const carillon_transport *const transports[] = { &transport };
+static const carillon_plugin plugin = {
+    .struct_size = sizeof plugin, .abi_minor = CARILLON_ABI_MINOR,
+    .id = CARILLON_STR("org.example.misbehaving"), .version = CARILLON_STR("1"),
+    .transports = transports, .transport_count = 1,
+};
+
+#ifdef CHANGING
+static carillon_plugin changing;
+const carillon_plugin *carillon_plugin_entry_v1(void) {
+    static char version = '0';
+    changing = plugin;
+    version++;
+    changing.version = (carillon_str){ &version, 1 };
+    return &changing;
+}
+#else
+const carillon_plugin *carillon_plugin_entry_v1(void) { return &plugin; }
+#endif

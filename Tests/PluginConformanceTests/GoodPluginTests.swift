@@ -1,0 +1,67 @@
+import Cipher
+import Foundation
+import PluginHost
+import Testing
+
+/// What ships with the project keeps to its own contract.
+@Suite(.timeLimit(.minutes(3)))
+struct GoodPluginTests {
+    @Test func unifiedPushPasses() async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(path: try workshop.copy("libCarillonUnifiedPush.so"))
+        expectPassed(report, skipping: [.createConfigured])
+        #expect(remark(.modes, report) == "it honours: wake, sealed, alert")
+    }
+
+    @Test func apnsPasses() async throws {
+        let workshop = try Workshop()
+        let block = [
+            "topic": "com.example.app", "team_id": "TEAMID1234", "key_id": "ABCDEFGHIJ",
+            "key": P256PrivateKey().pemRepresentation,
+        ]
+        let configuration = String(decoding: try JSONEncoder().encode(block), as: UTF8.self)
+        let report = await PluginConformance.check(
+            path: try workshop.copy("libCarillonAPNs.so"),
+            configurations: ["ios": configuration]
+        )
+        expectPassed(report)
+        #expect(remark(.messageID, report) == "the id travels in apns-id")
+        #expect(remark(.modes, report) == "it honours: wake, alert")
+    }
+
+    @Test func webhookPasses() async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(path: try workshop.compile(Workshop.webhook))
+        expectPassed(report, skipping: [.createConfigured, .cancel])
+        #expect(remark(.messageID, report) == "the id travels in the body")
+    }
+
+    /// The fixture of the other tests, when it is told to do nothing wrong.
+    @Test func fixturePasses() async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(
+            path: try workshop.compile(Workshop.misbehaving),
+            configurations: ["fixture": #"{"do":"nothing"}"#]
+        )
+        expectPassed(report)
+    }
+
+    @Test func checksThatNeedAConfigurationAreSkippedWithoutOne() async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(path: try workshop.compile(Workshop.misbehaving))
+        #expect(report.failures == [])
+        let passed = report.results.filter { $0.verdict == .passed }.map(\.check)
+        #expect(passed == [.load, .descriptor, .createEmpty, .createHostile, .errorText])
+    }
+
+    private func expectPassed(_ report: ConformanceReport, skipping: [ConformanceCheck] = []) {
+        #expect(report.failures == [])
+        #expect(report.isPassed)
+        #expect(report.results.filter { $0.verdict == .skipped }.map(\.check) == skipping)
+        #expect(report.results.map(\.check) == ConformanceCheck.allCases.filter { $0 != .filters })
+    }
+
+    private func remark(_ check: ConformanceCheck, _ report: ConformanceReport) -> String? {
+        report.results.first { $0.check == check }?.text
+    }
+}

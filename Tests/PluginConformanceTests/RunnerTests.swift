@@ -1,0 +1,65 @@
+import Foundation
+import PluginHost
+import Testing
+
+/// The process that watches the checks, with shells in the place of the one that runs them.
+@Suite(.timeLimit(.minutes(1)))
+struct RunnerTests {
+    private let started = #"{"started":{"check":"threads","platform":"ios"}}"#
+    private let finished =
+        #"{"finished":{"result":{"check":"load","verdict":"passed","text":""}}}"#
+
+    private func run(_ script: String, silence: Int = 30_000) async throws -> ConformanceReport {
+        try await ConformanceRunner(executable: "/bin/sh", arguments: ["-c", script], silence: silence)
+            .run(ConformancePlan(path: "/x.so"))
+    }
+
+    @Test func everythingToldMakesAReport() async throws {
+        let report = try await run("cat >/dev/null; echo noise; echo '\(finished)'; echo '{\"ended\":{}}'")
+        #expect(report == ConformanceReport(path: "/x.so", results: [CheckResult(.load, .passed)]))
+        #expect(report.isPassed)
+    }
+
+    @Test func crashIsTheRunningChecksFailure() async throws {
+        let report = try await run("echo '\(finished)'; echo '\(started)'; kill -SEGV $$")
+        #expect(report.ending == .crashed(signal: 11))
+        #expect(report.results.map(\.check) == [.load, .threads])
+        #expect(report.failures.first?.platform == "ios")
+        #expect(report.failures.first?.text.contains("SIGSEGV (signal 11)") == true)
+    }
+
+    @Test func leavingEarlyIsAFailure() async throws {
+        let report = try await run("echo '\(started)'; exit 0")
+        #expect(report.ending == .exited(status: 0))
+        #expect(report.failures.map(\.check) == [.threads])
+    }
+
+    @Test func silenceEndsTheProcess() async throws {
+        let report = try await run("echo '\(started)'; exec sleep 600", silence: 300)
+        #expect(report.ending == .hung(milliseconds: 300))
+        #expect(report.failures.map(\.check) == [.threads])
+    }
+
+    @Test func whatHappensAfterTheEndDoesNotMatter() async throws {
+        let report = try await run("echo '\(finished)'; echo '{\"ended\":{}}'; exec sleep 600")
+        #expect(report.isPassed)
+    }
+
+    @Test func planReachesTheProcess() async throws {
+        let report = try await run(#"grep -q '"path":"\\/x.so"' && echo '{"ended":{}}'"#)
+        #expect(report.ending == .complete)
+    }
+
+    @Test func missingExecutableIsAnError() async {
+        let runner = ConformanceRunner(executable: "/nowhere/carillon", arguments: [])
+        await #expect(throws: (any Error).self) { try await runner.run(ConformancePlan(path: "/x.so")) }
+    }
+
+    @Test func halfALineIsNotALine() {
+        var transcript = ConformanceTranscript()
+        transcript.read(started.utf8)
+        transcript.read(finished.utf8.prefix(40))
+        let report = transcript.report(path: "/x.so", ending: .crashed(signal: 4))
+        #expect(report.results.map(\.check) == [.threads])
+    }
+}

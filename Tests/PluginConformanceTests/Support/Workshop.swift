@@ -1,0 +1,56 @@
+import Foundation
+import Testing
+
+/// A plugin folder of its own in which a test puts plugins; gone with it.
+final class Workshop: Sendable {
+    private static let repository = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    static let misbehaving = "Tests/PluginConformanceTests/Fixtures/misbehaving.c"
+    static let webhook = "contrib/examples/plugins/webhook.c"
+
+    let folder: URL
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
+            .appending(path: "carillon-conformance-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            at: folder,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o755]
+        )
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    /// Compiles a file of the repository; returns the library's path.
+    func compile(_ source: String, _ flags: String...) throws -> String {
+        let output = folder.appending(path: "plugin.so").path
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments =
+            ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"] + flags + [
+                "-I", Self.repository.appending(path: "include").path, "-o", output,
+                Self.repository.appending(path: source).path,
+            ]
+        process.standardError = pipe
+        try process.run()
+        let said = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0, "\(String(decoding: said, as: UTF8.self))")
+        return output
+    }
+
+    /// Copies a library that `swift build` made, found beside the running test; returns the copy's path.
+    func copy(_ name: String) throws -> String {
+        let here = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+        let found = ([here] + CommandLine.arguments.map { URL(filePath: $0) })
+            .map { $0.deletingLastPathComponent().appending(path: name) }
+            .first { FileManager.default.fileExists(atPath: $0.path) }
+        let file = try #require(found, "\(name) is not beside the tests: run swift build, then the tests again")
+        let copy = folder.appending(path: name)
+        try FileManager.default.copyItem(at: file, to: copy)
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: copy.path)
+        return copy.path
+    }
+}

@@ -99,7 +99,11 @@ struct Performance {
             alert: pushes.first { $0.target == judge.iPhone.target }?.shown ?? ["nothing"]
         )
         if showsPayloads {
-            for push in pushes { screen.detail(push.payload.prettyPrinted) }
+            for phone in [judge.unifiedPush, judge.iPhone] {
+                for push in pushes where push.target == phone.target {
+                    screen.detail("\(phone.name) got \(push.payload.prettyPrinted)")
+                }
+            }
         }
         guard complaints.isEmpty else {
             let reasons = complaints.map { "\n    - \($0)" }.joined()

@@ -141,7 +141,8 @@ let package = Package(
         .executableTarget(
             name: "CarillonCLI",
             dependencies: [
-                "CarillonRouter", "Nostr", "Cipher", "YAMLReading", argumentParser, lifecycle, unixSignals, logging,
+                "CarillonRouter", "PluginHost", "Nostr", "Cipher", "YAMLReading", argumentParser, lifecycle,
+                unixSignals, logging,
             ]
         ),
 

@@ -6,7 +6,7 @@ import Foundation
 struct Plugin: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "See which plugins load, and whether a plugin keeps to the rules.",
-        subcommands: [List.self]
+        subcommands: [List.self, PluginCheck.self]
     )
 
     /// `carillon plugin list`

@@ -1,0 +1,196 @@
+"""`carillon check` and `carillon rules try`, as an operator uses them."""
+
+import json
+import textwrap
+
+import pytest
+
+from nostr import Person
+from programs import carillon
+
+
+def test_check_names_every_mistake_with_its_line(tmp_path):
+    (tmp_path / "carillon.yaml").write_text(
+        textwrap.dedent(
+            """\
+            identity: { key_file: carillon.key }
+            store: { pth: carillon.sqlite }
+            relay:
+              listen: localhost
+              url: https://notify.example.com
+            http:
+              ca_file: missing.pem
+              allow_private: [10.1.2.3/24]
+            defaults: { mode: loud }
+            aps: {}
+            """
+        )
+    )
+    check = carillon("check", "--config", "carillon.yaml", cwd=tmp_path)
+    assert check.returncode == 1
+    lines = check.stderr.splitlines()
+    places = {line.split(": ")[0].rsplit(":", 1)[0] if line.count(":") > 2 else line for line in lines}
+    for number, word in [
+        (2, "pth"),
+        (4, "127.0.0.1:7447"),
+        (5, "wss://"),
+        (7, "missing.pem"),
+        (8, "network"),
+        (9, "alert"),
+        (10, "aps"),
+    ]:
+        matching = [line for line in lines if line.startswith(f"carillon.yaml:{number}:")]
+        assert any(word in line for line in matching), (number, word, lines)
+    assert lines[-1].endswith("mistakes")
+    assert places
+    assert not (tmp_path / "carillon.key").exists()
+
+
+def test_check_names_mistakes_in_rules_plugins_and_their_blocks(stopped_router):
+    router = stopped_router
+    (router.folder / "rules.yaml").write_text(
+        textwrap.dedent(
+            """\
+            version: 1
+            rules:
+              - name: like
+                match: { kinds: [7, 70000] }
+                title: "{{author.nme}}"
+              - nam: other
+                match: { relation: cousin }
+            """
+        )
+    )
+    (router.plugins / "text.so").write_text("no plugin")
+    router.configuration["rules"] = "rules.yaml"
+    router.configuration["apps"]["default"]["ios"]["key_file"] = "missing.p8"
+    router.configuration["apps"]["other"] = {"pager": {}}
+    check = carillon("check", "--config", router.configuration_file)
+    assert check.returncode == 1
+    rules = router.folder / "rules.yaml"
+    for number in [4, 5, 6, 7]:
+        assert f"{rules}:{number}:" in check.stderr, check.stderr
+    assert f"{router.plugins / 'text.so'}: is not an ELF file" in check.stderr
+    for app in ["apps.default.ios", "apps.other.pager"]:
+        line = next(line for line in check.stderr.splitlines() if app in line)
+        number = int(line.removeprefix(f"{router.configuration_file}:").split(":")[0])
+        assert app.rsplit(".", 1)[1] in router.configuration_file.read_text().splitlines()[number - 1 - 1] + (
+            router.configuration_file.read_text().splitlines()[number - 1]
+        )
+
+
+def test_check_is_content_with_a_configuration_that_runs(stopped_router, lab):
+    check = carillon("check", "--config", stopped_router.configuration_file)
+    assert (check.returncode, check.stderr) == (0, "")
+    assert lab.received() == []
+
+
+def test_a_router_with_a_mistake_in_its_configuration_does_not_start(stopped_router):
+    stopped_router.configuration["defaults"] = {"mode": "loud"}
+    serve = carillon("serve", "--config", stopped_router.configuration_file)
+    assert serve.returncode == 1
+    assert serve.stderr.startswith(f"{stopped_router.configuration_file}:")
+    assert "'loud' is none of wake, alert" in serve.stderr
+
+
+class Trial:
+    """One `carillon rules try`, taken apart."""
+
+    def __init__(self, router, alice, event: dict, *options):
+        run = carillon(
+            *["rules", "try", "--config", router.configuration_file, "--event", "-", "--recipient", alice.hex],
+            *options,
+            stdin=json.dumps(event),
+        )
+        assert run.returncode == 0, run.stderr
+        self.decision, request, self.body = run.stdout.rstrip("\n").split("\n\n")
+        self.request, *headers = request.splitlines()
+        self.headers = dict(header.split(": ", 1) for header in headers)
+
+
+def expected_of_seed_000(kind: int, title: str, body: str, event: dict, refers: bool) -> dict:
+    payload = {
+        "aps": {"alert": {"title": title, "body": body}, "badge": 1, "sound": "default", "mutable-content": 1},
+        "category": f"kind_{kind}",
+        "event_id": event["id"],
+        "author_pubkey": event["pubkey"],
+        "kind": kind,
+        "created_at": event["created_at"],
+    }
+    if refers:
+        payload["referenced_event_id"] = next(tag[1] for tag in event["tags"] if tag[0] == "e")
+    return payload
+
+
+@pytest.mark.parametrize(
+    "kind, content, title, body, refers",
+    [
+        (7, "❤️", "⚡ alice liked your note", "❤️", True),
+        (7, "+", "⚡ alice liked your note", "+", True),
+        (7, "🔥", "⚡ alice reacted to your note", "🔥", True),
+        (6, "", "🔄 alice reposted your note", "Your note was reposted", True),
+        (1809, "", "🔄 alice reposted your note", "Your note was reposted", True),
+        (1, "Hey, check this out!", "💬 alice sent you a note", "Hey, check this out!", True),
+        (1, "x" * 101, "💬 alice sent you a note", "x" * 100 + "...", False),
+        (1808, "https://example.com/a.ogg", "🎵 alice shared an audio note", "New audio content available", False),
+        (3, "", "👤 alice started following you", "You have a new follower", False),
+        (1059, "c2VjcmV0", "🔒 You received an encrypted message", "You have a new encrypted message", False),
+    ],
+)
+def test_rules_try_prints_the_request_of_the_specification_and_sends_nothing(
+    stopped_router, lab, alice, kind, content, title, body, refers
+):
+    tags = [["e", "ab" * 32]] if refers else []
+    event = Person().event(kind, content, [*tags, ["p", alice.hex]])
+    trial = Trial(stopped_router, alice, event, "--author", "alice", "--token", "cd" * 32)
+    assert json.loads(trial.body) == expected_of_seed_000(kind, title, body, event, refers)
+    assert trial.request == f"POST {lab.ios['environment']}/3/device/{'cd' * 32}"
+    assert trial.headers["apns-push-type"] == "alert"
+    assert trial.headers["apns-topic"] == lab.ios["topic"]
+    assert "mode: alert" in trial.decision
+    assert lab.received() == []
+
+
+def test_rules_try_shows_a_wake_up_and_other_platforms(stopped_router, lab, alice):
+    event = Person().event(1059, "c2VjcmV0", [["p", alice.hex]])
+    assert Trial(stopped_router, alice, event, "--mode", "wake").body == '{"aps":{"content-available":1},"t":"dm"}'
+    endpoint = lab.endpoint("upAlice")
+    trial = Trial(stopped_router, alice, event, "--mode", "wake", "--platform", "unifiedpush", "--token", endpoint)
+    assert (trial.request, trial.body) == (f"POST {endpoint}", '{"t":"dm"}')
+    assert lab.received() == []
+
+
+@pytest.mark.parametrize("kind", [30311, 22242, 10002])
+def test_rules_try_says_that_other_kinds_wake_nobody(stopped_router, alice, kind):
+    event = Person().event(kind, "", [["p", alice.hex]])
+    run = carillon(
+        *["rules", "try", "--config", stopped_router.configuration_file, "--event", "-", "--recipient", alice.hex],
+        stdin=json.dumps(event),
+    )
+    assert run.returncode == 1
+    assert "wakes nobody" in run.stderr
+
+
+def test_the_built_in_rules_written_to_a_file_say_the_same(stopped_router, alice):
+    event = Person().event(7, "+", [["e", "ab" * 32], ["p", alice.hex]])
+    built_in = Trial(stopped_router, alice, event).body
+    rules = carillon("rules", "default")
+    assert rules.returncode == 0
+    (stopped_router.folder / "rules.yaml").write_text(rules.stdout)
+    stopped_router.configuration["rules"] = "rules.yaml"
+    assert Trial(stopped_router, alice, event).body == built_in
+
+
+def test_a_key_is_made_once_and_never_overwritten(tmp_path):
+    made = carillon("keys", "new", "carillon.key", cwd=tmp_path)
+    assert made.returncode == 0
+    assert carillon("keys", "new", "carillon.key", cwd=tmp_path).returncode == 1
+    assert carillon("keys", "show", "carillon.key", cwd=tmp_path).stdout == made.stdout
+    # nostr-sdk agrees on whose key it is.
+    import nostr_sdk
+
+    hex_line, npub_line = made.stdout.split("\n")[:2]
+    keys = nostr_sdk.Keys.parse((tmp_path / "carillon.key").read_text().strip())
+    assert hex_line.split() == ["hex", keys.public_key().to_hex()]
+    assert npub_line.split() == ["npub", keys.public_key().to_bech32()]
+    assert (tmp_path / "carillon.key").read_text().strip() not in made.stdout

@@ -82,10 +82,16 @@ package final class Pipeline {
         do {
             let result = try registry.apply(event)
             registry.update(&index)
-            batch.stop(
-                result.isAccepted ? .registered : .registrationRefused,
-                EventVerdict(id: event.id, result.isAccepted ? .accepted : .refused(result.message))
-            )
+            switch result {
+            case .registered, .updated, .deregistered:
+                batch.stop(.registered, EventVerdict(id: event.id, .accepted))
+            case .duplicate:
+                batch.stop(.duplicate, EventVerdict(id: event.id, .duplicate))
+            case .outdated:
+                batch.stop(.duplicate, EventVerdict(id: event.id, .outdated))
+            case .notForUs, .refused:
+                batch.stop(.registrationRefused, EventVerdict(id: event.id, .refused(result.message)))
+            }
         } catch {
             logger.error("A registration could not be kept", metadata: ["error": "\(error)"])
             batch.stop(.notKept, EventVerdict(id: event.id, .refused(Batch.notKept)))

@@ -30,6 +30,16 @@ import Testing
         #expect(bench.kept.first?.platform == "ios")
     }
 
+    @Test func registrationThatChangesNothingSaysWhy() throws {
+        let owner = try KeyPair(random: SecureRandom.bytes)
+        let content = "{\"token\":\"\(String(repeating: "ab", count: 32))\",\"platform\":\"ios\"}"
+        let old = try bench.registration(of: owner, content, secondsAgo: 100)
+        let new = try bench.registration(of: owner, content, secondsAgo: 50)
+        #expect(bench.submit([new, new]).map(\.result) == [.accepted, .duplicate])
+        #expect(bench.submit([old]).map(\.result) == [.outdated])
+        #expect(bench.count(.registrationRefused) == 0)
+    }
+
     @Test func everyNotifiableKindWakesTheDeviceOnce() throws {
         let owner = try bench.account()
         let note = String(repeating: "0f", count: 32)

@@ -81,11 +81,16 @@ final class Workbench {
     }
 
     /// A registration event of `keys` for this router.
-    func registration(of keys: KeyPair, _ content: String, device: String = "phone") throws -> Event {
+    func registration(
+        of keys: KeyPair,
+        _ content: String,
+        device: String = "phone",
+        secondsAgo: Int64 = 100
+    ) throws -> Event {
         let key = try ConversationKey(secret: keys.secret, public: identity.publicKey)
         return try Event.signed(
             kind: .pushRegistration,
-            createdAt: Self.time - 100,
+            createdAt: Self.time - secondsAgo,
             tags: [["d", identity.publicKey.hex + ":" + device]],
             content: NIP44.encrypt(content, key: key, nonce: SecureRandom.bytes(32)),
             by: keys

@@ -7,6 +7,8 @@ package struct EventVerdict: Sendable, Hashable {
         case accepted
         /// It was accepted before.
         case duplicate
+        /// A newer one that replaces it was accepted before.
+        case outdated
         /// A machine-readable prefix of NIP-01, a colon and a sentence.
         case refused(String)
     }

@@ -4,7 +4,7 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case malformed
     /// The id or the signature is wrong.
     case forged
-    /// Accepted before.
+    /// Accepted before; for a registration also that a newer one was.
     case duplicate
     /// Concerns no registered account.
     case unaddressed

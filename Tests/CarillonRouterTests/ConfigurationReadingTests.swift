@@ -7,7 +7,11 @@ import YAMLReading
 
 @Suite struct ConfigurationReadingTests {
     private func read(_ yaml: String) throws(Mistakes) -> Configuration {
-        try ConfigurationReader(name: "carillon.yaml", folder: "/etc/carillon", environment: { $0 == "KEY" ? "/run/key" : nil }).read(yaml)
+        try ConfigurationReader(
+            name: "carillon.yaml",
+            folder: "/etc/carillon",
+            environment: { $0 == "KEY" ? "/run/key" : nil }
+        ).read(yaml)
     }
 
     private func mistakes(_ yaml: String) -> [String] {
@@ -81,7 +85,11 @@ import YAMLReading
             _ = try Configuration(file: "/nonexistent/carillon.yaml")
             Issue.record("read a file that is not there")
         } catch {
-            #expect(error.all.map(\.description) == ["/nonexistent/carillon.yaml: cannot read the configuration: does the file exist, and may we read it?"])
+            #expect(
+                error.all.map(\.description) == [
+                    "/nonexistent/carillon.yaml: cannot read the configuration: does the file exist, and may we read it?"
+                ]
+            )
         }
     }
 }

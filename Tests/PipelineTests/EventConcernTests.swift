@@ -29,12 +29,17 @@ import Testing
 
     @Test func replyToTheAccountIsAReply() {
         let tags = [["e", Self.first, "", "root"], ["e", Self.second, "", "reply", Self.account.hex]]
-        #expect(concern(.textNote, tags) == EventConcern(signal: .reply, relation: .reply, referencedID: id(Self.second)))
+        #expect(
+            concern(.textNote, tags) == EventConcern(signal: .reply, relation: .reply, referencedID: id(Self.second))
+        )
     }
 
     @Test func replyToSomebodyElseInTheThreadIsAMention() {
         let tags = [["e", Self.first, "", "root"], ["e", Self.second, "", "reply", Self.other.hex]]
-        #expect(concern(.textNote, tags) == EventConcern(signal: .mention, relation: .mention, referencedID: id(Self.second)))
+        #expect(
+            concern(.textNote, tags)
+                == EventConcern(signal: .mention, relation: .mention, referencedID: id(Self.second))
+        )
     }
 
     @Test func positionalReplyWithoutAuthorIsAReply() {
@@ -47,7 +52,9 @@ import Testing
 
     @Test func quoteIsAMentionThatRefersToWhatItQuotes() {
         let tags = [["q", Self.first, "", Self.account.hex]]
-        #expect(concern(.textNote, tags) == EventConcern(signal: .mention, relation: .quote, referencedID: id(Self.first)))
+        #expect(
+            concern(.textNote, tags) == EventConcern(signal: .mention, relation: .quote, referencedID: id(Self.first))
+        )
     }
 
     @Test func commentOnTheAccountIsAReply() {
@@ -55,7 +62,12 @@ import Testing
         #expect(concern(.comment, tags)?.signal == .reply)
     }
 
-    @Test(arguments: [(4, Signal.dm), (14, .dm), (1059, .dm), (21059, .dm), (3, .follow), (6, .repost), (16, .repost), (1809, .repost), (9735, .zap)] as [(UInt16, Signal)])
+    @Test(
+        arguments: [
+            (4, Signal.dm), (14, .dm), (1059, .dm), (21059, .dm), (3, .follow), (6, .repost), (16, .repost),
+            (1809, .repost), (9735, .zap),
+        ] as [(UInt16, Signal)]
+    )
     func kindDecides(_ kind: UInt16, _ signal: Signal) {
         #expect(concern(Kind(kind), [])?.signal == signal)
     }

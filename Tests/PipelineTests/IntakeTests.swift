@@ -4,7 +4,10 @@ import Testing
 @testable import Pipeline
 
 @Suite struct IntakeTests {
-    private func submission(_ count: Int, _ answered: @escaping @Sendable ([EventVerdict]) -> Void = { _ in }) -> Submission {
+    private func submission(
+        _ count: Int,
+        _ answered: @escaping @Sendable ([EventVerdict]) -> Void = { _ in }
+    ) -> Submission {
         Submission(events: Array(repeating: [1], count: count), source: .socket, completion: answered)
     }
 
@@ -28,7 +31,10 @@ import Testing
         let answers = Mutex<[EventVerdict]>([])
         intake.submit(submission(2))
         intake.submit(submission(3) { verdicts in answers.withLock { $0 = verdicts } })
-        #expect(answers.withLock(\.self).map(\.result) == Array(repeating: .refused("error: too busy, try again later"), count: 3))
+        #expect(
+            answers.withLock(\.self).map(\.result)
+                == Array(repeating: .refused("error: too busy, try again later"), count: 3)
+        )
         #expect(intake.next()?.count == 1)
     }
 }

@@ -20,7 +20,8 @@ import Testing
 
     @Test func registrationCountsForTheNextEventOfTheSameBatch() throws {
         let owner = try KeyPair(random: SecureRandom.bytes)
-        let content = "{\"token\":\"\(String(repeating: "ab", count: 32))\",\"platform\":\"ios\",\"filters\":{\"dm\":true}}"
+        let content =
+            "{\"token\":\"\(String(repeating: "ab", count: 32))\",\"platform\":\"ios\",\"filters\":{\"dm\":true}}"
         let verdicts = bench.submit([
             try bench.registration(of: owner, content),
             try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice),
@@ -75,7 +76,9 @@ import Testing
         let event = try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice)
         var forged = event
         forged.signature.first = Bytes32(words: (1, 2, 3, 4))
-        #expect(bench.submit([forged]).first?.result == .refused("invalid: sig must be a signature of the id by pubkey"))
+        #expect(
+            bench.submit([forged]).first?.result == .refused("invalid: sig must be a signature of the id by pubkey")
+        )
         #expect(bench.submit([event]).first?.result == .accepted)
         #expect(bench.kept.count == 1)
         #expect(bench.count(.forged) == 1)
@@ -122,14 +125,17 @@ import Testing
 
     @Test func switchedOffSignalsWakeNobody() throws {
         let owner = try bench.account(["dm"])
-        bench.submit([try bench.event(.reaction, "+", tags: [["e", String(repeating: "0f", count: 32)], p(owner)], by: alice)])
+        bench.submit([
+            try bench.event(.reaction, "+", tags: [["e", String(repeating: "0f", count: 32)], p(owner)], by: alice)
+        ])
         #expect(bench.kept.isEmpty)
         #expect(bench.count(.unwanted) == 1)
     }
 
     @Test func everyDeviceOfAnAccountIsWokenInItsOwnMode() throws {
         let owner = try bench.account(mode: "alert")
-        let tablet = "{\"token\":\"\(String(repeating: "cd", count: 32))\",\"platform\":\"ios\",\"filters\":{\"dm\":true}}"
+        let tablet =
+            "{\"token\":\"\(String(repeating: "cd", count: 32))\",\"platform\":\"ios\",\"filters\":{\"dm\":true}}"
         bench.submit([try bench.registration(of: owner, tablet, device: "tablet")])
         bench.submit([try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice)])
         #expect(bench.kept.map(\.notification.mode).sorted() == [.wake, .alert])

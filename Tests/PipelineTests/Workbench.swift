@@ -33,7 +33,9 @@ final class Workbench {
     private let folder: URL
 
     init(rules: RuleBook? = nil, defaultMode: Mode = .wake) throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("pipeline-" + Hex.encode(SecureRandom.bytes(8)))
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "pipeline-" + Hex.encode(SecureRandom.bytes(8))
+        )
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         identity = try KeyPair(random: SecureRandom.bytes)
         registry = try Registry(
@@ -98,7 +100,10 @@ final class Workbench {
     }
 
     /// A fresh account with one device that wants `signals`.
-    func account(_ signals: [String] = ["dm", "mention", "reply", "reaction", "repost", "follow"], mode: String = "alert") throws
+    func account(
+        _ signals: [String] = ["dm", "mention", "reply", "reaction", "repost", "follow"],
+        mode: String = "alert"
+    ) throws
         -> KeyPair
     {
         let keys = try KeyPair(random: SecureRandom.bytes)
@@ -109,7 +114,13 @@ final class Workbench {
         return keys
     }
 
-    func event(_ kind: Kind, _ content: String = "", tags: [[String]] = [], by keys: KeyPair, at time: Int64 = time) throws -> Event {
+    func event(
+        _ kind: Kind,
+        _ content: String = "",
+        tags: [[String]] = [],
+        by keys: KeyPair,
+        at time: Int64 = time
+    ) throws -> Event {
         try Event.signed(kind: kind, createdAt: time, tags: tags, content: content, by: keys)
     }
 }

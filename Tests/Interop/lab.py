@@ -119,7 +119,7 @@ class Lab:
 
     def _received(self, service: str | None, wait: int, milliseconds: int) -> list[Received]:
         query = f"/received?wait={wait}&timeout_ms={milliseconds}" + (f"&service={service}" if service else "")
-        return [Received(json.loads(line)) for line in self._control("GET", query).splitlines()]
+        return [Received(json.loads(line)) for line in self._control("GET", query).split("\n") if line]
 
     def _control(self, method: str, path: str, body: dict | None = None) -> str:
         request = urllib.request.Request(

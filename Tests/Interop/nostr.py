@@ -13,9 +13,7 @@ from router import Router
 REGISTRATION = 10062
 ADDRESSABLE_REGISTRATION = 30062
 ADVERTISEMENT = 10067
-ALL_SIGNALS = {
-    name: True for name in ["dm", "mention", "reply", "reaction", "repost", "follow", "zap"]
-}
+ALL_SIGNALS = {name: True for name in ["dm", "mention", "reply", "reaction", "repost", "follow", "zap"]}
 
 
 def device_token() -> str:

@@ -92,9 +92,7 @@ class Router:
     @property
     def information(self) -> dict:
         """The NIP-11 document."""
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}", headers={"accept": "application/nostr+json"}
-        )
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}", headers={"accept": "application/nostr+json"})
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)
 

@@ -186,3 +186,50 @@ def test_an_event_that_comes_twice_pushes_once(scene):
     scene.lab.accepted(1)
     assert scene.router.stop() == 0
     assert len(scene.lab.received()) == 1
+
+
+def test_texts_reach_the_phone_as_they_were_written(scene):
+    text = 'She said "no\\yes"\n\t\u0001\u001f\u007f</script>\u2028\u202e‮ 👩🏽‍🚀 Ǖ é'
+    reply = scene.bob.reply(text, scene.note)
+    assert scene.push_for(reply).payload["aps"]["alert"]["body"] == text
+
+
+@pytest.mark.parametrize("content", ["x" * 50_000, "👩‍👩‍👧‍👦" * 2_000, '"\\' * 10_000, "\u0001" * 20_000], ids=len)
+def test_a_payload_is_never_longer_than_apple_takes(scene, content):
+    reaction = scene.bob.reaction(content, scene.note)
+    push = scene.push_for(reaction)
+    assert 3_000 < len(push.body) <= 4096
+    alert = push.payload["aps"]["alert"]
+    assert alert["title"] == "⚡ bob reacted to your note"
+    assert content.startswith(alert["body"].rstrip("….").rstrip("\u200d"))
+    assert push.payload["referenced_event_id"] == scene.note["id"]
+
+
+def test_an_event_that_has_expired_wakes_nobody(scene):
+    """NIP-40."""
+    past = scene.bob.note("too late", scene.alice, tags=[["expiration", "1700000000"]])
+    future = scene.bob.note("in time", scene.alice, tags=[["expiration", "9000000000"]])
+    publish_with_nostr_sdk(scene.router, past, future)
+    scene.lab.accepted(1)
+    assert scene.router.stop() == 0
+    assert [push.payload["event_id"] for push in scene.lab.received()] == [future["id"]]
+
+
+@pytest.mark.parametrize(
+    "profile, name",
+    [
+        ({"display_name": "", "displayName": "  ", "name": "n", "username": "u"}, "n"),
+        ({"displayName": "d", "name": "n"}, "d"),
+        ({"username": "u", "handle": "h"}, "u"),
+        ({"handle": "h"}, "h"),
+        ({"display_name": 7, "name": ["x"], "handle": "h"}, "h"),
+        ({"about": "nobody"}, None),
+        (["no object"], None),
+    ],
+    ids=json.dumps,
+)
+def test_the_author_is_called_by_the_first_name_of_the_profile(scene, profile, name):
+    carol = Person()
+    publish_with_nostr_sdk(scene.router, carol.event(0, json.dumps(profile)))
+    push = scene.push_for(carol.reply("hello", scene.note))
+    assert push.payload["aps"]["alert"]["title"] == f"💬 {name or carol.hex[:8] + '...'} sent you a note"

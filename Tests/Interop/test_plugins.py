@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from nostr import ALL_SIGNALS, Socket, device_token, ios
 from programs import PATIENCE, REPOSITORY, carillon
 
-ENTRY = "#include <stddef.h>\n__attribute__((visibility(\"default\"))) const void *{}(void) {{ return {}; }}\n"
+ENTRY = '#include <stddef.h>\n__attribute__((visibility("default"))) const void *{}(void) {{ return {}; }}\n'
 
 
 def compile_c(source: str, target, folder):
@@ -49,21 +49,22 @@ def broken_plugins(stopped_router, tmp_path) -> dict:
 
     broken("text.so", "is not an ELF file").write_text("I am a plugin, honestly.\n")
     broken("empty.so", "is empty").touch()
-    compile_c(ENTRY.format("carillon_entry", "NULL"), broken("symbol.so", "does not export carillon_plugin_entry_v1"), sources)
+    compile_c(
+        ENTRY.format("carillon_entry", "NULL"), broken("symbol.so", "does not export carillon_plugin_entry_v1"), sources
+    )
     compile_c(ENTRY.format("carillon_plugin_entry_v1", "NULL"), broken("null.so", "returned NULL"), sources)
     compile_c(ENTRY.format("carillon_plugin_entry_v2", "NULL"), broken("newer.so", "major version 2"), sources)
     compile_c(
-        "extern int nowhere(void);\n"
-        + ENTRY.format("carillon_plugin_entry_v1", "(const void *)(size_t)nowhere()"),
+        "extern int nowhere(void);\n" + ENTRY.format("carillon_plugin_entry_v1", "(const void *)(size_t)nowhere()"),
         broken("unlinked.so", "nowhere"),
         sources,
     )
     compile_c(
         "#include <carillon/plugin.h>\n"
-        "static const carillon_transport t = { .struct_size = sizeof t, .platform = CARILLON_STR(\"pager\") };\n"
+        'static const carillon_transport t = { .struct_size = sizeof t, .platform = CARILLON_STR("pager") };\n'
         "static const carillon_transport *const ts[] = { &t };\n"
-        "static const carillon_plugin p = { .struct_size = sizeof p, .id = CARILLON_STR(\"org.example.pager\"),\n"
-        "    .version = CARILLON_STR(\"1\"), .transports = ts, .transport_count = 1 };\n"
+        'static const carillon_plugin p = { .struct_size = sizeof p, .id = CARILLON_STR("org.example.pager"),\n'
+        '    .version = CARILLON_STR("1"), .transports = ts, .transport_count = 1 };\n'
         "const carillon_plugin *carillon_plugin_entry_v1(void) { return &p; }\n",
         broken("hollow.so", "lacks the required function"),
         sources,

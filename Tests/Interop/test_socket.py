@@ -1,22 +1,15 @@
 """The router's own relay socket, spoken to by the `websockets` package (NIP-01, NIP-11, NIP-42)."""
 
 import json
-import os
 import random
+import socket as sockets
 import urllib.request
 
+import nostr_sdk
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from nostr import (
-    ADDRESSABLE_REGISTRATION,
-    ADVERTISEMENT,
-    REGISTRATION,
-    Person,
-    Socket,
-    device_token,
-    ios,
-)
+from nostr import ADVERTISEMENT, REGISTRATION, Socket, device_token, ios
 from programs import PATIENCE
 
 
@@ -32,6 +25,11 @@ def assert_serves(router):
     """Somebody else is served as ever."""
     with Socket(router) as socket:
         assert [event["kind"] for event in socket.query({"kinds": [ADVERTISEMENT]})] == [ADVERTISEMENT]
+
+
+def assert_answers(socket):
+    """The same connection goes on."""
+    assert len(socket.query({"kinds": [ADVERTISEMENT]})) == 1
 
 
 def test_the_information_document_says_who_we_are(router):
@@ -85,11 +83,6 @@ def test_what_is_no_message_of_nip_01_gets_a_notice_or_a_refusal(socket, message
     assert answer[0] in ["NOTICE", "CLOSED"]
     assert isinstance(answer[-1], str) and answer[-1]
     assert_answers(socket)
-
-
-def assert_answers(socket):
-    """The same connection goes on."""
-    assert len(socket.query({"kinds": [ADVERTISEMENT]})) == 1
 
 
 def test_bad_json_gets_a_notice(socket):
@@ -194,12 +187,22 @@ def test_a_binary_frame_closes_that_connection_alone(router):
     assert_serves(router)
 
 
+def test_text_that_is_no_utf_8_does_not_go_further(router, alice):
+    with Socket(router) as socket:
+        event = json.dumps(["EVENT", alice.note("caf*")]).encode().replace(b"*", b"\xe9")
+        socket.connection.send(event, text=True)
+        try:
+            answer = socket.receive()
+            assert answer[0] == "NOTICE" or (answer[0] == "OK" and answer[2] is False)
+        except ConnectionClosed as closed:
+            # RFC 6455 section 8.1.
+            assert closed.rcvd.code == 1007
+    assert_serves(router)
+
+
 def test_our_advertisement_is_served_to_everyone(router, socket):
     [event] = socket.query({"kinds": [ADVERTISEMENT]})
     assert event["pubkey"] == router.public_key
-    # Judged by nostr-sdk.
-    import nostr_sdk
-
     assert nostr_sdk.Event.from_json(json.dumps(event)).verify()
     assert ["d", "notification-relay"] in event["tags"]
     assert ["platform", "ios"] in event["tags"]
@@ -302,7 +305,7 @@ def test_who_sends_too_fast_is_told_and_others_are_served(router, socket, alice)
     assert_serves(router)
 
 
-def garbage(random: random.Random) -> str | bytes:
+def garbage(chance: random.Random) -> str:
     """Something like a message, damaged."""
     seeds = [
         '["EVENT",{"id":"","pubkey":"","created_at":0,"kind":1,"tags":[["p","a"]],"content":"","sig":""}]',
@@ -312,10 +315,10 @@ def garbage(random: random.Random) -> str | bytes:
         '[["[["[[{{{"\\ud800',
         "\u0000\uffff\U0001f600",
     ]
-    text = list(random.choice(seeds))
-    for _ in range(random.randrange(8)):
-        place = random.randrange(len(text) + 1)
-        text[place : place + random.randrange(4)] = random.choices('[]{}",:0123456789eE+-.\\u\u00e9\U0001f9ff', k=3)
+    text = list(chance.choice(seeds))
+    for _ in range(chance.randrange(8)):
+        place = chance.randrange(len(text) + 1)
+        text[place : place + chance.randrange(4)] = chance.choices('[]{}",:0123456789eE+-.\\u\u00e9\U0001f9ff', k=3)
     return "".join(text)
 
 
@@ -325,7 +328,7 @@ def test_thousands_of_garbage_messages_do_not_end_the_process(router):
         with Socket(router) as socket:
             for _ in range(400):
                 socket.send(garbage(chance))
-            # The relay answers to the end: a subscription that is not limited by rate may still be closed.
+            # The relay answers to the end, be it that this came too fast.
             socket.send(["REQ", "the last", {"kinds": [1]}])
             while (answer := socket.receive())[1:2] != ["the last"]:
                 assert answer[0] in ["NOTICE", "OK", "CLOSED", "EOSE", "EVENT"]
@@ -334,8 +337,6 @@ def test_thousands_of_garbage_messages_do_not_end_the_process(router):
 
 
 def test_bytes_that_are_no_websocket_do_not_end_the_process(router):
-    import socket as sockets
-
     chance = random.Random(5)
     upgrade = (
         b"GET / HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nostr import Person, Socket, device_token, ios
+from nostr import Person, device_token, ios
 
 
 def test_429_is_tried_again_no_sooner_than_asked(router, lab, socket, alice, bob):
@@ -95,3 +95,32 @@ def test_one_device_in_trouble_does_not_hold_up_another(router, lab, socket, ali
     socket.publish(*[bob.message(f"number {number}", carol) for number in range(10)])
     pushes = lab.accepted(10)
     assert {push.target for push in pushes} == {fine}
+
+
+def test_what_waits_when_the_router_is_stopped_goes_out_when_it_starts(router, lab, socket, alice, bob):
+    socket.publish(alice.registration(router, ios(device_token())))
+    lab.misbehave("answer", status=503, times=0)
+    socket.publish(bob.message("hello", alice))
+    lab.attempts(1)
+    assert router.stop() == 1
+    lab.behave()
+    router.start()
+    lab.accepted(1)
+    assert router.stop() == 0
+    assert len({attempt.apns_id for attempt in lab.received()}) == 1
+
+
+def test_a_device_that_deregisters_gets_nothing_that_still_waited(router, lab, socket, alice, bob):
+    token, other = device_token(), device_token()
+    carol = Person()
+    socket.publish(alice.registration(router, ios(token)), carol.registration(router, ios(other)))
+    lab.misbehave("answer", status=503, target=token, times=0)
+    socket.publish(bob.message("hello", alice))
+    lab.attempts(1)
+    socket.publish(alice.registration(router, None))
+    lab.behave()
+    socket.publish(bob.message("hello", carol))
+    lab.accepted(1)
+    router.wait_for_log("outcome=unregistered")
+    assert router.stop() == 0
+    assert {push.target for push in lab.received() if push.status == 200} == {other}

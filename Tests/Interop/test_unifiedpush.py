@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from nostr import ALL_SIGNALS
+from nostr import ALL_SIGNALS, Socket, device_token, ios
 
 
 def base64url(data: bytes) -> str:
@@ -128,8 +128,6 @@ def test_keys_that_nobody_could_decrypt_with_are_refused(router, lab, socket, al
 )
 def test_an_endpoint_in_a_private_network_is_never_contacted(stopped_router, lab, alice, bob, address):
     """Without the operator's exception, loopback stands for everything that users must not reach."""
-    from nostr import Socket, device_token, ios
-
     router = stopped_router
     del router.configuration["http"]["allow_private"]
     router.start()

@@ -1,4 +1,4 @@
-"""Mode `wake`, which is what a device gets that asks for nothing: nobody on the way learns more than that something happened."""
+"""Mode `wake`, which a device gets that asks for nothing: push services learn only that something happened."""
 
 import pytest
 

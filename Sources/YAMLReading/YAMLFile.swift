@@ -23,6 +23,13 @@ package final class YAMLFile {
                 note("the file is empty", at: nil)
                 return nil
             }
+            guard AliasBudget.covers(node) else {
+                note(
+                    "too large: expected at most \(AliasBudget.values) values, \(AliasBudget.depth) deep, aliases written out",
+                    at: nil
+                )
+                return nil
+            }
             return YAMLValue(node: node, path: "", file: self)
         } catch let error as YamlError {
             note(error)
@@ -51,12 +58,23 @@ package final class YAMLFile {
         switch error {
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
             .composer(_, let problem, let mark, _):
-            note("not YAML: \(problem)", at: mark)
+            note("not YAML: \(Self.inPlainWords(problem))", at: mark)
         case .duplicatedKeysInMapping(let duplicates, let context):
             let keys = duplicates.map { "'\($0)'" }.joined(separator: ", ")
-            note("\(keys) is given more than once", at: context.mark)
+            note("\(keys) is given more than once, here for the first time", at: context.mark)
+        case .reader:
+            note("not YAML: it holds a control character", at: nil)
         default:
             note("not readable as YAML", at: nil)
+        }
+    }
+
+    private static func inPlainWords(_ problem: String) -> String {
+        switch problem {
+        case "found character that cannot start any token":
+            problem + " (a tab, perhaps: YAML is indented with spaces; and a text that begins with @ or ` needs quotes)"
+        case let problem where problem.hasPrefix("Maximum nesting level reached"): "nested too deeply"
+        default: problem
         }
     }
 }

@@ -5,7 +5,7 @@ extension YAMLValue {
     /// This value as JSON text with sorted keys: how a plugin gets its block of the configuration. Nil, with a mistake
     /// noted, for what JSON cannot say.
     package func json() -> String? {
-        guard let object = jsonObject(node) else { return nil }
+        guard let object = jsonObject(node, path) else { return nil }
         guard
             let data = try? JSONSerialization.data(
                 withJSONObject: object,
@@ -18,7 +18,7 @@ extension YAMLValue {
         return String(decoding: data, as: UTF8.self)
     }
 
-    private func jsonObject(_ node: Node) -> Any? {
+    private func jsonObject(_ node: Node, _ path: String) -> Any? {
         switch node {
         case .scalar(let scalar):
             if scalar.style == .plain {
@@ -28,12 +28,12 @@ extension YAMLValue {
                 if let number = Double(scalar.string), number.isFinite { return number }
             }
             guard let text = file.expand(scalar.string) else {
-                mistake("the environment variable \(scalar.string) is not set")
+                file.note("\(path): the environment variable \(scalar.string) is not set", at: node.mark)
                 return nil
             }
             return text
         case .sequence(let sequence):
-            return sequence.compactMap(jsonObject)
+            return sequence.enumerated().compactMap { jsonObject($1, "\(path)[\($0)]") }
         case .mapping(let mapping):
             var object: [String: Any] = [:]
             for (key, value) in mapping {
@@ -41,11 +41,11 @@ extension YAMLValue {
                     file.note("\(path): a key must be text", at: key.mark)
                     return nil
                 }
-                object[name.string] = jsonObject(value)
+                object[name.string] = jsonObject(value, path.isEmpty ? name.string : "\(path).\(name.string)")
             }
             return object
         case .alias:
-            mistake("an alias that leads nowhere")
+            file.note("\(path): an alias that leads nowhere", at: node.mark)
             return nil
         }
     }

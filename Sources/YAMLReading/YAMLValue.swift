@@ -54,7 +54,12 @@ package struct YAMLValue {
     package func choice(_ choices: [String]) -> String? {
         guard let text = string() else { return nil }
         guard choices.contains(text) else {
-            mistake("'\(text)' is none of \(choices.joined(separator: ", "))" + NearestName.hint(text, among: choices))
+            // As it stands in the file: what an environment variable holds may be secret.
+            let written = node.string ?? ""
+            mistake(
+                "'\(written.prefix(64))' is none of \(choices.joined(separator: ", "))"
+                    + NearestName.hint(written, among: choices)
+            )
             return nil
         }
         return text
@@ -91,7 +96,7 @@ package struct YAMLValue {
             if let keys, !keys.contains(name) {
                 let known = NearestName.hint(name, among: keys)
                 file.note(
-                    (path.isEmpty ? "" : "\(path): ") + "unknown key '\(name)'"
+                    (path.isEmpty ? "" : "\(path): ") + "unknown key '\(name.prefix(64))'"
                         + (known.isEmpty ? "; known here: " + keys.joined(separator: ", ") : known),
                     at: key.mark
                 )

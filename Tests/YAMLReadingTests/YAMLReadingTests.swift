@@ -73,4 +73,45 @@ import YAMLReading
         let found = mistakes("m: alart\n") { #expect($0.mapping()?["m"]?.choice(["wake", "alert"]) == nil) }
         #expect(found == ["f.yaml:1:4: m: 'alart' is none of wake, alert; did you mean 'alert'?"])
     }
+
+    @Test func mistakeNeverQuotesWhatTheEnvironmentHolds() {
+        let found = mistakes("m: ${SET}\n") { #expect($0.mapping()?["m"]?.choice(["wake", "alert"]) == nil) }
+        #expect(found == ["f.yaml:1:4: m: '${SET}' is none of wake, alert"])
+    }
+
+    @Test func unsetVariableInABlockIsToldWhereItStands() {
+        let found = mistakes("a: x\nb:\n  c: [1, \"${UNSET}\"]\n") { _ = $0.json() }
+        #expect(found == ["f.yaml:3:10: b.c[1]: the environment variable ${UNSET} is not set"])
+    }
+
+    @Test func aliasesToAliasesAreRefusedBeforeTheyAreWrittenOut() {
+        var lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+        for level in 1...9 {
+            let ten = Array(repeating: "*a\(level - 1)", count: 10).joined(separator: ", ")
+            lines.append("a\(level): &a\(level) [\(ten)]")
+        }
+        let found = mistakes(lines.joined(separator: "\n")) { _ in Issue.record("it was read") }
+        #expect(found == ["f.yaml: too large: expected at most 1000000 values, 64 deep, aliases written out"])
+    }
+
+    @Test func aliasesCannotNestWithoutEnd() {
+        let lines = (1...20_000).map { "- &a\($0) [*a\($0 - 1)]" }
+        let found = mistakes((["- &a0 [x]"] + lines).joined(separator: "\n")) { _ in Issue.record("it was read") }
+        #expect(found.count == 1)
+    }
+
+    @Test func aliasesThatStaySmallAreFine() {
+        let file = YAMLFile(name: "f.yaml")
+        #expect(file.parse("{ a: &a { k: v }, b: *a }")?.json() == #"{"a":{"k":"v"},"b":{"k":"v"}}"#)
+    }
+
+    @Test func tabIsExplained() {
+        let found = mistakes("a:\n\tb: 1\n") { _ in }
+        #expect(found.count == 1)
+        #expect(found.first?.hasPrefix("f.yaml:2:1: not YAML:") == true && found.first?.contains("tab") == true)
+    }
+
+    @Test func textWithNULIsNoYAML() {
+        #expect(mistakes("a: b\0c") { _ in } == ["f.yaml: not YAML: it holds a control character"])
+    }
 }

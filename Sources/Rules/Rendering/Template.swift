@@ -15,12 +15,13 @@ struct Template: Sendable {
         self.form = .literal(literal)
     }
 
-    /// - Throws: ``TemplateError`` for broken syntax and for variables that do not exist.
+    /// - Throws: ``TemplateError`` for broken syntax, for variables that do not exist, and for what ``TemplateTags`` refuses.
     init(_ text: String) throws(TemplateError) {
         guard text.contains("{{") else {
             self.form = .literal(text)
             return
         }
+        try TemplateTags.check(text)
         let template: MustacheTemplate
         do {
             template = try MustacheTemplate(string: "{{% CONTENT_TYPE:TEXT}}" + text)
@@ -28,9 +29,7 @@ struct Template: Sendable {
             throw TemplateError("the template is broken: check that every {{ has its }} and every section its end")
         }
         if let unknown = VariableProbe.unknownVariable(in: template) {
-            throw TemplateError(
-                "there is no variable '\(unknown)'; there are " + TemplateValues.names.joined(separator: ", ")
-            )
+            throw TemplateError.unknownVariable(unknown)
         }
         self.form = .mustache(template)
     }
@@ -49,5 +48,9 @@ struct TemplateError: Error {
 
     init(_ message: String) {
         self.message = message
+    }
+
+    static func unknownVariable(_ name: String) -> TemplateError {
+        TemplateError("there is no variable '\(name)'; there are " + TemplateValues.names.joined(separator: ", "))
     }
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CARILLON_BUILD", REPOSITORY / ".build/debug"))
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which something that should have happened counts as not happening."""
 
 

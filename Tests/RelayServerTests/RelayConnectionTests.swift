@@ -53,7 +53,10 @@ import Testing
     }
 
     @Test func tooManySubscriptionsAreClosedAndClosingMakesRoom() {
-        var connection = connection { $0.subscriptions = 2 }
+        var connection = connection {
+            $0.subscriptions = 2
+            $0.queriesInWork = 9
+        }
         for name in ["a", "b", "a"] {
             guard case .query = connection.receive(Array("[\"REQ\",\"\(name)\",{}]".utf8), now: now) else {
                 Issue.record("\(name) was refused")
@@ -93,6 +96,64 @@ import Testing
         guard case .submit = connection.receive(message, now: now + 1000) else {
             Issue.record("a second later it was refused")
             return
+        }
+    }
+
+    @Test func registrationsHaveARateOfTheirOwn() throws {
+        var connection = connection { $0.registrationBurst = 1 }
+        func send(_ kind: Kind) throws -> RelayConnection.Action {
+            // Escaped, the name of a member is still that name.
+            let json = try event(kind: kind).replacing("\"kind\"", with: #""\u006bind""#)
+            return connection.receive(Array("[\"EVENT\",\(json)]".utf8), now: now)
+        }
+        guard case .submit = try send(.pushRegistration) else {
+            Issue.record("the first was refused")
+            return
+        }
+        #expect(texts(try send(.addressablePushRegistration)).first?.contains("rate-limited: ") == true)
+        guard case .submit = try send(.textNote) else {
+            Issue.record("another kind was refused")
+            return
+        }
+    }
+
+    @Test func queriesWaitForEachOther() {
+        var connection = connection { $0.queriesInWork = 1 }
+        func ask(_ name: String) -> RelayConnection.Action {
+            connection.receive(Array("[\"REQ\",\"\(name)\",{}]".utf8), now: now)
+        }
+        guard case .query = ask("a") else {
+            Issue.record("the first had to wait")
+            return
+        }
+        for name in ["b", "b", "b", "c"] { #expect(ask(name) == .nothing) }
+        #expect(names(connection.answeredQuery()) == ["b"])
+        #expect(names(connection.answeredQuery()) == ["c"])
+        #expect(names(connection.answeredQuery()) == [])
+    }
+
+    private func names(_ actions: [RelayConnection.Action]) -> [String] {
+        actions.compactMap {
+            guard case .query(let subscription, _, _) = $0 else { return nil }
+            return subscription.name
+        }
+    }
+
+    @Test func oneConnectionProvesAFewKeysOnly() throws {
+        var connection = connection()
+        let tags = [["relay", "wss://notify.example.com"], ["challenge", "word"]]
+        for number in 1...33 {
+            let keys = try KeyPair(random: SecureRandom.bytes)
+            let proof = try Event.signed(
+                kind: .clientAuthentication,
+                createdAt: now / 1000,
+                tags: tags,
+                content: "",
+                by: keys
+            )
+            let message = Array("[\"AUTH\",\(String(decoding: proof.json, as: UTF8.self))]".utf8)
+            let answer = texts(connection.receive(message, now: now)).first
+            #expect(answer?.contains(number <= 32 ? ",true," : ",false,\"restricted: ") == true)
         }
     }
 

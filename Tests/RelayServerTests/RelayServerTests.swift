@@ -94,6 +94,84 @@ import Testing
         }
     }
 
+    @Test func unmaskedFramesAndUnknownExtensionsAreRefused() async throws {
+        let text = ByteBuffer(string: "[\"CLOSE\",\"s\"]")
+        try await withServer { port in
+            for frame in [
+                WebSocketFrame(fin: true, opcode: .text, data: text),
+                WebSocketFrame(fin: true, rsv1: true, opcode: .text, maskKey: .random(), data: text),
+                WebSocketFrame(fin: true, rsv3: true, opcode: .ping, maskKey: .random(), data: ByteBuffer()),
+            ] {
+                var client = try await WebSocketClient(port: port)
+                _ = await client.next()
+                try await client.send(frame)
+                #expect(await client.next() == .closed(1002))
+            }
+        }
+    }
+
+    @Test func whoAsksAndNeverReadsIsDisconnected() async throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.burst = 1_000
+        let large = Array("{\"kind\":10067,\"content\":\"\(String(repeating: "x", count: 1_000_000))\"}".utf8)
+        try await withServer(RecordingBackend(stored: Array(repeating: large, count: 16)), limits: limits) { port in
+            let client = try await WebSocketClient(port: port)
+            try await client.reads(false)
+            try await client.send("[\"REQ\",\"s\",{}]")
+            try await client.send("[\"REQ\",\"t\",{}]")
+            try await client.reads(true)
+            try await client.ended()
+        }
+    }
+
+    @Test func whoIgnoresTheRateForLongIsDisconnected() async throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.burst = 2
+        limits.messagesPerSecond = 0
+        try await withServer(limits: limits) { port in
+            var client = try await WebSocketClient(port: port)
+            for _ in 0..<11 { try await client.send("[\"REQ\",\"s\",{}]") }
+            var last: WebSocketClient.Received?
+            while let received = await client.next() { last = received }
+            #expect(last == .closed(1008))
+        }
+    }
+
+    @Test func whoNeverAsksIsDisconnected() async throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.handshakeSeconds = 0
+        try await withServer(limits: limits) { port in
+            let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .connect(host: "127.0.0.1", port: port).get()
+            try await channel.closeFuture.get()
+        }
+    }
+
+    @Test func takenPortIsToldInPlainWords() async throws {
+        try await withServer { port in
+            var configuration = RelayServerConfiguration()
+            configuration.port = port
+            let second = RelayServer(
+                configuration: configuration,
+                information: RelayInformation(
+                    name: "",
+                    description: "",
+                    pubkey: "",
+                    version: "",
+                    limits: configuration.limits
+                ),
+                backend: RecordingBackend(),
+                group: .singletonMultiThreadedEventLoopGroup,
+                now: { 0 },
+                challenge: { "" },
+                logger: Logger(label: "test")
+            )
+            let error = await #expect(throws: ListenError.self) { _ = try await second.start() }
+            let expected = "relay.listen: cannot listen on 127.0.0.1:\(port): another program listens there"
+            #expect(error?.description == expected)
+        }
+    }
+
     @Test func binaryMessagesAreRefused() async throws {
         try await withServer { port in
             var client = try await WebSocketClient(port: port)

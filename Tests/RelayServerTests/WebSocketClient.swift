@@ -62,6 +62,21 @@ struct WebSocketClient {
         try await channel.writeAndFlush(frame)
     }
 
+    /// Sends a frame as it is.
+    func send(_ frame: WebSocketFrame) async throws {
+        try await channel.writeAndFlush(frame)
+    }
+
+    /// Leaves what the server sends in the socket, or goes on reading.
+    func reads(_ reads: Bool) async throws {
+        try await channel.setOption(.autoRead, value: reads).get()
+    }
+
+    /// Completes when the connection has ended.
+    func ended() async throws {
+        try await channel.closeFuture.get()
+    }
+
     mutating func next() async -> Received? {
         await incoming.next()
     }

@@ -15,7 +15,7 @@ package final class RelayServer: Sendable {
     private let now: @Sendable () -> Int64
     private let challenge: @Sendable () -> String
     private let logger: Logger
-    private let openConnections = NIOLockedValueBox(0)
+    private let census: NIOLockedValueBox<ConnectionCensus>
 
     /// - Parameters:
     ///   - configuration: Where to listen and what a client may do.
@@ -41,20 +41,24 @@ package final class RelayServer: Sendable {
         self.now = now
         self.challenge = challenge
         self.logger = logger
+        self.census = NIOLockedValueBox(ConnectionCensus(limits: configuration.limits, now: now()))
     }
 
     /// Starts listening. The returned listener stays open until it is closed.
     ///
-    /// Throws when the address cannot be listened on.
+    /// Throws a ``ListenError`` when the address cannot be listened on.
     package func start() async throws -> RelayListener {
         let document = try information.json()
-        let channel = try await ServerBootstrap(group: group)
+        let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in self.initialize(channel, document: document) }
-            .bind(host: configuration.host, port: configuration.port)
-            .get()
-        return RelayListener(channel: channel)
+        do {
+            let channel = try await bootstrap.bind(host: configuration.host, port: configuration.port).get()
+            return RelayListener(channel: channel)
+        } catch {
+            throw ListenError(host: configuration.host, port: configuration.port, cause: error)
+        }
     }
 
     private func initialize(_ channel: any Channel, document: [UInt8]) -> EventLoopFuture<Void> {
@@ -67,7 +71,10 @@ package final class RelayServer: Sendable {
             upgradePipelineHandler: { channel, _ in self.addWebSocket(to: channel) }
         )
         return channel.eventLoop.makeCompletedFuture {
-            let information = InformationHandler(document: document)
+            let information = InformationHandler(
+                document: document,
+                patience: .seconds(configuration.limits.handshakeSeconds)
+            )
             let bound = NIOLoopBound(information, eventLoop: channel.eventLoop)
             let upgrade: NIOHTTPServerUpgradeSendableConfiguration = (
                 upgraders: [upgrader],
@@ -96,31 +103,29 @@ package final class RelayServer: Sendable {
                 now: now()
             )
             try channel.pipeline.syncOperations.addHandlers(
+                FrameRules(),
                 NIOWebSocketFrameAggregator(
                     minNonFinalFragmentSize: 0,
                     maxAccumulatedFrameCount: 1_024,
                     maxAccumulatedFrameSize: configuration.limits.messageBytes
                 ),
-                WebSocketHandler(connection: connection, backend: backend, now: now)
+                WebSocketHandler(connection: connection, backend: backend, limits: configuration.limits, now: now)
             )
         }
     }
 
     /// Counts the connection until it ends; false when there are too many.
     private func admit(_ channel: any Channel) -> Bool {
-        let admitted = openConnections.withLockedValue { count in
-            guard count < configuration.limits.connections else { return false }
-            count += 1
+        let address = channel.remoteAddress?.ipAddress ?? ""
+        switch census.withLockedValue({ $0.admit(address, now: now()) }) {
+        case .admitted:
+            channel.closeFuture.whenComplete { _ in self.census.withLockedValue { $0.leave(address) } }
             return true
-        }
-        guard admitted else {
-            logger.warning(
-                "Refused a connection: too many are open",
-                metadata: ["limit": "\(configuration.limits.connections)"]
-            )
+        case .refused(let limit, let isWorthALine):
+            if isWorthALine {
+                logger.warning("Refusing connections: too many are open", metadata: ["limit": "\(limit)"])
+            }
             return false
         }
-        channel.closeFuture.whenComplete { _ in self.openConnections.withLockedValue { $0 -= 1 } }
-        return true
     }
 }

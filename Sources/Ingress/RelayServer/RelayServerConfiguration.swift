@@ -20,12 +20,24 @@ package struct RelayServerConfiguration: Sendable {
         package var messagesPerSecond: Double = 100
         /// Messages it may send at once, before the rate counts.
         package var burst: Double = 500
+        /// Registrations one connection may send a second, over time: each is a write to disk.
+        package var registrationsPerSecond: Double = 1
+        /// Registrations it may send at once, before their rate counts.
+        package var registrationBurst: Double = 100
         /// Events of one connection that are being worked on; more are left unread in the socket.
         package var eventsInWork = 512
         /// The same in bytes.
-        package var bytesInWork = 1_048_576
+        package var bytesInWork = 262_144
+        /// Queries of one connection that are answered at the same time; more wait.
+        package var queriesInWork = 2
+        /// Bytes of answers that one connection may leave unread; with more it is closed.
+        package var unreadBytes = 4_194_304
         /// Connections at the same time; a further one is closed at once.
         package var connections = 1_000
+        /// Connections from one address at the same time. Loopback has no such limit: a proxy may be behind it.
+        package var connectionsPerAddress = 100
+        /// How long a client may take to ask for anything, and to take its leave, in seconds.
+        package var handshakeSeconds: Int64 = 10
         /// How long a connection may be silent before it is pinged, in seconds; after twice that it is closed.
         package var idleSeconds: Int64 = 60
 

@@ -5,6 +5,9 @@ struct ClientAuthentication {
     /// How far the proof's `created_at` may be from now, in seconds.
     private static let tolerance: Int64 = 600
 
+    /// Each key widens every query; one client speaks for a handful of accounts.
+    private static let keys = 32
+
     let challenge: String
     private let host: Substring
     private(set) var publicKeys: Set<PublicKey> = []
@@ -18,6 +21,10 @@ struct ClientAuthentication {
     mutating func authenticate(_ event: Event, now: Int64) -> RelayMessage {
         if let mistake = mistake(in: event, now: now) {
             return .ok(event.id, isAccepted: false, message: MachineReadablePrefix.invalid.message(mistake))
+        }
+        guard publicKeys.count < Self.keys || publicKeys.contains(event.pubkey) else {
+            let reason = "at most \(Self.keys) keys a connection"
+            return .ok(event.id, isAccepted: false, message: MachineReadablePrefix.restricted.message(reason))
         }
         publicKeys.insert(event.pubkey)
         return .ok(event.id, isAccepted: true, message: "")

@@ -10,6 +10,8 @@ struct RelayConnection {
         case submit([UInt8])
         /// Look for stored events, send them and EOSE.
         case query(SubscriptionID, filters: [Filter], authenticated: Set<PublicKey>)
+        /// End the connection: the client does not listen to what it is told.
+        case disconnect
         case nothing
     }
 
@@ -18,28 +20,44 @@ struct RelayConnection {
     private let limits: RelayServerConfiguration.Limits
     private var authentication: ClientAuthentication
     private var bucket: TokenBucket
+    private var registrations: TokenBucket
+    /// Refusals for speed that are answered before the connection ends.
+    private var patience: TokenBucket
+    private var scanner = EventScanner()
     private var subscriptions: Set<SubscriptionID> = []
     private var eventsTaken = 0
     private var eventsAnswered = 0
     private var bytesInWork = 0
-    /// Queries that came behind events: whoever registers and then asks must find the registration.
+    /// Queries that came behind events, for whoever registers and then asks must find the registration, or behind other
+    /// queries.
     private var waitingQueries: [(behind: Int, query: Action)] = []
+    private var queriesInWork = 0
 
     init(limits: RelayServerConfiguration.Limits, url: String, challenge: String, now: Int64) {
         self.limits = limits
         self.authentication = ClientAuthentication(url: url, challenge: challenge)
         self.bucket = TokenBucket(capacity: limits.burst, perSecond: limits.messagesPerSecond, now: now)
+        self.registrations = TokenBucket(
+            capacity: limits.registrationBurst,
+            perSecond: limits.registrationsPerSecond,
+            now: now
+        )
+        self.patience = TokenBucket(capacity: 4 * limits.burst, perSecond: limits.messagesPerSecond, now: now)
     }
 
     /// What to send before the client says anything.
     var greeting: RelayMessage { .authenticate(challenge: authentication.challenge) }
 
     /// Whether to read on, or to leave what comes in the socket until answers are out.
-    var wantsMore: Bool { eventsTaken - eventsAnswered < limits.eventsInWork && bytesInWork < limits.bytesInWork }
+    var wantsMore: Bool {
+        eventsTaken - eventsAnswered < limits.eventsInWork && bytesInWork < limits.bytesInWork
+            && waitingQueries.count < limits.subscriptions
+    }
 
     /// Handles one text message. `now` is in milliseconds since 1970.
     mutating func receive(_ bytes: [UInt8], now: Int64) -> Action {
         let withinRate = bucket.take(at: now)
+        if !withinRate, !patience.take(at: now) { return .disconnect }
         let message: ClientMessage
         do throws(MessageError) {
             message = try bytes.withUnsafeBufferPointer { bytes throws(MessageError) in
@@ -50,7 +68,7 @@ struct RelayConnection {
         }
         switch message {
         case .event(let range):
-            return event(Array(bytes[range]), withinRate: withinRate)
+            return event(Array(bytes[range]), withinRate: withinRate, now: now)
         case .request(let subscription, let filters):
             guard withinRate else { return closed(subscription, .rateLimited, "slow down") }
             return request(subscription, filters)
@@ -67,15 +85,28 @@ struct RelayConnection {
     mutating func answered(events count: Int, bytes: Int) -> [Action] {
         eventsAnswered += count
         bytesInWork -= bytes
-        let ready = waitingQueries.prefix { $0.behind <= eventsAnswered }
+        return readyQueries()
+    }
+
+    /// The answer to a query is out. Returns the queries that waited for it.
+    mutating func answeredQuery() -> [Action] {
+        queriesInWork -= 1
+        return readyQueries()
+    }
+
+    private mutating func readyQueries() -> [Action] {
+        let ready = waitingQueries.prefix { $0.behind <= eventsAnswered }.prefix(limits.queriesInWork - queriesInWork)
         waitingQueries.removeFirst(ready.count)
+        queriesInWork += ready.count
         return ready.map(\.query)
     }
 
-    private mutating func event(_ event: [UInt8], withinRate: Bool) -> Action {
-        guard withinRate else {
-            let id = (try? Event(json: event))?.id
-            return .send([EventAnswer(id: id, accepted: false, message: Self.slowDown).relayMessage])
+    private mutating func event(_ event: [UInt8], withinRate: Bool, now: Int64) -> Action {
+        // What cannot be scanned is handed over all the same: the pipeline says why.
+        let scanned = try? event.withUnsafeBytes { try scanner.scan($0) }
+        let registers = scanned?.kind == .pushRegistration || scanned?.kind == .addressablePushRegistration
+        guard withinRate, !registers || registrations.take(at: now) else {
+            return .send([EventAnswer(id: scanned?.id, accepted: false, message: Self.slowDown).relayMessage])
         }
         eventsTaken += 1
         bytesInWork += event.count
@@ -95,11 +126,15 @@ struct RelayConnection {
         if asksForRegistrations, authentication.publicKeys.isEmpty {
             return closed(subscription, .authRequired, "registrations are served to their own author only")
         }
+        forget(subscription)
         subscriptions.insert(subscription)
         let query = Action.query(subscription, filters: filters, authenticated: authentication.publicKeys)
-        guard eventsTaken > eventsAnswered else { return query }
-        waitingQueries.append((behind: eventsTaken, query: query))
-        return .nothing
+        guard eventsTaken == eventsAnswered, waitingQueries.isEmpty, queriesInWork < limits.queriesInWork else {
+            waitingQueries.append((behind: eventsTaken, query: query))
+            return .nothing
+        }
+        queriesInWork += 1
+        return query
     }
 
     private mutating func closed(

@@ -5,7 +5,7 @@ import NIOWebSocket
 import Nostr
 
 /// The shell around ``RelayConnection``: frames in and out, one submission for all events of a read, and no reading while
-/// too much is in work. Lives on its channel's event loop.
+/// too much is in work or answers are left unread. Lives on its channel's event loop.
 final class WebSocketHandler: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = Never
@@ -13,15 +13,24 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     private var connection: RelayConnection
     private let backend: any RelayBackend
+    private let limits: RelayServerConfiguration.Limits
     private let now: @Sendable () -> Int64
     private var batch: [[UInt8]] = []
     private var pinged = false
     private var closing = false
     private var readPending = false
+    /// The client took none of our answers for as long as it may be silent.
+    private var stuck = false
 
-    init(connection: RelayConnection, backend: any RelayBackend, now: @escaping @Sendable () -> Int64) {
+    init(
+        connection: RelayConnection,
+        backend: any RelayBackend,
+        limits: RelayServerConfiguration.Limits,
+        now: @escaping @Sendable () -> Int64
+    ) {
         self.connection = connection
         self.backend = backend
+        self.limits = limits
         self.now = now
     }
 
@@ -39,10 +48,12 @@ final class WebSocketHandler: ChannelDuplexHandler {
         case .binary:
             close(.unacceptableData, context: context)
         case .ping:
-            context.writeAndFlush(
+            // Flushed when the read is through, so that a thousand pings are not a thousand segments.
+            context.write(
                 wrapOutboundOut(WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData)),
                 promise: nil
             )
+            limitUnread(context: context)
         case .connectionClose:
             close(.normalClosure, context: context)
         default:
@@ -57,11 +68,26 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        if connection.wantsMore { context.read() } else { readPending = true }
+        if mayRead(context) { context.read() } else { readPending = true }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        stuck = false
+        resumeReading(context: context)
+        context.fireChannelWritabilityChanged()
+    }
+
+    private func mayRead(_ context: ChannelHandlerContext) -> Bool {
+        connection.wantsMore && context.channel.isWritable
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
+        guard context.channel.isWritable else {
+            guard !stuck else { return context.close(promise: nil) }
+            stuck = true
+            return
+        }
         // Silent because we do not read is not silent.
         guard connection.wantsMore else { return }
         guard !pinged else { return context.close(promise: nil) }
@@ -76,7 +102,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         switch error {
         case is NIOWebSocketFrameAggregator.Error: close(.messageTooLarge, context: context)
         case NIOWebSocketError.invalidFrameLength: close(.messageTooLarge, context: context)
-        case is NIOWebSocketError: close(.protocolError, context: context)
+        case is NIOWebSocketError, is FrameRules.Violation: close(.protocolError, context: context)
         default: context.close(promise: nil)
         }
     }
@@ -89,6 +115,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
             batch.append(event)
         case .query(let subscription, let filters, let authenticated):
             query(subscription, filters, authenticated, context: context)
+        case .disconnect:
+            close(.policyViolation, context: context)
         case .nothing:
             break
         }
@@ -126,11 +154,13 @@ final class WebSocketHandler: ChannelDuplexHandler {
             let (handler, context) = bound.value
             let messages = events.map { RelayMessage.event(subscription, json: $0) }
             handler.send(messages + [.endOfStoredEvents(subscription)], context: context)
+            for query in handler.connection.answeredQuery() { handler.handle(query, context: context) }
+            handler.resumeReading(context: context)
         }
     }
 
     private func resumeReading(context: ChannelHandlerContext) {
-        guard readPending, connection.wantsMore else { return }
+        guard readPending, mayRead(context) else { return }
         readPending = false
         context.read()
     }
@@ -142,6 +172,16 @@ final class WebSocketHandler: ChannelDuplexHandler {
             context.write(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .text, data: buffer)), promise: nil)
         }
         context.flush()
+        limitUnread(context: context)
+    }
+
+    /// Ends the connection of a client that asks on and on and reads no answer.
+    private func limitUnread(context: ChannelHandlerContext) {
+        guard !context.channel.isWritable, !closing else { return }
+        let waiting = try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)
+        guard let waiting, waiting > limits.unreadBytes else { return }
+        closing = true
+        context.close(promise: nil)
     }
 
     private func close(_ code: WebSocketErrorCode, context: ChannelHandlerContext) {
@@ -150,6 +190,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
         var buffer = context.channel.allocator.buffer(capacity: 2)
         buffer.write(webSocketErrorCode: code)
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        // Whoever reads nothing never learns that this is the end.
+        context.eventLoop.scheduleTask(in: .seconds(limits.handshakeSeconds)) { bound.value.close(promise: nil) }
         context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .connectionClose, data: buffer)))
             .whenComplete { _ in bound.value.close(promise: nil) }
     }

@@ -7,19 +7,30 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias OutboundOut = HTTPServerResponsePart
 
     private let document: [UInt8]
-    private var head: HTTPRequestHead?
+    private let patience: TimeAmount
+    private var deadline: Scheduled<Void>?
+    private var hasAnswered = false
 
-    init(document: [UInt8]) {
+    /// `patience` is how long a client may take to ask, to upgrade, and to read the answer.
+    init(document: [UInt8], patience: TimeAmount) {
         self.document = document
+        self.patience = patience
     }
 
+    func handlerAdded(context: ChannelHandlerContext) {
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        deadline = context.eventLoop.scheduleTask(in: patience) { bound.value.close(promise: nil) }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        deadline?.cancel()
+    }
+
+    /// Answers the first request as soon as its head is here; the connection ends with that.
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head(let head): self.head = head
-        case .body: break
-        case .end:
-            if let head { answer(head, context: context) }
-        }
+        guard case .head(let head) = unwrapInboundIn(data), !hasAnswered else { return }
+        hasAnswered = true
+        answer(head, context: context)
     }
 
     /// Whoever has not asked or upgraded by now only holds a connection.

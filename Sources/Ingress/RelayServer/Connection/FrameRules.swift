@@ -1,0 +1,20 @@
+import NIOCore
+import NIOWebSocket
+
+/// Refuses frames that a client must not send (RFC 6455): unmasked ones (section 5.1), and those of extensions that were never
+/// agreed on (section 5.2).
+final class FrameRules: ChannelInboundHandler {
+    typealias InboundIn = WebSocketFrame
+    typealias InboundOut = WebSocketFrame
+
+    /// The client broke a rule.
+    struct Violation: Error {}
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        guard frame.maskKey != nil, !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
+            return context.fireErrorCaught(Violation())
+        }
+        context.fireChannelRead(data)
+    }
+}

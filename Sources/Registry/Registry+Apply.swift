@@ -97,8 +97,7 @@ extension Registry {
             if let result = desk.weigh(.deregister(slot), mark: mark, against: try rows.state(of: slot)) {
                 return result
             }
-            changes += try rows.clear(slot, leaving: mark)
-            try rows.putEvent(event, in: slot)
+            changes += try rows.clear(slot, leaving: mark, keeping: event)
             return .deregistered
         case .register(let slot, let content):
             let handle = vault.handle(of: content.token)

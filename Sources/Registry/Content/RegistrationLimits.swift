@@ -3,6 +3,8 @@ enum RegistrationLimits {
     static let content = 16 * 1024
     /// A content of that size, padded, sealed and in base 64 (NIP-44).
     static let payload = 22_000
+    /// All tags of the event together.
+    static let tags = 4096
     static let token = 4096
     static let endpoint = 2048
     static let field = 4096

@@ -64,6 +64,10 @@ package struct RegistrationDesk: Sendable {
         guard event.createdAt >= 0, event.createdAt <= now / 1000 + limits.secondsAhead else {
             return .done(.refused(.invalid("created_at: expected at most \(limits.secondsAhead) seconds ahead of now")))
         }
+        // Events are kept to be served back: what their authors may put into them is bounded.
+        guard event.tags.reduce(0, { $1.reduce($0 + 1) { $0 + $1.utf8.count + 1 } }) <= RegistrationLimits.tags else {
+            return .done(.refused(.invalid("tags: expected at most \(RegistrationLimits.tags) bytes in all")))
+        }
         if let root = event.tags.first(where: { $0.first == "root_identity" }),
             root.dropFirst().first != event.pubkey.hex
         {

@@ -33,9 +33,10 @@ extension RegistryRows {
 
     private static func name(_ slot: RegistrationSlot) -> String { "device \(slot.deviceID)" }
 
-    /// Empties a slot, and remembers that it is empty since `mark`.
-    func clear(_ slot: RegistrationSlot, leaving mark: SlotMark) throws -> [IndexChange] {
+    /// Empties a slot, and remembers that it is empty since `mark`. Keeps `event`, the deregistration, as long as that mark.
+    func clear(_ slot: RegistrationSlot, leaving mark: SlotMark, keeping event: Event? = nil) throws -> [IndexChange] {
         try deleteEvent(in: slot)
+        if let event { try putEvent(event, in: slot) }
         guard let device = try device(in: slot)?.id else {
             try bury(slot, mark)
             return []

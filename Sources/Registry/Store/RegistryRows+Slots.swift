@@ -53,10 +53,12 @@ extension RegistryRows {
         )
         let count: Int = try one("SELECT count(*) FROM tombstones WHERE account = ?", [account])?[0] ?? 0
         guard count > Self.tombstonesPerAccount else { return }
-        try foldOldestTombstone(of: account)
+        try foldOldestTombstone(of: slot.account)
     }
 
-    private func foldOldestTombstone(of account: Data) throws {
+    /// Forgets a tombstone and the deregistration that was kept for it.
+    private func foldOldestTombstone(of key: PublicKey) throws {
+        let account = key.bytes.data
         let oldest = try one(
             "SELECT device_id, created_at FROM tombstones WHERE account = ? ORDER BY created_at LIMIT 1",
             [account]
@@ -65,6 +67,7 @@ extension RegistryRows {
         let createdAt: Int64 = oldest["created_at"]
         let deviceID: String = oldest["device_id"]
         try execute("DELETE FROM tombstones WHERE account = ? AND device_id = ?", [account, deviceID])
+        try deleteEvent(in: RegistrationSlot(account: key, deviceID: deviceID))
         try execute(
             """
             INSERT INTO floors (account, created_at) VALUES (?, ?)

@@ -27,4 +27,36 @@ struct OwnEventsTests {
         #expect(try !bench.registry.keep(earlier))
         #expect(try bench.registry.storedEvents(of: bench.identity.publicKey) == [later])
     }
+
+    @Test func deregistrationsAreKeptNoLongerThanTheirTombstones() throws {
+        let bench = try Bench()
+        // Backwards, so that each is older than all before it; then forwards.
+        for second in Array((1...200).reversed()) + Array(201...400) {
+            let farewell = try bench.event(of: 1, "", at: Int64(second), device: "device-\(second)")
+            _ = try bench.registry.apply(farewell)
+        }
+        let kept = try bench.registry.storedEvents(of: bench.account(1).publicKey)
+        #expect(kept.count == RegistryRows.tombstonesPerAccount)
+    }
+
+    @Test func tagsAreBounded() throws {
+        let bench = try Bench()
+        let ours = bench.identity.publicKey.hex
+        for tags in [
+            [["d", ours], ["x", String(repeating: "x", count: 4096)]],
+            [["d", ours]] + Array(repeating: ["x"], count: 2048),
+        ] {
+            let event = try bench.event(of: 1, "", tags: tags)
+            #expect(try bench.registry.apply(event).message == "invalid: tags: expected at most 4096 bytes in all")
+        }
+        #expect(try bench.registry.storedEvents(of: bench.account(1).publicKey) == [])
+    }
+
+    @Test func controlCharactersInTagsComeBackAsTheyWere() throws {
+        let bench = try Bench()
+        let tags = [["d", bench.identity.publicKey.hex], ["x", "a\u{0}b\u{1}\"\\\n\u{202E}"]]
+        let event = try bench.event(of: 1, Samples.phone("token"), tags: tags)
+        #expect(try bench.registry.apply(event).isAccepted)
+        #expect(try bench.registry.storedEvents(of: event.pubkey) == [event])
+    }
 }

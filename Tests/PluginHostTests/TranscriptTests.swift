@@ -1,0 +1,28 @@
+import HTTPLanes
+import PluginHost
+import Testing
+
+@Suite struct TranscriptTests {
+    private func transcript(authorization: String) -> String {
+        HTTPRequest(
+            method: "POST",
+            url: "https://push.example.com/x",
+            headers: [HTTPField("authorization", authorization), HTTPField("ttl", "0")]
+        ).transcript
+    }
+
+    @Test func signatureOfATokenIsLeftOut() {
+        let text = transcript(authorization: "bearer aGVhZGVy.Y2xhaW1z.c2lnbmF0dXJl")
+        #expect(text == "POST https://push.example.com/x\nauthorization: bearer aGVhZGVy.Y2xhaW1z.…\nttl: 0")
+    }
+
+    @Test func opaqueCredentialIsCutShort() {
+        let text = transcript(authorization: "Bearer tk_0123456789abcdef")
+        #expect(text.contains("authorization: Bearer tk_01…\n"))
+    }
+
+    @Test func bodyThatIsNoTextIsCounted() {
+        let request = HTTPRequest(method: "POST", url: "https://push.example.com/x", body: [0xFF, 0xFE, 0x00])
+        #expect(request.transcript.hasSuffix("(3 bytes that are not text)"))
+    }
+}

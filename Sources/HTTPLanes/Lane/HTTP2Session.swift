@@ -24,6 +24,7 @@ final class HTTP2Session {
     private var open: [StreamSlot] = []
     private var spare: [StreamSlot] = []
     private var finished: [Finished] = []
+    private var isAbandoned = false
 
     /// Queues the connection preface and this side's SETTINGS; nil when nghttp2 has no memory.
     init?(streamLimit: Int) {
@@ -86,19 +87,20 @@ final class HTTP2Session {
 
     /// Takes in what the peer sent. False when the connection is beyond repair.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard !isAbandoned else { return false }
         let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         return nghttp2_session_mem_recv(session, base, bytes.count) == bytes.count
     }
 
     /// Appends frames to `buffer` until it holds about `size` bytes. True when there may be more.
     func pump(into buffer: inout ByteBuffer, upTo size: Int) -> Bool {
-        while buffer.readableBytes < size {
+        while buffer.readableBytes < size, !isAbandoned {
             var frame: UnsafePointer<UInt8>?
             let count = nghttp2_session_mem_send(session, &frame)
             guard count > 0, let frame else { return false }
             buffer.writeBytes(UnsafeRawBufferPointer(start: frame, count: count))
         }
-        return true
+        return !isAbandoned
     }
 
     /// What has come to an end since the last call.
@@ -141,11 +143,12 @@ final class HTTP2Session {
     }
 
     /// The connection is gone: every open stream finishes, as refused where the peer has said or cannot but have left it
-    /// unprocessed, else as failed for `reason`.
+    /// unprocessed, else as failed for `reason`. No byte goes in or out any more, also when this is called by what `pump`
+    /// was writing to. The slots stay, for nghttp2 reads from their memory as long as it lives.
     func abandon(_ reason: HTTPFailure.Reason) {
+        isAbandoned = true
         budget.drain()
         for slot in open { settle(slot, refused: false, reason) }
-        open.removeAll()
     }
 
     private func announce() -> Bool {

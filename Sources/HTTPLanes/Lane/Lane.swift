@@ -108,7 +108,8 @@ final class Lane {
     // From the channel.
 
     func attach(_ handler: LaneHandler) {
-        if case .closed = state { handler.close() }
+        // Too late: holding each other, the two would never be freed.
+        if case .closed = state { return handler.close() }
         self.handler = handler
     }
 

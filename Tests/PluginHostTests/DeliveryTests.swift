@@ -76,6 +76,9 @@ struct DeliveryTests {
         ("talkative-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
         ("null-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
         ("endless-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
+        ("bottomless-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
+        // Not where a compiler would put it.
+        ("crooked-outcome", Outcome(.retry, retryAfter: 1500, reason: "retry")),
     ])
     func oddOutcomeIsTamed(behaviour: String, expected: Outcome) throws {
         let bench = try Bench(doing: behaviour)

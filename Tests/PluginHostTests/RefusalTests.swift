@@ -112,7 +112,8 @@ struct RefusalTests {
         #"-DID="""#, #"-DID="a\xff""#, #"-DID="a\nb""#, #"-DVERSION="""#, #"-DPLATFORM="""#, #"-DPLATFORM="i OS""#,
         #"-DPLATFORM="\xff""#, "-DPLUGIN_SIZE=0", "-DPLUGIN_SIZE=70000", "-DTRANSPORT_SIZE=0",
         "-DTRANSPORT_SIZE=0xffffffff",
-        "-DNULL_TRANSPORT", "-DNULL_TRANSPORTS", "-DMANY_TRANSPORTS", "-DNO_TRANSPORTS", "-DPLUGIN_SIZE=8",
+        "-DNULL_TRANSPORT", "-DNULL_TRANSPORTS", "-DMANY_TRANSPORTS", "-DNO_TRANSPORTS", "-DENDLESS_FILTERS",
+        "-DPLUGIN_SIZE=8",
     ])
     func wrongDescriptorIsRefused(flag: String) throws {
         let reason = try refusal(compiledWith: flag, #"-DVERSION_WORD="x""#, "-Wno-unused-const-variable")

@@ -38,7 +38,7 @@ struct ServiceTests {
         let bench = try Bench(doing: "malformed-requests", http: http)
         #expect(bench.deliver().reasons == ["all-refused"])
         #expect(http.requests.isEmpty)
-        #expect(bench.instance.statistics.malformedRequests == 27)
+        #expect(bench.instance.statistics.malformedRequests == 31)
     }
 
     @Test func logIsBoundedAndHarmless() throws {
@@ -65,7 +65,10 @@ struct ServiceTests {
         )
     }
 
-    @Test(arguments: [("refuse-silently", "does not say why (status 4)"), ("refuse-at-length", "xxxx")])
+    @Test(arguments: [
+        ("refuse-silently", "does not say why (status 4)"), ("refuse-at-length", "xxxx"),
+        ("refuse-without-end", "xxxx"),
+    ])
     func errorTextIsBounded(behaviour: String, expected: String) throws {
         let error = try #require(throws: PluginError.self) { try Bench(doing: behaviour) }
         #expect(error.description.contains(expected))

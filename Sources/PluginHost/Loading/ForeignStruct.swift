@@ -20,7 +20,7 @@ extension ForeignStruct {
     /// A copy of what `pointer` holds, as far as both sides know it; the rest is zero. Nil when its size cannot be true.
     init?(adopting pointer: UnsafePointer<Self>) {
         let foreign = UnsafeRawPointer(pointer)
-        let size = foreign.load(as: UInt32.self)
+        let size = foreign.loadUnaligned(as: UInt32.self)
         guard Self.plausibleSizes.contains(size) else { return nil }
         self.init()
         withUnsafeMutableBytes(of: &self) { own in

@@ -37,8 +37,8 @@ struct PluginDescriptor: Sendable {
         _ count: Int,
         _ what: String
     ) throws(PluginRefusal.Reason) -> [UnsafePointer<Entry>] {
-        guard count > 0 else { return [] }
-        guard count <= entriesLimit else { throw .badDescriptor("more than \(entriesLimit) \(what)") }
+        guard count != 0 else { return [] }
+        guard (1...entriesLimit).contains(count) else { throw .badDescriptor("more than \(entriesLimit) \(what)") }
         guard let array else { throw .badDescriptor("\(what) is NULL, but their count is \(count)") }
         let entries = UnsafeBufferPointer(start: array, count: count).compactMap(\.self)
         guard entries.count == count else { throw .badDescriptor("one of its \(what) is NULL") }

@@ -2,6 +2,8 @@ import CarillonABI
 import Glibc
 
 /// Text that comes out of a plugin: bounded and harmless before anybody sees it.
+///
+/// A `size_t` comes as `Int`, so that a length of more than half the address space is a negative one here.
 enum PluginText {
     /// `text` as a name of 1 to `limit` bytes of UTF-8 without control characters; nil otherwise.
     static func name(_ text: carillon_str, limit: Int) -> String? {
@@ -17,8 +19,8 @@ enum PluginText {
 
     /// `text` as UTF-8 of at most `limit` bytes; nil when it is longer, not UTF-8, or NULL with a length.
     static func string(_ text: carillon_str, limit: Int) -> String? {
-        guard text.len > 0 else { return "" }
-        guard text.len <= limit, let start = text.ptr else { return nil }
+        guard text.len != 0 else { return "" }
+        guard text.len > 0, text.len <= limit, let start = text.ptr else { return nil }
         // `String(validating:as:)` does the same through unspecialised generics, which costs more than the whole rest.
         let bytes = UnsafeRawBufferPointer(start: start, count: text.len)
         var string = String(decoding: bytes, as: UTF8.self)

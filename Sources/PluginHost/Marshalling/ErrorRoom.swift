@@ -14,7 +14,10 @@ enum ErrorRoom {
             let status = body(&error)
             guard status != .CARILLON_OK else { return (status, "") }
             // The buffer is ours: what the plugin made of `buf` and `capacity` does not matter.
-            let said = carillon_str(ptr: buffer.baseAddress, len: min(error.len, capacity))
+            let said = carillon_str(
+                ptr: buffer.baseAddress,
+                len: Int(min(UInt(bitPattern: error.len), UInt(capacity)))
+            )
             let line = PluginText.line(said, limit: capacity)
             return (status, line.isEmpty ? "it does not say why (status \(status.rawValue))" : line)
         }

@@ -50,8 +50,8 @@ extension HTTPRequest {
 
     private static func fields(_ start: UnsafePointer<carillon_field>?, _ count: Int) throws(RequestFlaw) -> [HTTPField]
     {
-        guard count > 0 else { return [] }
-        guard count <= fieldsLimit, let start else {
+        guard count != 0 else { return [] }
+        guard (1...fieldsLimit).contains(count), let start else {
             throw RequestFlaw(.CARILLON_INVALID, "headers is NULL with a count, or there are more than 64")
         }
         var fields: [HTTPField] = []
@@ -78,8 +78,8 @@ extension HTTPRequest {
     }
 
     private static func bytes(_ body: carillon_bytes) -> [UInt8]? {
-        guard body.len > 0 else { return [] }
-        guard body.len <= bodyLimit, let start = body.ptr else { return nil }
+        guard body.len != 0 else { return [] }
+        guard (1...bodyLimit).contains(body.len), let start = body.ptr else { return nil }
         return Array(UnsafeRawBufferPointer(start: start, count: body.len))
     }
 

@@ -21,8 +21,8 @@ extension Outcome {
 
     /// A word fit for a metric's label; nil when the plugin gave none.
     private static func reason(_ text: carillon_str) -> String? {
-        guard text.len > 0 else { return nil }
-        guard text.len <= reasonLimit, let start = text.ptr else { return "other" }
+        guard text.len != 0 else { return nil }
+        guard (1...reasonLimit).contains(text.len), let start = text.ptr else { return "other" }
         let bytes = UnsafeRawBufferPointer(start: start, count: text.len)
         guard bytes.allSatisfy({ PluginText.isWordByte($0) }) else { return "other" }
         return String(decoding: bytes, as: UTF8.self)

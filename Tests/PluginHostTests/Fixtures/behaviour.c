@@ -35,6 +35,7 @@ static carillon_status create(const carillon_host *host, carillon_str config, vo
         self->behaviour[n++] = start[i];
     *instance = self;
     if (is(self, "refuse-silently")) { error->len = 1000000; memset(error->buf, 0, error->capacity); error->len = 0; return CARILLON_FAILED; }
+    if (is(self, "refuse-without-end")) { memset(error->buf, 'x', error->capacity); error->len = SIZE_MAX; return CARILLON_FAILED; }
     if (is(self, "refuse-at-length")) { memset(error->buf, 'x', error->capacity); error->len = 1000000; return CARILLON_FAILED; }
     return CARILLON_OK;
 }
@@ -83,10 +84,11 @@ static const char *malformed_requests(fixture *self) {
     const carillon_field odd_name = { { bad_utf8, 2 }, CARILLON_STR("b") };
     const carillon_field odd_value = { CARILLON_STR("a"), { bad_utf8, 2 } };
     const carillon_field null_value = { CARILLON_STR("a"), { NULL, 5 } };
+    const carillon_field endless_value = { CARILLON_STR("a"), { "b", SIZE_MAX } };
     const carillon_field heavy = { CARILLON_STR("a"), { large, 33 << 10 } };
     const carillon_http_request good = { .struct_size = sizeof good, .method = CARILLON_STR("POST"),
                                          .url = CARILLON_STR("https://example.com/") };
-    carillon_http_request bad[24];
+    carillon_http_request bad[28];
     size_t n = 0;
 #define BAD(change) do { bad[n] = good; carillon_http_request *r = &bad[n++]; change; } while (0)
     BAD(r->struct_size = 0);
@@ -110,6 +112,10 @@ static const char *malformed_requests(fixture *self) {
     BAD(r->headers = &odd_value; r->header_count = 1);
     BAD(r->headers = &null_value; r->header_count = 1);
     BAD(r->headers = &heavy; r->header_count = 1);
+    BAD(r->headers = &endless_value; r->header_count = 1);
+    BAD(r->headers = plain; r->header_count = SIZE_MAX);
+    BAD(r->url.len = SIZE_MAX);
+    BAD(r->body.ptr = large; r->body.len = SIZE_MAX);
     BAD(r->body.len = 1);
     BAD(r->body.ptr = large; r->body.len = sizeof large);
     BAD(r->timeout_ms = 3600000);
@@ -170,6 +176,11 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     else if (is(self, "talkative-reason")) { odd.reason = (carillon_str)CARILLON_STR("the token 12345 is bad"); host->complete(host, ticket, &odd); }
     else if (is(self, "null-reason")) { odd.reason.len = 5; host->complete(host, ticket, &odd); }
     else if (is(self, "endless-reason")) { odd.reason.ptr = "x"; odd.reason.len = (size_t)1 << 60; host->complete(host, ticket, &odd); }
+    else if (is(self, "bottomless-reason")) { odd.reason.ptr = "x"; odd.reason.len = SIZE_MAX; host->complete(host, ticket, &odd); }
+    else if (is(self, "crooked-outcome")) {
+        static char room[1 + sizeof odd];
+        host->complete(host, ticket, memcpy(room + 1, &odd, sizeof odd));
+    }
     else if (is(self, "busy")) return CARILLON_BUSY;
     else if (is(self, "invalid")) return CARILLON_INVALID;
     else if (is(self, "unsupported")) return CARILLON_UNSUPPORTED;

@@ -101,6 +101,8 @@ static const newer_plugin plugin = {
 #endif
 #if defined(OLDER)
         .filters = GARBAGE, .filter_count = 1000,
+#elif defined(ENDLESS_FILTERS)
+        .filters = filters, .filter_count = SIZE_MAX,
 #elif defined(WITH_FILTER) || defined(NO_DECIDE)
         .filters = filters, .filter_count = 1,
 #endif

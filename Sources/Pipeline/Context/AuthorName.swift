@@ -1,9 +1,11 @@
 import Foundation
+import Rules
 
 /// What a profile (kind 0) calls its author.
 enum AuthorName {
     /// Longer names are cut, in characters.
     private static let limit = 80
+    private static let byteLimit = 640
     /// The fields of a profile that may hold a name, in the order in which seed 000 asks for them.
     private static let fields = ["display_name", "displayName", "name", "username", "handle"]
 
@@ -13,9 +15,9 @@ enum AuthorName {
             return nil
         }
         for field in fields {
-            guard let name = (profile[field] as? String)?.trimmingCharacters(in: .whitespacesAndNewlines), !name.isEmpty
-            else { continue }
-            return String(name.prefix(limit))
+            let name = (profile[field] as? String)?.trimmingCharacters(in: .whitespacesAndNewlines)
+                .beginning(limit, bytes: byteLimit)
+            if let name, !name.isEmpty { return String(name) }
         }
         return nil
     }

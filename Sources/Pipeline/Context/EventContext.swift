@@ -16,6 +16,7 @@ struct EventContext {
 
     /// Only so much of a note is ever shown.
     private static let contentLimit = 400
+    private static let byteLimit = 3200
     private var profiles: GenerationalCache<PublicKey, Profile>
     private var notes: GenerationalCache<EventID, Note>
 
@@ -33,10 +34,8 @@ struct EventContext {
     mutating func learn(_ event: Event) {
         guard Self.isWorthLearning(event.kind) else { return }
         guard event.kind == .profile else {
-            notes.insert(
-                Note(kind: event.kind, content: String(event.content.prefix(Self.contentLimit))),
-                for: event.id
-            )
+            let beginning = event.content.beginning(Self.contentLimit, bytes: Self.byteLimit)
+            notes.insert(Note(kind: event.kind, content: String(beginning)), for: event.id)
             return
         }
         if let known = profiles.value(for: event.pubkey), known.createdAt >= event.createdAt { return }

@@ -1,13 +1,14 @@
 /// The beginning of a text, as seed 000 wants it.
 enum Excerpt {
     private static let limit = 100
+    /// Room for characters of eight code points each.
+    private static let byteLimit = 3200
 
-    /// The first 100 characters, with `...` behind them if there were more. Never cuts inside a character.
+    /// The first 100 characters, at most 3200 bytes, with `...` behind them if there were more. Never cuts inside a character.
     static func of(_ text: String) -> String {
         // A character has at least one byte, so most texts need no counting.
-        guard text.utf8.count > limit, let end = text.index(text.startIndex, offsetBy: limit, limitedBy: text.endIndex),
-            end < text.endIndex
-        else { return text }
-        return text[..<end] + "..."
+        guard text.utf8.count > limit else { return text }
+        let beginning = text.beginning(limit, bytes: byteLimit)
+        return beginning.endIndex < text.endIndex ? beginning + "..." : text
     }
 }

@@ -1,13 +1,12 @@
 import Glibc
 import NIOCore
 
-/// Why the relay socket cannot listen where it was told to.
+/// Why the relay socket cannot listen where it was told to, in words that go on from naming the place.
 package struct ListenError: Error, CustomStringConvertible {
     package let description: String
 
-    init(host: String, port: Int, cause: any Error) {
-        let place = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-        description = "relay.listen: cannot listen on \(place): \(Self.reason(cause))"
+    init(_ cause: any Error) {
+        description = Self.reason(cause)
     }
 
     private static func reason(_ error: any Error) -> String {

@@ -57,7 +57,7 @@ package final class RelayServer: Sendable {
             let channel = try await bootstrap.bind(host: configuration.host, port: configuration.port).get()
             return RelayListener(channel: channel)
         } catch {
-            throw ListenError(host: configuration.host, port: configuration.port, cause: error)
+            throw ListenError(error)
         }
     }
 

@@ -100,6 +100,9 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
+        case NIOWebSocketFrameAggregator.Error.didReceiveFragmentBeforeReceivingTextOrBinaryFrame,
+            NIOWebSocketFrameAggregator.Error.receivedNewFrameWithoutFinishingPrevious:
+            close(.protocolError, context: context)
         case is NIOWebSocketFrameAggregator.Error: close(.messageTooLarge, context: context)
         case NIOWebSocketError.invalidFrameLength: close(.messageTooLarge, context: context)
         case is NIOWebSocketError, is FrameRules.Violation: close(.protocolError, context: context)

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOHTTP1
+import NIOWebSocket
 
 /// Answers plain HTTP on the relay's port: the NIP-11 document to who asks for it, a sentence to everyone else.
 final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
@@ -10,6 +11,7 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     private let patience: TimeAmount
     private var deadline: Scheduled<Void>?
     private var hasAnswered = false
+    private var upgradeFailed = false
 
     /// `patience` is how long a client may take to ask, to upgrade, and to read the answer.
     init(document: [UInt8], patience: TimeAmount) {
@@ -40,11 +42,16 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        context.close(promise: nil)
+        // The request itself comes after this, and is answered then.
+        guard error is NIOWebSocketUpgradeError else { return context.close(promise: nil) }
+        upgradeFailed = true
     }
 
     private func answer(_ request: HTTPRequestHead, context: ChannelHandlerContext) {
         switch request.method {
+        case _ where upgradeFailed:
+            let sentence = "Expected a WebSocket upgrade of version 13 with one key.\n"
+            respond(.badRequest, "text/plain; charset=utf-8", Array(sentence.utf8), context: context)
         case .GET where request.headers["accept"].contains { $0.contains("application/nostr+json") }:
             respond(.ok, "application/nostr+json", document, context: context)
         case .GET:

@@ -104,7 +104,8 @@ extension Registry {
             let ruling = desk.rule(
                 on: try rows.holders(of: handle, outside: slot),
                 mark: mark,
-                shared: content.shared
+                shared: content.shared,
+                now: now
             )
             var state = try rows.state(of: slot)
             if case .take(let holders) = ruling { state.devices -= holders.count { $0.slot.account == slot.account } }

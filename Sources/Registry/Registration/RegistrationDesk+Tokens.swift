@@ -8,10 +8,12 @@ extension RegistrationDesk {
     }
 
     /// A phone on which somebody else signs in keeps its token: the last registration has it, unless that says
-    /// `shared`.
-    package func rule(on holders: [TokenHolder], mark: SlotMark, shared: Bool) -> TokenRuling {
+    /// `shared`. Whoever knows a token may take it, for nothing in it tells whose it is; and whoever has the phone takes it back
+    /// with the next registration, since what is dated ahead counts as of when it came. `now` is in milliseconds since 1970.
+    package func rule(on holders: [TokenHolder], mark: SlotMark, shared: Bool, now: Int64) -> TokenRuling {
         if shared { return .take(from: []) }
-        if holders.contains(where: { $0.mark.replaces(mark) }) { return .leave }
+        let claimedAt = min(mark.createdAt, now / 1000)
+        if holders.contains(where: { $0.claimedAt > claimedAt }) { return .leave }
         return .take(from: holders)
     }
 }

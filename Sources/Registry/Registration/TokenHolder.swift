@@ -5,10 +5,16 @@ package struct TokenHolder: Hashable, Sendable {
     package var device: DeviceID
     package var slot: RegistrationSlot
     package var mark: SlotMark
+    /// Its own date, or when it came if it was dated ahead, in milliseconds since 1970.
+    package var registeredAt: Int64
 
-    package init(device: DeviceID, slot: RegistrationSlot, mark: SlotMark) {
+    package init(device: DeviceID, slot: RegistrationSlot, mark: SlotMark, registeredAt: Int64 = .max) {
         self.device = device
         self.slot = slot
         self.mark = mark
+        self.registeredAt = registeredAt
     }
+
+    /// Since when it has the token, in seconds since 1970: nobody holds one longer for dating a registration ahead.
+    var claimedAt: Int64 { min(mark.createdAt, registeredAt / 1000) }
 }

@@ -16,7 +16,7 @@ extension RegistryRows {
     func holders(of handle: [UInt8], outside slot: RegistrationSlot) throws -> [TokenHolder] {
         let rows = try all(
             """
-            SELECT id, account, device_id, created_at, event_id
+            SELECT id, account, device_id, created_at, event_id, registered_at
             FROM secrets JOIN devices ON id = device
             WHERE handle = ?
             """,
@@ -25,7 +25,12 @@ extension RegistryRows {
         return try rows.compactMap { row in
             let holder = RegistrationSlot(account: try key(row, "account"), deviceID: row["device_id"])
             guard holder != slot else { return nil }
-            return TokenHolder(device: DeviceID(rawValue: row["id"]), slot: holder, mark: try mark(row))
+            return TokenHolder(
+                device: DeviceID(rawValue: row["id"]),
+                slot: holder,
+                mark: try mark(row),
+                registeredAt: row["registered_at"]
+            )
         }
     }
 

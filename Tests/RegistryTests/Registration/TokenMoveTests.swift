@@ -24,6 +24,7 @@ struct TokenMoveTests {
 
     @Test func anEarlierRegistrationThatArrivesLateDoesNotTakeTheTokenBack() throws {
         let bench = try Bench()
+        bench.clock.now += 60_000
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("other")))
         _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("token"), at: 9))
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("token"), at: 5)) == .outdated)
@@ -40,6 +41,18 @@ struct TokenMoveTests {
         _ = try bench.registry.apply(bench.event(of: 3, Samples.phone("token"), at: 2))
         #expect(try bench.tokens(of: 1) + bench.tokens(of: 2) == [])
         #expect(try bench.tokens(of: 3) == ["token"])
+    }
+
+    @Test func datingARegistrationAheadHoldsNoTokenLonger() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("token")))
+        // Somebody got to know the token, and dates as far ahead as may be.
+        #expect(try bench.registry.apply(bench.event(of: 2, Samples.phone("token"), at: 590)).isAccepted)
+        #expect(try bench.tokens(of: 2) == ["token"])
+        bench.clock.now += 2_000
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("token"), at: 2))
+        #expect(try bench.tokens(of: 1) == ["token"])
+        #expect(try bench.tokens(of: 2) == [])
     }
 
     @Test func anEndpointMovesAsWell() throws {

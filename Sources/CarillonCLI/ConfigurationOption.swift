@@ -3,7 +3,7 @@ import CarillonRouter
 
 /// The option that names the configuration file.
 struct ConfigurationOption: ParsableArguments {
-    @Option(name: [.short, .customLong("config")], help: "The configuration file.")
+    @Option(name: [.customShort("c"), .customLong("config")], help: "The configuration file.")
     var path = "carillon.yaml"
 
     /// Reads the file; prints its mistakes and fails when there are any.

@@ -27,11 +27,13 @@ struct Rules: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print the exact request that an event would cause, without sending it.",
             discussion: """
-                The event need not be signed. With --config, rules, plugins and the app's own block are used; a device token
-                is made up unless one is given.
+                The event need not be signed. Rules, plugins and the app's own block are those of the configuration; a \
+                device token is made up unless one is given. Credentials are cut short.
 
                   carillon rules try --event reply.json --recipient 7e7e… --platform ios --mode alert
                   cat reply.json | carillon rules try --event - --recipient 7e7e… --platform unifiedpush
+                  carillon rules try --event reply.json --recipient 7e7e… --platform unifiedpush \\
+                    --token https://push.example.com/abc --field p256dh=BCVx… --field auth=BTBZ…
                 """
         )
 
@@ -55,6 +57,9 @@ struct Rules: AsyncParsableCommand {
         @Option(help: "The device token or endpoint to show; made up when left out.")
         var token: String?
 
+        @Option(help: "A further field of the registration, as name=value; may be repeated.")
+        var field: [String] = []
+
         @Option(help: "The author's name; the beginning of the key when left out.")
         var author: String?
 
@@ -67,6 +72,7 @@ struct Rules: AsyncParsableCommand {
                 app: app,
                 mode: mode,
                 token: token,
+                fields: try fields(),
                 authorName: author
             )
             do {
@@ -80,10 +86,24 @@ struct Rules: AsyncParsableCommand {
             }
         }
 
+        private func fields() throws -> [String: String] {
+            var fields: [String: String] = [:]
+            for pair in field {
+                guard let equals = pair.firstIndex(of: "="), equals > pair.startIndex else {
+                    throw ValidationError("--field: expected name=value")
+                }
+                fields[String(pair[..<equals])] = String(pair[pair.index(after: equals)...])
+            }
+            return fields
+        }
+
         private func read() throws -> [UInt8] {
             if event == "-" { return Array(FileHandle.standardInput.readDataToEndOfFile()) }
             guard let data = FileManager.default.contents(atPath: event) else {
-                throw ValidationError("cannot read \(event): expected a file with one event as JSON")
+                Terminal.error(
+                    "--event: cannot read \(event); expected a file with one event as JSON, or - for standard input"
+                )
+                throw ExitCode(1)
             }
             return Array(data)
         }

@@ -17,6 +17,9 @@ package struct YAMLValue {
     /// The line this value starts on, from 1.
     package var line: Int { node.mark?.line ?? 0 }
 
+    /// The line and the column this value starts at, from 1.
+    package var place: (line: Int, column: Int) { (node.mark?.line ?? 0, node.mark?.column ?? 0) }
+
     /// The text of a scalar, whatever YAML takes it for (`5` and `yes` are text where text is wanted).
     package func string() -> String? {
         guard case .scalar(let scalar) = node, node.null == nil || scalar.style != .plain else {

@@ -34,10 +34,17 @@ package struct ConfigurationCheck {
         }
     }
 
-    /// A missing key is no mistake: the first run makes it.
+    /// A missing key is no mistake, as the first run makes it, unless there was a first run.
     private func identity(_ configuration: Configuration) -> [Mistake] {
         let file = IdentityFile(path: configuration.keyFile)
-        guard file.exists else { return [] }
+        guard file.exists else {
+            if FileManager.default.fileExists(atPath: configuration.storePath) {
+                let message =
+                    "the key is missing, but \(configuration.storePath) was made with one: restore the key file"
+                return [mistake("identity.key_file", configuration.keyFilePlace, message)]
+            }
+            return folder(of: configuration.keyFile, "identity.key_file", configuration.keyFilePlace)
+        }
         do {
             _ = try file.read()
             return []
@@ -47,11 +54,26 @@ package struct ConfigurationCheck {
     }
 
     private func store(_ configuration: Configuration) -> [Mistake] {
-        let folder = URL(fileURLWithPath: configuration.storePath).deletingLastPathComponent().path
-        guard FileManager.default.isWritableFile(atPath: folder) else {
-            return [Mistake(file: path, message: "store.path: cannot write to \(folder)")]
+        let place = configuration.storePlace
+        return folder(of: configuration.storePath, "store.path", place)
+            + [configuration.storePath, configuration.outboxPath].compactMap { database in
+                SQLiteFile.fault(of: database).map { mistake("store.path", place, "\(database) \($0)") }
+            }
+    }
+
+    /// What stands against making a file at `file`.
+    private func folder(of file: String, _ name: String, _ place: (line: Int, column: Int)) -> [Mistake] {
+        let folder = URL(fileURLWithPath: file).deletingLastPathComponent().path
+        var isFolder = ObjCBool(false)
+        guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
+            return [mistake(name, place, "the folder \(folder) does not exist")]
         }
-        return []
+        return FileManager.default.isWritableFile(atPath: folder)
+            ? [] : [mistake(name, place, "cannot write to the folder \(folder)")]
+    }
+
+    private func mistake(_ name: String, _ place: (line: Int, column: Int), _ message: String) -> Mistake {
+        Mistake(file: path, line: place.line, column: place.column, message: "\(name): \(message)")
     }
 
     /// Loads the plugins and lets each read its block.

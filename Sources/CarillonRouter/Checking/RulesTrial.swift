@@ -24,6 +24,7 @@ package struct RulesTrial {
     private let app: String
     private let mode: String
     private let token: String?
+    private let fields: [String: String]
     private let authorName: String?
 
     /// Takes what a person typed; mistakes in it are thrown by ``run(event:)``.
@@ -34,6 +35,7 @@ package struct RulesTrial {
         app: String,
         mode: String,
         token: String?,
+        fields: [String: String] = [:],
         authorName: String?
     ) {
         self.configuration = configuration
@@ -42,6 +44,7 @@ package struct RulesTrial {
         self.app = app
         self.mode = mode
         self.token = token
+        self.fields = fields
         self.authorName = authorName
     }
 
@@ -107,7 +110,13 @@ package struct RulesTrial {
             throw Failure(description: "the configuration has no block apps.\(app).\(platform)")
         }
         let recorder = RecordingHTTP()
-        let address = DeviceAddress(platform: platform, app: app, token: token ?? sampleToken, registeredAt: 0)
+        let address = DeviceAddress(
+            platform: platform,
+            app: app,
+            token: token ?? sampleToken,
+            fields: fields,
+            registeredAt: 0
+        )
         let transport: TransportInstance
         do {
             transport = try host.makeTransport(

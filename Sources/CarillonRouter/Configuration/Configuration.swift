@@ -6,6 +6,9 @@ package struct Configuration: Sendable {
     package var keyFile: String
     /// The SQLite database.
     package var storePath: String
+    /// Line and column of the two in the file, for mistakes that show only when they are used; 0 where no file was read.
+    package var keyFilePlace = (line: 0, column: 0)
+    package var storePlace = (line: 0, column: 0)
     package var relay = Relay()
     /// The rules file; nil: the built-in rules.
     package var rulesFile: String?

@@ -32,6 +32,8 @@ struct ConfigurationReader {
         )?
         .mapping(keys: ["path"])?.require("path", "the database file")?.string()
         var configuration = Configuration(keyFile: path(keyFile ?? ""), storePath: path(store ?? ""))
+        configuration.keyFilePlace = top["identity"]?.place ?? (0, 0)
+        configuration.storePlace = top["store"]?.place ?? (0, 0)
         if let relay = top["relay"] { configuration.relay = self.relay(relay) }
         configuration.rulesFile = top["rules"]?.string().map(path)
         if let plugins = top["plugins"] { configuration.plugins = self.plugins(plugins) }

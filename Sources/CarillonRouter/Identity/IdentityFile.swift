@@ -17,9 +17,15 @@ package struct IdentityFile {
     ///
     /// Throws when the file cannot be read, is open to other users, or holds no key; never quotes what it holds.
     package func read() throws(Mistakes) -> KeyPair {
-        guard let attributes = try? FileManager.default.attributesOfItem(atPath: path),
-            let data = FileManager.default.contents(atPath: path)
-        else { throw mistake("cannot read our key; 'carillon keys new' makes one") }
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
+            throw mistake("there is no key here; 'carillon keys new' makes one")
+        }
+        guard attributes[.type] as? FileAttributeType == .typeRegular else {
+            throw mistake("expected a file with our key; this is none")
+        }
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw mistake("this user cannot read our key; it must belong to the one that runs Carillon")
+        }
         if let mode = attributes[.posixPermissions] as? Int, mode & 0o077 != 0 {
             throw mistake("the key is open to other users; run: chmod 600 \(path)")
         }
@@ -39,7 +45,12 @@ package struct IdentityFile {
         guard let key = try? KeyPair(random: random) else { throw mistake("no key could be made") }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw mistake(errno == EEXIST ? "there is a key already; it stays as it is" : "cannot write the key here")
+            let number = errno
+            throw mistake(
+                number == EEXIST
+                    ? "there is something already; it stays as it is"
+                    : "cannot write the key here: \(String(cString: strerror(number)))"
+            )
         }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         do {

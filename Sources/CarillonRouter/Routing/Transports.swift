@@ -32,6 +32,7 @@ struct Transports: Sendable {
                 }
             }
         }
+        failures.sort { ($0.line, $0.app) < ($1.line, $1.app) }
     }
 
     subscript(queue: QueueName) -> (any Transport)? {

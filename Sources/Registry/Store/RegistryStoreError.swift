@@ -10,6 +10,7 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
         case anotherIdentity(path: String)
         case unreadableSeal(DeviceID)
         case tooManyRoutes
+        case cannotOpen(path: String)
         case failed(path: String, code: Int32)
     }
 
@@ -30,6 +31,7 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
     init(_ error: DatabaseError, path: String) {
         switch error.resultCode {
         case .SQLITE_CORRUPT, .SQLITE_NOTADB: code = .damaged(path: path)
+        case .SQLITE_CANTOPEN: code = .cannotOpen(path: path)
         default: code = .failed(path: path, code: error.extendedResultCode.rawValue)
         }
     }
@@ -48,6 +50,8 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
             "the registry's secrets of device \(device.rawValue) are damaged: the device has to register again"
         case .tooManyRoutes:
             "the registry holds more combinations of platform and app than it can number"
+        case .cannotOpen(let path):
+            "the registry \(path) cannot be opened: expected a file in a folder that exists and that this user may write to"
         case .failed(let path, let code):
             "the registry \(path) failed with SQLite's code \(code): see that the disk is neither full nor read-only"
         }

@@ -107,7 +107,7 @@ struct RegistryStoreTests {
         let error = #expect(throws: RegistryStoreError.self) {
             _ = try RegistryStore(path: "/nonexistent/folder/r.sqlite")
         }
-        #expect(error?.description.hasPrefix("the registry /nonexistent/folder/r.sqlite failed") == true)
+        #expect(error?.description.hasPrefix("the registry /nonexistent/folder/r.sqlite cannot be opened") == true)
     }
 
     @Test func foldsTheOldestTombstonesIntoAFloor() throws {

@@ -1,0 +1,87 @@
+import Foundation
+import Testing
+
+@testable import CarillonRouter
+
+/// What `carillon check` says of things that only show on the disk.
+@Suite final class ConfigurationCheckTests {
+    private let folder: String
+
+    init() throws {
+        folder = NSTemporaryDirectory() + "carillon-check-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    private func mistakes(key: String = "carillon.key", store: String = "carillon.sqlite") async throws -> [String] {
+        let file = folder + "/carillon.yaml"
+        try Data("identity: { key_file: \(key) }\nstore: { path: \(store) }\n".utf8).write(
+            to: URL(fileURLWithPath: file)
+        )
+        return await ConfigurationCheck(path: file).mistakes().map { "\($0)".replacing(folder, with: "~") }
+    }
+
+    private func write(_ name: String, _ text: String) throws {
+        let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
+        #expect(
+            FileManager.default.createFile(
+                atPath: "\(folder)/\(name)",
+                contents: Data(text.utf8),
+                attributes: attributes
+            )
+        )
+    }
+
+    @Test func aFirstRunNeedsNeitherKeyNorStoreAndCheckingMakesNone() async throws {
+        #expect(try await mistakes() == [])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["carillon.yaml"])
+    }
+
+    @Test func missingFoldersAreToldWithTheirLine() async throws {
+        #expect(
+            try await mistakes(key: "nowhere/key", store: "nowhere/store") == [
+                "~/carillon.yaml:1:11: identity.key_file: the folder ~/nowhere does not exist",
+                "~/carillon.yaml:2:8: store.path: the folder ~/nowhere does not exist",
+            ]
+        )
+    }
+
+    @Test func foldersAreNoFiles() async throws {
+        #expect(
+            try await mistakes(key: ".", store: ".") == [
+                "~/.: expected a file with our key; this is none",
+                "~/carillon.yaml:2:8: store.path: ~/. is a folder; expected a file, or the name of one to be made",
+            ]
+        )
+    }
+
+    @Test func whatIsNoDatabaseIsTold() async throws {
+        try write("carillon.key", String(repeating: "1", count: 64))
+        try write("carillon.sqlite", "this is no database")
+        #expect(
+            try await mistakes() == ["~/carillon.yaml:2:8: store.path: ~/carillon.sqlite is no SQLite database"]
+        )
+    }
+
+    @Test func lostKeyIsTold() async throws {
+        try write("carillon.sqlite", "")
+        let found = try await mistakes()
+        #expect(
+            found.count == 1
+                && found.first?.hasPrefix("~/carillon.yaml:1:11: identity.key_file: the key is missing") == true
+        )
+    }
+
+    @Test func keyThatOthersMayReadIsTold() async throws {
+        try write("carillon.key", String(repeating: "1", count: 64))
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder + "/carillon.key")
+        #expect(
+            try await mistakes() == [
+                "~/carillon.key: the key is open to other users; run: chmod 600 ~/carillon.key"
+            ]
+        )
+    }
+}

@@ -17,6 +17,9 @@ package struct DeliveryReport: Sendable, Hashable {
         case expired
         /// Final: the device is registered no more.
         case unregistered
+        /// Final in this queue: the device is registered on another platform or app by now, and the delivery goes on in
+        /// that one's queue under its own id.
+        case moved
         /// Final: what the outbox holds cannot be read; written by a newer version, or damaged.
         case unreadable
 

@@ -6,12 +6,15 @@ extension Courier {
     /// Works off one batch. Runs on the mailbox's queue alone; the lock is held while the state machine decides, and all
     /// that it asks for is done outside.
     func handle(_ messages: [Message]) {
+        let messages = messages.map(settleGone)
         var actions = CourierActions()
         let now = environment.now()
         var taken = 0
         state.withLock { state in
             for message in messages {
                 switch message {
+                case .gone(let ticket, _, let outcome):
+                    state.queues.handle(.ended(ticket, outcome), now: now, into: &actions)
                 case .event(let event):
                     if case .accepted(let deliveries) = event { taken += deliveries.count }
                     state.queues.handle(event, now: now, into: &actions)
@@ -35,14 +38,6 @@ extension Courier {
     private func carryOut(_ actions: CourierActions) {
         if !actions.changes.isEmpty { writer.post(.changes(actions.changes)) }
         for read in actions.reads { writer.post(.read(read)) }
-        for forget in actions.forgets {
-            do {
-                try environment.directory.removeGone(forget.device, registeredAt: forget.registeredAt)
-            } catch {
-                // Its next delivery will be told the same.
-                log.error("device that is gone could not be removed", metadata: ["error": "\(type(of: error))"])
-            }
-        }
         if !actions.reports.isEmpty { environment.observer.deliveriesReported(actions.reports) }
         for pause in actions.pauses {
             log.error(
@@ -64,6 +59,7 @@ extension Courier {
         var actions = CourierActions()
         var transports: [Int: any Transport] = [:]
         var unserved: Set<Int> = []
+        var failure: (any Error)?
         var addresses: [DeviceAddress?] = []
         var resolutions: [Resolution] = []
         addresses.reserveCapacity(tickets.count)
@@ -75,10 +71,16 @@ extension Courier {
                 transports[ticket.queue] = environment.transport(name)
                 if transports[ticket.queue] == nil { unserved.insert(ticket.queue) }
             }
-            let (address, resolution) = resolve(ticket, isServed: !unserved.contains(ticket.queue))
-            addresses.append(address)
-            resolutions.append(resolution)
+            var found: (address: DeviceAddress?, resolution: Resolution) = (nil, .unavailable)
+            do {
+                found = try resolve(ticket, isServed: !unserved.contains(ticket.queue))
+            } catch {
+                failure = error
+            }
+            addresses.append(found.address)
+            resolutions.append(found.resolution)
         }
+        if let failure { log.error("devices could not be looked up", metadata: ["error": "\(failure)"]) }
         let attempts = state.withLock { state in
             let attempts = zip(tickets, resolutions).map { ticket, resolution in
                 state.queues.resolved(ticket, resolution, now: now, into: &actions)
@@ -89,22 +91,46 @@ extension Courier {
         for (index, ticket) in tickets.enumerated() where attempts[index] {
             guard let address = addresses[index], let transport = transports[ticket.queue] else { continue }
             transport.deliver(ticket.stored.delivery, to: address) { [mailbox] outcome in
-                mailbox.post(.event(.ended(ticket, registeredAt: address.registeredAt, outcome)))
+                guard outcome.kind == .gone else { return mailbox.post(.event(.ended(ticket, outcome))) }
+                mailbox.post(.gone(ticket, registeredAt: address.registeredAt, outcome))
             }
         }
         return actions
     }
 
-    private func resolve(_ ticket: Ticket, isServed: Bool) -> (DeviceAddress?, Resolution) {
+    private func resolve(_ ticket: Ticket, isServed: Bool) throws -> (DeviceAddress?, Resolution) {
         guard isServed else { return (nil, .noTransport) }
-        do {
-            guard let address = try environment.directory.address(of: ticket.stored.delivery.device) else {
-                return (nil, .unregistered)
-            }
-            return (address, .found(host: environment.host(address)))
-        } catch {
-            return (nil, .unavailable)
+        let delivery = ticket.stored.delivery
+        guard let address = try environment.directory.address(of: delivery.device) else { return (nil, .unregistered) }
+        guard address.platform == delivery.platform, address.app == delivery.app else {
+            return (nil, try move(delivery, to: address))
         }
+        return (address, .found(host: environment.host(address)))
+    }
+
+    /// A token means nothing to another push service. A crash between this and the end in the old queue repeats this.
+    private func move(_ delivery: Delivery, to address: DeviceAddress) throws -> Resolution {
+        var moved = delivery
+        moved.platform = address.platform
+        moved.app = address.app
+        try accept([moved])
+        return .moved
+    }
+
+    /// Forgets a device that is gone, before its delivery ends: one that was registered anew since the attempt began stays,
+    /// and gets the delivery at its new address.
+    private func settleGone(_ message: Message) -> Message {
+        guard case .gone(let ticket, let registeredAt, let outcome) = message else { return message }
+        let device = ticket.stored.delivery.device
+        var again = Outcome(.retry, status: outcome.status, reason: "registered-anew")
+        do {
+            try environment.directory.removeGone(device, registeredAt: registeredAt)
+            guard try environment.directory.address(of: device) != nil else { return message }
+        } catch {
+            log.error("a device that is gone could not be removed", metadata: ["error": "\(error)"])
+            again.reason = "directory-unavailable"
+        }
+        return .event(.ended(ticket, again))
     }
 
     private func wake(at time: Int64) {

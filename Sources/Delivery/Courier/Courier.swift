@@ -9,6 +9,8 @@ import Synchronization
 package final class Courier: Sendable {
     enum Message: Sendable {
         case event(CourierEvent)
+        /// A push service says that a device is gone. `registeredAt` is the one of the address that was tried.
+        case gone(Ticket, registeredAt: Int64, Outcome)
         /// Called when no attempt is under way any more and all outcomes are on disk.
         case drain(@Sendable () -> Void)
     }
@@ -51,6 +53,7 @@ package final class Courier: Sendable {
             now: environment.now,
             alarm: environment.alarm,
             received: { [mailbox] in mailbox.post(.event(.page($0, $1))) },
+            isWritable: { [mailbox] in mailbox.post(.event(.disk(isWritable: $0))) },
             failed: { error in
                 log.error("outbox failed; trying again", metadata: ["error": "\(error)"])
                 observer.outboxFailed(error)
@@ -76,9 +79,11 @@ package final class Courier: Sendable {
     /// Takes responsibility for `deliveries`: when this returns they survive a power cut and will be attempted. When it
     /// throws, none of them was accepted.
     ///
+    /// `causes` are the ids of the events they are for, kept in the same transaction: see ``Outbox/forEachCause(_:)``.
+    ///
     /// Bring them in groups: each call flushes to disk once. Callable from any thread.
-    package func accept(_ deliveries: [Delivery]) throws {
-        try environment.store.insert(deliveries) { stored in
+    package func accept(_ deliveries: [Delivery], causes: [[UInt8]] = []) throws {
+        try environment.store.insert(deliveries, causes: causes) { stored in
             guard onTheWay.load(ordering: .relaxed) < mostOnTheWay else { return leaveOnDisk(stored) }
             onTheWay.add(stored.count, ordering: .relaxed)
             mailbox.post(.event(.accepted(stored)))

@@ -1,17 +1,7 @@
-import Notifications
-
 /// What the courier's shell has to do, in the order of the fields.
 struct CourierActions: Sendable {
-    /// A device that its push service called gone.
-    struct Forget: Sendable, Equatable {
-        let device: DeviceID
-        /// Of the address that was tried.
-        let registeredAt: Int64
-    }
-
     var changes = OutboxChanges()
     var reads: [OutboxRead] = []
-    var forgets: [Forget] = []
     var reports: [DeliveryReport] = []
     var pauses: [QueuePause] = []
     var resumed: [QueueName] = []

@@ -6,14 +6,16 @@ enum CourierEvent: Sendable {
     case accepted([StoredDelivery])
     /// Deliveries that are on disk now and are not handed over, because memory has enough of them.
     case left(StoredQueue)
-    /// An attempt ended. `registeredAt` is the one of the address that was tried.
-    case ended(Ticket, registeredAt: Int64, Outcome)
+    /// An attempt ended.
+    case ended(Ticket, Outcome)
     /// A page that was asked for.
     case page(OutboxRead, OutboxPage)
     /// Time has passed.
     case wake
     /// Something was mended by hand: paused queues probe now.
     case lift
+    /// Whether the disk takes what is decided. While it does not, nothing further is attempted: a crash would repeat it.
+    case disk(isWritable: Bool)
     /// Begin no more attempts.
     case drain
 }

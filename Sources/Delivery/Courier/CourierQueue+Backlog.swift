@@ -17,15 +17,22 @@ extension CourierQueue {
 
     mutating func wakeParked(now: Int64) {
         while let first = parked.min, first.place.due <= now {
-            parked.removeMin()
-            switch first.content {
-            case .lane(let lane):
-                parkedCount -= lanes[lane].waiting.count
-                makeReady(lane)
-            case .single(let stored):
-                parkedCount -= 1
-                enqueue(stored)
-            }
+            wake(parked.removeMin())
+        }
+        // Nothing waits longer than it lives: this was put off before the clock was set back.
+        while let last = parked.max, last.place.due.subtractingReportingOverflow(now).partialValue > policy.lifetime {
+            wake(parked.removeMax())
+        }
+    }
+
+    private mutating func wake(_ entry: Parked) {
+        switch entry.content {
+        case .lane(let lane):
+            parkedCount -= lanes[lane].waiting.count
+            makeReady(lane)
+        case .single(let stored):
+            parkedCount -= 1
+            enqueue(stored)
         }
     }
 

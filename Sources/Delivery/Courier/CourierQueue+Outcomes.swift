@@ -21,6 +21,10 @@ extension CourierQueue {
             inFlight -= 1
             end(lane, .unregistered, reason: "unregistered", into: &actions)
             proceed(lane)
+        case .moved:
+            inFlight -= 1
+            end(lane, .moved, reason: "moved", into: &actions)
+            proceed(lane)
         case .unavailable:
             inFlight -= 1
             let outcome = Outcome(.retry, reason: "directory-unavailable")
@@ -37,7 +41,6 @@ extension CourierQueue {
     /// Takes the outcome of an attempt. A second one for the same attempt is ignored.
     mutating func ended(
         _ ticket: Ticket,
-        registeredAt: Int64,
         _ outcome: Outcome,
         now: Int64,
         random: inout some RandomNumberGenerator,
@@ -52,10 +55,7 @@ extension CourierQueue {
         case .delivered: finish(lane, .delivered, outcome, into: &actions)
         case .rejected: finish(lane, .rejected, outcome, into: &actions)
         case .gone:
-            // What else waits for this device finds it unregistered when its turn comes; registered anew, it goes out.
-            actions.forgets.append(
-                CourierActions.Forget(device: ticket.stored.delivery.device, registeredAt: registeredAt)
-            )
+            // What else waits for this device finds it unregistered when its turn comes.
             finish(lane, .gone, outcome, into: &actions)
         case .retry:
             // A service that names a time means this device; where users choose the endpoint, everything on that host.

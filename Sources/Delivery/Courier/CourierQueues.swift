@@ -11,6 +11,7 @@ struct CourierQueues: Sendable {
     private(set) var queues: [CourierQueue] = []
     private var indices: [Int: Int] = [:]
     private(set) var isDraining = false
+    private var isDiskWritable = true
 
     /// `waiting` is what the outbox holds from before.
     init(
@@ -56,21 +57,16 @@ struct CourierQueues: Sendable {
             }
         case .left(let stored):
             queues[index(of: stored.number) { stored.name }].backlog.leave(upTo: stored.last)
-        case .ended(let ticket, let registeredAt, let outcome):
-            queues[ticket.queue].ended(
-                ticket,
-                registeredAt: registeredAt,
-                outcome,
-                now: now,
-                random: &random,
-                into: &actions
-            )
+        case .ended(let ticket, let outcome):
+            queues[ticket.queue].ended(ticket, outcome, now: now, random: &random, into: &actions)
         case .page(let read, let page):
             queues[read.queue].take(page, of: read.part, into: &actions)
         case .wake:
             break
         case .lift:
             for queue in queues.indices { queues[queue].gate.lift() }
+        case .disk(let isWritable):
+            isDiskWritable = isWritable
         case .drain:
             isDraining = true
         }
@@ -88,7 +84,7 @@ struct CourierQueues: Sendable {
 
     /// Begins what may begin now, in every queue up to its own limits.
     mutating func advance(now: Int64, into actions: inout CourierActions) {
-        guard !isDraining else { return }
+        guard !isDraining, isDiskWritable else { return }
         for queue in queues.indices {
             queues[queue].advance(now: now, into: &actions)
             if let wakeAt = queues[queue].wakeAt {

@@ -19,7 +19,8 @@ struct HostLimits: Sendable {
         var promisedUntil = Int64.min
 
         mutating func admit(_ lane: Int, limit: Int, longestWait: Int64, now: Int64) -> Admission {
-            if pausedUntil > now { return .later(pausedUntil) }
+            // A pause that is longer than any was begun before the clock was set back.
+            if pausedUntil > now, pausedUntil - now <= longestWait { return .later(pausedUntil) }
             if inFlight < limit {
                 inFlight += 1
                 return .send

@@ -24,7 +24,8 @@ struct PauseGate: Sendable {
         switch state {
         case .open: return limit
         case .probing: return 1
-        case .paused(let until) where until > now: return 0
+        // A pause that is longer than any was begun before the clock was set back.
+        case .paused(let until) where until > now && until - now <= longestPause: return 0
         case .paused:
             state = .probing
             return 1

@@ -4,6 +4,8 @@ enum Resolution: Sendable, Equatable {
     case found(host: String?)
     /// The device is registered no more.
     case unregistered
+    /// It is on another platform or app by now, and the delivery was put into that one's queue.
+    case moved
     /// The directory could not be read.
     case unavailable
     /// No transport serves this queue.

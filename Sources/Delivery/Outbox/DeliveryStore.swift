@@ -2,9 +2,11 @@
 package protocol DeliveryStore: Sendable {
     /// Stores all of `deliveries` in one transaction, or throws and stores none. When this returns they survive a power cut.
     ///
+    /// `causes` are the ids of the events that they are for: stored with them and kept beyond their end, so that an event that
+    /// comes again after a restart is known.
     /// `handOver` is called once, after the commit and before any other insertion begins: what it passes on arrives in the
     /// order of the keys.
-    func insert(_ deliveries: [Delivery], handOver: ([StoredDelivery]) -> Void) throws
+    func insert(_ deliveries: [Delivery], causes: [[UInt8]], handOver: ([StoredDelivery]) -> Void) throws
 
     /// Applies all of `changes` in one transaction, or throws and applies none.
     func apply(_ changes: OutboxChanges) throws
@@ -24,4 +26,10 @@ package protocol DeliveryStore: Sendable {
     /// Whether sources should stop: the limit is reached. Insertions succeed all the same, so that what was already
     /// taken in is not lost.
     var isFull: Bool { get }
+}
+
+extension DeliveryStore {
+    package func insert(_ deliveries: [Delivery], handOver: ([StoredDelivery]) -> Void) throws {
+        try insert(deliveries, causes: [], handOver: handOver)
+    }
 }

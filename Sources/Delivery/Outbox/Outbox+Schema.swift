@@ -28,6 +28,11 @@ extension Outbox {
                     """
             )
         }
+        migrator.registerMigration("outbox-2") { database in
+            try database.execute(
+                sql: "CREATE TABLE outbox_cause (number INTEGER PRIMARY KEY, id BLOB NOT NULL) STRICT"
+            )
+        }
         return migrator
     }
 

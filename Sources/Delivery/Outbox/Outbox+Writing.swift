@@ -4,7 +4,7 @@ import Notifications
 import Synchronization
 
 extension Outbox {
-    package func insert(_ deliveries: [Delivery], handOver: ([StoredDelivery]) -> Void) throws {
+    package func insert(_ deliveries: [Delivery], causes: [[UInt8]], handOver: ([StoredDelivery]) -> Void) throws {
         guard !deliveries.isEmpty else { return }
         let blobs = deliveries.map(\.notification.blob)
         try state.withLock { state in
@@ -16,6 +16,7 @@ extension Outbox {
                     return OutboxKey(queue: queue, sequence: next.nextSequence)
                 }
                 try Outbox.insert(deliveries, blobs, keys, database)
+                try Outbox.remember(causes, atMost: causeLimit, database)
                 return zip(keys, deliveries).map { StoredDelivery(key: $0, delivery: $1) }
             }
             state = next

@@ -21,14 +21,17 @@ package final class Outbox: DeliveryStore {
     let state: Mutex<State>
     let stored = Atomic<Int>(0)
     private let limit: Int
+    let causeLimit: Int
 
     /// Opens the outbox inside a database that others may use too. All tables are named `outbox_…`.
     ///
     /// The writer's connection is set to `synchronous = FULL` for everybody, and read back: a pool sets it to NORMAL by
-    /// itself when it opens. `limit` is the count of deliveries from which on sources should stop.
-    package init(_ writer: any DatabaseWriter, limit: Int = 1_000_000) throws {
+    /// itself when it opens. `limit` is the count of deliveries from which on sources should stop, `causeLimit` how many events
+    /// are remembered at most.
+    package init(_ writer: any DatabaseWriter, limit: Int = 1_000_000, causeLimit: Int = 500_000) throws {
         self.writer = writer
         self.limit = limit
+        self.causeLimit = causeLimit
         try Outbox.makeDurable(writer)
         try Outbox.migrator.migrate(writer)
         let (queues, waiting, count) = try writer.read { database in
@@ -48,6 +51,8 @@ package final class Outbox: DeliveryStore {
         var configuration = Configuration()
         configuration.label = "outbox"
         configuration.maximumReaderCount = 1
+        // An operator may look into the file, or copy it, while we run.
+        configuration.busyMode = .timeout(10)
         try self.init(DatabasePool(path: path, configuration: configuration), limit: limit)
     }
 

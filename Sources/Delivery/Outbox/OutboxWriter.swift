@@ -19,19 +19,23 @@ final class OutboxWriter: Sendable {
     let mailbox = SerialMailbox<Message>(label: "carillon.outbox")
     private let pending = Mutex(PendingWrites())
     private let received: @Sendable (OutboxRead, OutboxPage) -> Void
+    private let isWritable: @Sendable (Bool) -> Void
     private let failed: @Sendable (any Error) -> Void
 
+    /// `isWritable` is told when changes cannot be written any more, and when they can again.
     init(
         store: any DeliveryStore,
         now: @escaping @Sendable () -> Int64,
         alarm: any Alarm,
         received: @escaping @Sendable (OutboxRead, OutboxPage) -> Void,
+        isWritable: @escaping @Sendable (Bool) -> Void,
         failed: @escaping @Sendable (any Error) -> Void
     ) {
         self.store = store
         self.now = now
         self.alarm = alarm
         self.received = received
+        self.isWritable = isWritable
         self.failed = failed
         mailbox.open { [weak self] in self?.handle($0) }
     }
@@ -47,10 +51,9 @@ final class OutboxWriter: Sendable {
         var reads: ArraySlice<OutboxRead> = []
         do {
             try store.apply(changes)
-            reads = pending.withLock { pending in
-                pending.written()
-                return pending.takeReads()[...]
-            }
+            let hadFailed: Bool
+            (hadFailed, reads) = pending.withLock { ($0.written(), $0.takeReads()[...]) }
+            if hadFailed { isWritable(true) }
             while let read = reads.first {
                 received(read, try page(read))
                 reads.removeFirst()
@@ -59,7 +62,8 @@ final class OutboxWriter: Sendable {
         } catch {
             failed(error)
             let unread = Array(reads)
-            let retryAt = pending.withLock { $0.failed(now: now(), unread: unread) }
+            let (retryAt, isUnwritten) = pending.withLock { ($0.failed(now: now(), unread: unread), $0.isUnwritten) }
+            if isUnwritten { isWritable(false) }
             alarm.ring(at: retryAt) { [weak self] in self?.post(.retry) }
         }
     }

@@ -21,9 +21,15 @@ struct PendingWrites: Sendable {
     /// Whether to leave the disk alone for now.
     var isWaiting: Bool { retryAt != nil }
 
-    mutating func written() {
+    /// Whether there are changes that the disk refused.
+    private(set) var isUnwritten = false
+
+    /// All changes are on disk; true when the disk had refused them before.
+    mutating func written() -> Bool {
         changes = OutboxChanges()
         failures = 0
+        defer { isUnwritten = false }
+        return isUnwritten
     }
 
     mutating func takeReads() -> [OutboxRead] {
@@ -41,6 +47,7 @@ struct PendingWrites: Sendable {
         reads = unread + reads
         let wait = min(Self.firstWait << Int64(min(failures, 16)), Self.longestWait)
         failures += 1
+        isUnwritten = !changes.isEmpty
         retryAt = now + wait
         return now + wait
     }

@@ -102,14 +102,13 @@ struct CourierQueuesTests {
         #expect(order == [1, 4, 2, 3])
     }
 
-    @Test func goneForgetsTheDeviceAndEndsWhatElseWaitsForIt() {
+    @Test func goneEndsWhatElseWaitsForIt() {
         var driver = QueuesDriver()
         var removed: Set<DeviceID> = []
         driver.accept(.sample(1), .sample(2), .sample(3), .sample(4, device: 2))
         removed.insert(DeviceID(rawValue: 1))
         driver.resolve = { removed.contains($0.device) ? .unregistered : .found(host: nil) }
-        driver.end(1, Outcome(.gone, status: 410, reason: "unregistered"), registeredAt: 77)
-        #expect(driver.forgets == [.init(device: DeviceID(rawValue: 1), registeredAt: 77)])
+        driver.end(1, Outcome(.gone, status: 410, reason: "unregistered"))
         #expect(driver.reports.map(\.kind) == [.gone, .unregistered, .unregistered])
         #expect(driver.reports.map(\.attempt) == [1, 0, 0])
         #expect(driver.changes.removals.count == 3)
@@ -148,8 +147,8 @@ struct CourierQueuesTests {
         driver.accept(.sample(1), .sample(2), .sample(3))
         let ticket = try #require(driver.attempts.first)
         driver.end(1, delivered)
-        driver.handle(.ended(ticket, registeredAt: 1, delivered))
-        driver.handle(.ended(ticket, registeredAt: 1, Outcome(.gone, reason: "gone")))
+        driver.handle(.ended(ticket, delivered))
+        driver.handle(.ended(ticket, Outcome(.gone, reason: "gone")))
         #expect(driver.reports.map(\.kind) == [.delivered])
         #expect(driver.numbersUnderWay == [2])
         #expect(driver.queues.inFlight == 1)

@@ -1,6 +1,7 @@
 import GRDB
 import Logging
 import Notifications
+import Synchronization
 import Testing
 
 @testable import Delivery
@@ -140,9 +141,9 @@ struct CourierTests {
         let transport = FakeTransport { [delivered] _ in delivered }
         let courier = try courier(store, transport)
         courier.start()
-        try courier.accept([.sample(1), .sample(2)])
-        await observer.record { $0.reports.count == 2 && $0.failures == 1 }
-        #expect(outbox.count == 2)
+        try courier.accept([.sample(1)])
+        await observer.record { $0.reports.count == 1 && $0.failures == 1 }
+        #expect(outbox.count == 1)
         await courier.writer.mailbox.settle()
         time.advance(by: 100)
         await observer.record { $0.failures == 2 }
@@ -150,7 +151,28 @@ struct CourierTests {
         time.advance(by: 200)
         await courier.shutdown(deadline: .max)
         #expect(outbox.count == 0)
-        #expect(transport.attempts.count == 2)
+        #expect(transport.attempts.count == 1)
+    }
+
+    @Test func nothingIsAttemptedWhileOutcomesCannotBeStored() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let store = FailingStore(outbox, FailingStore.Failures(changes: 1))
+        let transport = FakeTransport { [delivered] _ in delivered }
+        let courier = try courier(store, transport)
+        courier.start()
+        try courier.accept([.sample(1)])
+        await observer.record { $0.failures == 1 }
+        await courier.settle()
+        await courier.writer.mailbox.settle()
+        await courier.mailbox.settle()
+        try courier.accept((2...9).map { .sample($0, device: Int64($0)) })
+        await courier.settle()
+        #expect(transport.attempts.count == 1)
+        time.advance(by: 100)
+        await observer.record { $0.ended(.delivered).count == 9 }
+        await courier.shutdown(deadline: .max)
+        #expect(transport.attempts.count == 9)
+        #expect(outbox.count == 0)
     }
 
     @Test func aPageThatCannotBeReadIsReadLater() async throws {
@@ -193,14 +215,58 @@ struct CourierTests {
         let attempts = await transport.attempts(2)
         directory.register(DeviceID(rawValue: 2), at: 50)
         for attempt in attempts { attempt.complete(Outcome(.gone, status: 410, reason: "unregistered")) }
-        let last = await transport.attempts(3)[2]
-        #expect(last.delivery.number == 4)
-        #expect(last.address.registeredAt == 50)
-        last.complete(delivered)
-        let record = await observer.record { $0.reports.count == 4 }
+        await observer.record { $0.reports.count == 3 }
+        await courier.settle()
+        time.advance(by: 1000)
+        for number in [3, 4] {
+            let attempt = await transport.attempts(number)[number - 1]
+            #expect(attempt.delivery.number == number)
+            #expect(attempt.address.registeredAt == 50)
+            attempt.complete(delivered)
+        }
+        let record = await observer.record { $0.ended(.delivered).count == 2 }
         await courier.shutdown(deadline: .max)
+        #expect(record.ended(.gone).map(\.device.rawValue) == [1])
+        #expect(record.ended(.retry).map(\.reason) == ["registered-anew"])
         #expect(record.ended(.unregistered).map(\.device.rawValue) == [1])
         #expect(directory.removed == [DeviceID(rawValue: 1)])
+        #expect(outbox.count == 0)
+    }
+
+    @Test func goneIsToldAgainWhenTheDirectoryCannotBeWritten() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport()
+        let courier = try courier(outbox, transport)
+        courier.start()
+        try courier.accept([.sample(1)])
+        let attempt = await transport.attempts(1)[0]
+        directory.fail(true)
+        attempt.complete(Outcome(.gone, status: 410, reason: "unregistered"))
+        let report = await observer.record { $0.reports.count == 1 }.reports[0]
+        #expect(report.kind == .retry && report.reason == "directory-unavailable")
+        directory.fail(false)
+        await courier.settle()
+        time.advance(by: 1000)
+        await transport.attempts(2)[1].complete(Outcome(.gone, status: 410, reason: "unregistered"))
+        await observer.record { $0.ended(.gone).count == 1 }
+        await courier.shutdown(deadline: .max)
+        #expect(directory.removed == [DeviceID(rawValue: 1)])
+        #expect(outbox.count == 0)
+    }
+
+    @Test func aDeviceThatChangedItsPlatformGetsWhatWaitedThere() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport { [delivered] _ in delivered }
+        let courier = try courier(outbox, transport)
+        courier.start()
+        // The directory knows the device on ios.
+        try courier.accept([.sample(1, platform: "unifiedpush"), .sample(2, app: "other")])
+        let record = await observer.record { $0.reports.count == 4 }
+        await courier.shutdown(deadline: .max)
+        #expect(record.ended(.moved).map(\.queue.platform).sorted() == ["ios", "unifiedpush"])
+        #expect(transport.attempts.map(\.delivery.platform) == ["ios", "ios"])
+        #expect(transport.attempts.map(\.delivery.app) == ["default", "default"])
+        #expect(Set(transport.attempts.map(\.delivery.number)) == [1, 2])
         #expect(outbox.count == 0)
     }
 
@@ -225,7 +291,7 @@ struct CourierTests {
         try courier.accept((1...5).map { .sample($0, device: Int64($0)) })
         let attempts = await transport.attempts(2)
         async let shutdown: Void = courier.shutdown(deadline: .max)
-        await courier.settle()
+        while !courier.state.withLock({ $0.queues.isDraining }) { await courier.settle() }
         for attempt in attempts { attempt.complete(delivered) }
         await shutdown
         #expect(outbox.count == 3)

@@ -11,7 +11,6 @@ struct QueuesDriver {
     private(set) var reports: [DeliveryReport] = []
     private(set) var changes = OutboxChanges()
     private(set) var reads: [OutboxRead] = []
-    private(set) var forgets: [CourierActions.Forget] = []
     private(set) var pauses: [QueuePause] = []
     private(set) var resumed: [QueueName] = []
     private(set) var wakeAt: Int64?
@@ -47,9 +46,9 @@ struct QueuesDriver {
     }
 
     /// Ends the attempt under way for the delivery made of `number`.
-    mutating func end(_ number: Int, _ outcome: Outcome, registeredAt: Int64 = 1) {
+    mutating func end(_ number: Int, _ outcome: Outcome) {
         guard let index = attempts.firstIndex(where: { $0.stored.delivery.number == number }) else { return }
-        handle(.ended(attempts.remove(at: index), registeredAt: registeredAt, outcome))
+        handle(.ended(attempts.remove(at: index), outcome))
     }
 
     mutating func advance(to time: Int64) {
@@ -79,7 +78,6 @@ struct QueuesDriver {
     private mutating func keep(_ actions: CourierActions) {
         changes.append(actions.changes)
         reads += actions.reads
-        forgets += actions.forgets
         reports += actions.reports
         pauses += actions.pauses
         resumed += actions.resumed

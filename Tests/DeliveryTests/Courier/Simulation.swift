@@ -72,7 +72,7 @@ struct Simulation {
         default:
             guard !underWay.isEmpty else { return }
             let ticket = underWay.remove(at: Int.random(in: 0..<underWay.count, using: &random))
-            handle(.ended(ticket, registeredAt: 1, answer(ticket.stored, &random)))
+            handle(.ended(ticket, answer(ticket.stored, &random)))
         }
     }
 

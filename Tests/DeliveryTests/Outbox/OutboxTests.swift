@@ -132,7 +132,7 @@ struct OutboxTests {
         let tables = try database.read { database in
             try String.fetchAll(database, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
         }
-        #expect(tables == ["grdb_migrations", "other", "outbox_delivery", "outbox_queue"])
+        #expect(tables == ["grdb_migrations", "other", "outbox_cause", "outbox_delivery", "outbox_queue"])
     }
 
     @Test func onlyItsUserReadsItsFile() throws {
@@ -198,5 +198,20 @@ struct OutboxTests {
         #expect(plans[0] == "SEARCH outbox_delivery USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)")
         #expect(plans[1].hasPrefix("SEARCH outbox_delivery USING INDEX outbox_delivery_retry (queue=? AND"))
         #expect(!plans[1].contains("TEMP B-TREE"))
+    }
+
+    @Test func eventsAreRememberedWithTheirDeliveriesAndForgottenInOrder() throws {
+        let database = try DatabaseQueue()
+        let outbox = try Outbox(database, causeLimit: 3)
+        for number in 0..<5 as Range<UInt8> {
+            try outbox.insert([.sample(Int(number))], causes: [[number, 0]]) { _ in }
+        }
+        func remembered(_ outbox: Outbox) throws -> [[UInt8]] {
+            var causes: [[UInt8]] = []
+            try outbox.forEachCause { causes.append(Array($0)) }
+            return causes
+        }
+        #expect(try remembered(outbox) == [[2, 0], [3, 0], [4, 0]])
+        #expect(try remembered(Outbox(database)) == [[2, 0], [3, 0], [4, 0]])
     }
 }

@@ -21,9 +21,9 @@ final class FailingStore: DeliveryStore {
 
     func fail(_ change: @Sendable (inout Failures) -> Void) { failures.withLock { change(&$0) } }
 
-    func insert(_ deliveries: [Delivery], handOver: ([StoredDelivery]) -> Void) throws {
+    func insert(_ deliveries: [Delivery], causes: [[UInt8]], handOver: ([StoredDelivery]) -> Void) throws {
         if failures.withLock({ $0.insertions }) { throw DiskFailure() }
-        try store.insert(deliveries, handOver: handOver)
+        try store.insert(deliveries, causes: causes, handOver: handOver)
     }
 
     func apply(_ changes: OutboxChanges) throws {

@@ -31,7 +31,8 @@ final class FakeDirectory: DeviceDirectory {
     }
 
     func removeGone(_ device: DeviceID, registeredAt: Int64) throws {
-        state.withLock { state in
+        try state.withLock { state in
+            if state.isFailing { throw DiskFailure() }
             guard state.registeredAt[device] ?? 1 <= registeredAt else { return }
             state.removed.insert(device)
         }

@@ -205,7 +205,9 @@ let package = Package(
         ),
         .testTarget(
             name: "PipelineTests",
-            dependencies: ["Pipeline", "Registry", "Rules", "Delivery", "Nostr", "Cipher", "Notifications", logging]
+            dependencies: [
+                "Pipeline", "Registry", "Rules", "Delivery", "Nostr", "Cipher", "Notifications", grdb, logging,
+            ]
         ),
         .testTarget(name: "YAMLReadingTests", dependencies: ["YAMLReading"]),
         .testTarget(name: "RulesTests", dependencies: ["Rules", "Nostr", "Notifications", "YAMLReading"]),

@@ -10,11 +10,15 @@ struct Batch {
     /// Milliseconds since 1970, for the whole batch.
     let time: Int64
     var deliveries: [Delivery] = []
+    /// The events that `deliveries` are for.
+    var causes: [EventID] = []
     var contactLists: [ContactList] = []
     /// One for each event, in order.
     private(set) var verdicts: [EventVerdict] = []
     /// Events that went all the way, and where their verdicts are.
     private var finishedAt: [EventID: Int] = [:]
+    /// Where the verdicts of further copies of those are.
+    private var repeatedAt: [(EventID, Int)] = []
 
     init(log: StepLog, time: Int64) {
         self.log = log
@@ -37,9 +41,15 @@ struct Batch {
         verdicts.append(EventVerdict(id: id, .accepted))
     }
 
+    /// Another copy of an event that went all the way; it is as well off as that one.
+    mutating func stopRepeated(_ id: EventID) {
+        repeatedAt.append((id, verdicts.count))
+        stop(.duplicate, EventVerdict(id: id, .duplicate))
+    }
+
     /// The batch could not be kept.
     mutating func failFinished() {
-        for (id, place) in finishedAt {
+        for (id, place) in finishedAt.map({ ($0, $1) }) + repeatedAt {
             verdicts[place].result = .refused(Self.notKept)
             log.note(.notKept, event: id)
         }

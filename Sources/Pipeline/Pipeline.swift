@@ -14,19 +14,23 @@ package final class Pipeline {
     private var index: MatchIndex
     private let registry: Registry
     private let addressees: Addressees
-    private let keep: ([Delivery]) throws -> Void
+    private let keep: ([Delivery], _ causes: [EventID]) throws -> Void
     private let now: @Sendable () -> Int64
     private let observer: any PipelineObserver
     private let logger: Logger
+    /// Contact lists of an earlier batch, accepted, whose follows the disk has not taken yet.
+    private var unremembered: [ContactList] = []
 
-    /// Loads the index of `registry`, which this pipeline owns from now on. `deliveryID` names a delivery, the same for the
-    /// same event and device; `keep` puts deliveries on disk and sets the courier going, or throws; `now` is in
-    /// milliseconds since 1970. Throws when the registry cannot be read.
+    /// Loads the index of `registry`, which this pipeline owns from now on. `accepted` are events that were accepted before
+    /// this process began. `deliveryID` names a delivery, the same for the same event and device; `keep` puts deliveries on
+    /// disk, and with them the events they are for, and sets the courier going, or throws; `now` is in milliseconds since
+    /// 1970. Throws when the registry cannot be read.
     package init(
         settings: PipelineSettings,
         registry: Registry,
+        accepted: [EventID] = [],
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
-        keep: @escaping ([Delivery]) throws -> Void,
+        keep: @escaping ([Delivery], _ causes: [EventID]) throws -> Void,
         now: @escaping @Sendable () -> Int64,
         observer: any PipelineObserver,
         logger: Logger
@@ -39,6 +43,7 @@ package final class Pipeline {
         self.now = now
         self.observer = observer
         self.logger = logger
+        for id in accepted { gate.remember(id) }
     }
 
     /// Works on submissions in their order and answers each when everything that any of them wakes is kept.
@@ -71,7 +76,7 @@ package final class Pipeline {
             }
             batch.stop(.unaddressed, EventVerdict(id: scanned.id, .accepted))
         case .addressed(let event, let hits):
-            if batch.contains(event.id) { return batch.stop(.duplicate, EventVerdict(id: event.id, .duplicate)) }
+            if batch.contains(event.id) { return batch.stopRepeated(event.id) }
             context.learn(event)
             route(event, to: hits, into: &batch)
         }
@@ -104,6 +109,7 @@ package final class Pipeline {
         }
         do {
             let newFollows = try newFollows(event, hits, into: &batch)
+            let others = batch.deliveries.count
             for account in Set(hits.map(\.account)) {
                 guard let key = index.key(of: account) else { continue }
                 if let newFollows, !newFollows.contains(key) {
@@ -112,6 +118,7 @@ package final class Pipeline {
                 }
                 addressees.address(event, to: account, key, index: index, context: &context, into: &batch)
             }
+            if batch.deliveries.count > others { batch.causes.append(event.id) }
             batch.finish(event.id)
         } catch {
             logger.error("An event could not be routed", metadata: ["error": "\(error)"])
@@ -122,6 +129,7 @@ package final class Pipeline {
     /// For a contact list, whom of ours it names for the first time; nil for every other kind.
     private func newFollows(_ event: Event, _ hits: [MatchHit], into batch: inout Batch) throws -> Set<PublicKey>? {
         guard event.kind == .contactList else { return nil }
+        if !unremembered.isEmpty { try rememberFollows() }
         let named = Set(hits.map(\.account)).compactMap { index.key(of: $0) }
         let list = ContactList(author: event.pubkey, named: named, createdAt: event.createdAt)
         let known = batch.contactLists.filter { $0.author == list.author }.flatMap(\.named)
@@ -133,12 +141,24 @@ package final class Pipeline {
     /// Everything the batch wakes goes to disk at once; only then are its events done with.
     private func commit(_ batch: inout Batch) {
         do {
-            if !batch.deliveries.isEmpty { try keep(batch.deliveries) }
-            if !batch.contactLists.isEmpty { try registry.remember(batch.contactLists) }
-            for id in batch.finished { gate.remember(id) }
+            if !batch.deliveries.isEmpty { try keep(batch.deliveries, batch.causes) }
         } catch {
             logger.error("Deliveries could not be kept; their events are not accepted", metadata: ["error": "\(error)"])
-            batch.failFinished()
+            return batch.failFinished()
         }
+        for id in batch.finished { gate.remember(id) }
+        unremembered += batch.contactLists
+        guard !unremembered.isEmpty else { return }
+        do {
+            try rememberFollows()
+        } catch {
+            // What they wake is on its way, so a sender must not try again. The next contact list does, and waits for it.
+            logger.error("Follows could not be remembered yet", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func rememberFollows() throws {
+        try registry.remember(unremembered)
+        unremembered = []
     }
 }

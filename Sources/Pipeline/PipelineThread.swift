@@ -6,10 +6,11 @@ package final class PipelineThread: Sendable {
 
     /// Starts a thread that makes its pipeline and feeds it from `intake` until that is closed and empty.
     ///
-    /// `waitForRoom` blocks while the outbox is full; sources then see no answers and read no more.
+    /// While `isFull` says that the outbox is, nothing is processed; sources then see no answers and read no more. A closed
+    /// intake is emptied all the same.
     package init(
         intake: Intake,
-        waitForRoom: @escaping @Sendable () -> Void,
+        isFull: @escaping @Sendable () -> Bool,
         pipeline: sending Pipeline
     ) {
         // The pipeline moves to its thread and is never seen by another again.
@@ -17,7 +18,7 @@ package final class PipelineThread: Sendable {
         let finished = finished
         let thread = Thread {
             while let submissions = intake.next() {
-                waitForRoom()
+                while isFull(), !intake.isClosed { Thread.sleep(forTimeInterval: 0.05) }
                 pipeline.process(submissions)
             }
             finished.signal()
@@ -27,8 +28,14 @@ package final class PipelineThread: Sendable {
         thread.start()
     }
 
-    /// Blocks until everything in the closed intake is processed. Once.
-    package func join() {
-        finished.wait()
+    /// Returns when everything in the closed intake is processed. Once.
+    package func join() async {
+        // Not on the caller's thread: there may be no other one for what the pipeline waits for.
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [finished] in
+                finished.wait()
+                continuation.resume()
+            }
+        }
     }
 }

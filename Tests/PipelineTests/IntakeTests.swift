@@ -1,3 +1,5 @@
+import Cipher
+import Nostr
 import Synchronization
 import Testing
 
@@ -36,5 +38,27 @@ import Testing
                 == Array(repeating: .refused("error: too busy, try again later"), count: 3)
         )
         #expect(intake.next()?.count == 1)
+    }
+
+    @Test func whoIsRefusedLearnsWhichEvent() throws {
+        let intake = Intake()
+        intake.close()
+        let event = try Event.signed(
+            kind: .textNote,
+            createdAt: 1,
+            tags: [],
+            content: "x",
+            by: KeyPair(random: SecureRandom.bytes)
+        )
+        let answers = Mutex<[EventVerdict]>([])
+        intake.submit(
+            Submission(events: [event.json, [1]], source: .socket) { verdicts in answers.withLock { $0 = verdicts } }
+        )
+        #expect(answers.withLock(\.self).map(\.id) == [event.id, nil])
+        #expect(
+            answers.withLock(\.self).map(\.result).allSatisfy {
+                $0 == .refused("error: shutting down, try again later")
+            }
+        )
     }
 }

@@ -96,6 +96,39 @@ import Testing
         #expect(bench.kept.map(\.notification.signal) == [.dm, .follow])
     }
 
+    @Test func furtherCopiesOfWhatCannotBeKeptAreNotAcceptedEither() throws {
+        let owner = try bench.account()
+        let wrap = try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice)
+        bench.diskIsFull = true
+        let verdicts = bench.submit([wrap, wrap])
+        #expect(verdicts.allSatisfy { $0.result == .refused("error: could not be kept, try again later") })
+    }
+
+    @Test func anEventThatComesAgainAfterARestartWakesNobody() throws {
+        let owner = try bench.account()
+        let wrap = try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice)
+        let own = try bench.event(.giftWrap, "y", tags: [p(owner)], by: owner)
+        bench.submit([wrap, own])
+        #expect(bench.causes == [wrap.id])
+        try bench.restart()
+        #expect(bench.submit([wrap]).map(\.result) == [.duplicate])
+        #expect(bench.kept.count == 1)
+    }
+
+    @Test func followsThatCannotBeRememberedYetAreRememberedLater() throws {
+        let owner = try bench.account()
+        let first = try bench.event(.contactList, tags: [p(owner)], by: alice)
+        let second = try bench.event(.contactList, tags: [p(owner), p(alice)], by: alice, at: Workbench.time + 1)
+        try bench.lockRegistry(true)
+        #expect(bench.submit([first]).map(\.result) == [.accepted])
+        #expect(bench.submit([second]).map(\.result) == [.refused("error: could not be kept, try again later")])
+        try bench.lockRegistry(false)
+        #expect(bench.submit([first]).map(\.result) == [.duplicate])
+        #expect(bench.submit([second]).map(\.result) == [.accepted])
+        #expect(bench.kept.map(\.notification.signal) == [.follow])
+        #expect(bench.count(.knownFollow) == 1)
+    }
+
     @Test func onlyTheSocketVerifiesWhatConcernsNobody() throws {
         var forged = try bench.event(.textNote, "x", tags: [["p", String(repeating: "ab", count: 32)]], by: alice)
         forged.signature.first = Bytes32(words: (1, 2, 3, 4))

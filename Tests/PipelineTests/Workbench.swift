@@ -1,6 +1,7 @@
 import Cipher
 import Delivery
 import Foundation
+import GRDB
 import Logging
 import Nostr
 import Notifications
@@ -28,8 +29,11 @@ final class Workbench {
     let registry: Registry
     let observed = Observed()
     private(set) var kept: [Delivery] = []
+    private(set) var causes: [EventID] = []
     var diskIsFull = false
     private var pipeline: Pipeline?
+    private let rules: RuleBook
+    private let defaultMode: Mode
     private let folder: URL
 
     init(rules: RuleBook? = nil, defaultMode: Mode = .wake) throws {
@@ -44,14 +48,22 @@ final class Workbench {
             now: { Workbench.time * 1000 },
             check: { _ in }
         )
-        let rules = try rules ?? RuleBook.builtIn()
+        self.rules = try rules ?? RuleBook.builtIn()
+        self.defaultMode = defaultMode
+        try restart()
+    }
+
+    /// A new pipeline on the same disk.
+    func restart() throws {
         pipeline = try Pipeline(
             settings: PipelineSettings(rules: rules, defaultMode: defaultMode),
             registry: registry,
+            accepted: causes,
             deliveryID: { "\($0.hex.prefix(8))-\($1.rawValue)" },
-            keep: { [unowned self] deliveries in
+            keep: { [unowned self] deliveries, causes in
                 guard !self.diskIsFull else { throw DiskFull() }
                 self.kept += deliveries
+                self.causes += causes
             },
             now: { Workbench.time * 1000 },
             observer: observed,
@@ -61,6 +73,13 @@ final class Workbench {
 
     deinit {
         try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// Lets the disk refuse contact lists, or take them again.
+    func lockRegistry(_ isLocked: Bool) throws {
+        let database = try DatabaseQueue(path: folder.appendingPathComponent("registry.sqlite").path)
+        let refusal = "CREATE TRIGGER refuse BEFORE INSERT ON contact_lists BEGIN SELECT RAISE(ABORT, 'full'); END"
+        try database.write { try $0.execute(sql: isLocked ? refusal : "DROP TRIGGER refuse") }
     }
 
     /// What the pipeline says to events that come in together.

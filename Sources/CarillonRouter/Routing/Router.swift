@@ -30,13 +30,15 @@ package final class Router: Service {
     private let identity: KeyPair
     private let pipeline: PipelineThread
     private let transports: Transports
+    private let lock: StoreLock
 
     /// How long outcomes under way are waited for when the router stops, in milliseconds.
     private static let patience: Int64 = 10_000
 
     /// Opens everything; attempts nothing yet.
     ///
-    /// Throws `Mistakes` for what an operator can mend in a file, and the stores' errors.
+    /// Throws `Mistakes` for what an operator can mend in a file, a `RouterError` when another router has the store, and the
+    /// stores' errors.
     package init(
         configuration: Configuration,
         logger: Logger,
@@ -46,8 +48,8 @@ package final class Router: Service {
         self.logger = logger
         self.now = now
 
-        let keyFile = IdentityFile(path: configuration.keyFile)
-        identity = keyFile.exists ? try keyFile.read() : try keyFile.create(random: SecureRandom.bytes)
+        lock = try StoreLock(store: configuration.storePath)
+        identity = try Self.identity(configuration)
         let rules = try configuration.loadRules()
 
         group = MultiThreadedEventLoopGroup(
@@ -85,9 +87,10 @@ package final class Router: Service {
             check: transports.check
         )
         let log = RouterLog(logger: logger)
+        let outbox = try Outbox(path: configuration.outboxPath)
         courier = try Courier(
             CourierEnvironment(
-                store: Outbox(path: configuration.outboxPath),
+                store: outbox,
                 directory: RegisteredDevices(registry: registry),
                 observer: log,
                 now: now,
@@ -101,12 +104,13 @@ package final class Router: Service {
         let courier = courier
         pipeline = PipelineThread(
             intake: intake,
-            waitForRoom: { while courier.isFull { Thread.sleep(forTimeInterval: 0.05) } },
+            isFull: { courier.isFull },
             pipeline: try Pipeline(
                 settings: PipelineSettings(rules: rules, defaultMode: configuration.defaultMode),
                 registry: registry,
+                accepted: outbox.causes,
                 deliveryID: DeliveryIDs(identity: identity).id,
-                keep: courier.accept,
+                keep: { try courier.accept($0, causes: $1.map(\.bytes.array)) },
                 now: now,
                 observer: log,
                 logger: logger
@@ -121,11 +125,11 @@ package final class Router: Service {
 
     /// The same; `started` learns the port of the relay socket once it listens.
     package func run(started: @Sendable (Int) -> Void) async throws {
-        courier.start()
         let keeper = Task { await plugins.run() }
         defer { keeper.cancel() }
-        let server = try relayServer()
-        let listener = try await server.start()
+        // First of all: where it fails nothing was attempted yet.
+        let listener = try await listen()
+        courier.start()
         logger.info(
             "Listening",
             metadata: [
@@ -134,20 +138,40 @@ package final class Router: Service {
             ]
         )
         started(listener.port)
+        // Throws when this task is cancelled, which is to stop as well.
         try? await gracefulShutdown()
         logger.info("Stopping")
-        try? await listener.close()
-        await stop()
+        do {
+            try await listener.close()
+        } catch {
+            logger.warning("The relay socket did not close", metadata: ["error": "\(error)"])
+        }
+        intake.close()
+        await pipeline.join()
+        await courier.shutdown(deadline: now() + Self.patience)
+        await closeConnections()
+        logger.info("Stopped", metadata: ["waiting": "\(courier.waiting)"])
     }
 
-    private func stop() async {
-        intake.close()
-        pipeline.join()
-        await courier.shutdown(deadline: now() + Self.patience)
+    private func listen() async throws -> RelayListener {
+        do {
+            return try await relayServer().start()
+        } catch {
+            intake.close()
+            await pipeline.join()
+            await closeConnections()
+            throw RouterError.cannotListen(host: configuration.relay.host, port: configuration.relay.port, error)
+        }
+    }
+
+    private func closeConnections() async {
         await plugins.shutDown(within: Self.patience)
         await lanes.shutdown()
-        try? await group.shutdownGracefully()
-        logger.info("Stopped", metadata: ["waiting": "\(courier.waiting)"])
+        do {
+            try await group.shutdownGracefully()
+        } catch {
+            logger.warning("The event loops did not end well", metadata: ["error": "\(error)"])
+        }
     }
 
     private func relayServer() throws -> RelayServer {
@@ -168,6 +192,7 @@ package final class Router: Service {
             backend: SocketBackend(
                 intake: intake,
                 registry: registry,
+                logger: logger,
                 advertisement: try Advertisement(relay: configuration.relay, platforms: transports.platforms)
                     .event(by: identity, now: now())
             ),

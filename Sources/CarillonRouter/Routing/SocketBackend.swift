@@ -1,3 +1,4 @@
+import Logging
 import Nostr
 import Pipeline
 import Registry
@@ -7,6 +8,7 @@ import RelayServer
 struct SocketBackend: RelayBackend {
     let intake: Intake
     let registry: Registry
+    let logger: Logger
     /// Our own kind 10067.
     let advertisement: Event
 
@@ -15,7 +17,14 @@ struct SocketBackend: RelayBackend {
     }
 
     func storedEvents(matching filters: [Filter], authenticated: Set<PublicKey>) async -> [[UInt8]] {
-        let own = authenticated.flatMap { (try? registry.storedEvents(of: $0)) ?? [] }
+        let own = authenticated.flatMap { author in
+            do {
+                return try registry.storedEvents(of: author)
+            } catch {
+                logger.error("Registrations could not be read", metadata: ["error": "\(error)"])
+                return []
+            }
+        }
         return StoredEvents.select(from: own + [advertisement], filters: filters).map(\.json)
     }
 }

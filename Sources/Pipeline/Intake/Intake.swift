@@ -1,4 +1,5 @@
 import Dispatch
+import Nostr
 import Synchronization
 
 /// The queue between sources and the pipeline's thread. Bounded: beyond its limit a submission is refused at once, with an
@@ -22,18 +23,27 @@ package final class Intake: Sendable {
 
     /// Hands `submission` over to the pipeline. Any thread; never blocks.
     package func submit(_ submission: Submission) {
-        let (admitted, mustWake) = state.withLock { state -> (Bool, Bool) in
-            guard !state.isClosed, state.events < limit else { return (false, false) }
+        let (refusal, mustWake) = state.withLock { state -> (String?, Bool) in
+            if state.isClosed { return ("error: shutting down, try again later", false) }
+            if state.events >= limit { return ("error: too busy, try again later", false) }
             state.waiting.append(submission)
             state.events += submission.events.count
             defer { state.ownerSleeps = false }
-            return (true, state.ownerSleeps)
+            return (nil, state.ownerSleeps)
         }
         if mustWake { wake.signal() }
-        if !admitted {
-            let refusal = EventVerdict(id: nil, .refused("error: too busy, try again later"))
-            submission.completion(submission.events.map { _ in refusal })
-        }
+        if let refusal { Self.refuse(submission, refusal) }
+    }
+
+    /// Without its id a sender could not tell which event was refused.
+    private static func refuse(_ submission: Submission, _ message: String) {
+        var scanner = EventScanner()
+        submission.completion(
+            submission.events.map { json in
+                let id = try? json.withUnsafeBytes { try scanner.scan($0).id }
+                return EventVerdict(id: id, .refused(message))
+            }
+        )
     }
 
     /// Everything that waits; blocks until there is something. Nil once closed and empty. For the pipeline's thread alone.
@@ -52,6 +62,8 @@ package final class Intake: Sendable {
             wake.wait()
         }
     }
+
+    package var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Lets what waits be processed and takes nothing more.
     package func close() {

@@ -1,0 +1,26 @@
+/// Why the router cannot begin.
+package struct RouterError: Error, CustomStringConvertible {
+    package let description: String
+
+    static func cannotListen(host: String, port: Int, _ error: any Error) -> RouterError {
+        RouterError(
+            description: "relay.listen: cannot listen on \(host):\(port): \(error)"
+        )
+    }
+
+    /// `owner` is the number of the process that has it, or empty.
+    static func storeInUse(_ path: String, by owner: String) -> RouterError {
+        let process = owner.isEmpty ? "" : " (process \(owner))"
+        return RouterError(
+            description:
+                "store.path: another router\(process) runs on \(path), and both would send everything: stop it first"
+        )
+    }
+
+    static func cannotLock(_ path: String, errno number: Int32) -> RouterError {
+        RouterError(
+            description:
+                "store.path: cannot open or create \(path) (errno \(number)); check that its folder exists and is writable"
+        )
+    }
+}

@@ -1,0 +1,32 @@
+import Logging
+import Nostr
+import Rules
+import Synchronization
+import Testing
+
+@testable import Pipeline
+
+@Suite struct PipelineThreadTests {
+    @Test func aFullOutboxDoesNotHoldUpTheEnd() async throws {
+        let bench = try Workbench()
+        let intake = Intake()
+        let thread = PipelineThread(
+            intake: intake,
+            isFull: { true },
+            pipeline: try Pipeline(
+                settings: PipelineSettings(rules: RuleBook.builtIn()),
+                registry: bench.registry,
+                deliveryID: { id, _ in id.hex },
+                keep: { _, _ in },
+                now: { Workbench.time * 1000 },
+                observer: Workbench.Observed(),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
+        )
+        let answers = Mutex(0)
+        intake.submit(Submission(events: [[1]], source: .socket) { _ in answers.withLock { $0 += 1 } })
+        intake.close()
+        await thread.join()
+        #expect(answers.withLock(\.self) == 1)
+    }
+}

@@ -1,7 +1,7 @@
+import Dispatch
 import Logging
 import NIOConcurrencyHelpers
 import NIOCore
-import NIOPosix
 
 /// All outgoing HTTP: lanes of HTTP/2 for busy origins, libcurl for everything else.
 ///
@@ -77,8 +77,11 @@ package final class HTTPLanes: HTTPSender {
         later { completion(.failure(HTTPFailure(reason, mayHaveBeenProcessed: false))) }
     }
 
-    /// On a thread that lives as long as the process: a refusal must arrive even when nothing of ours runs any more.
+    /// On a queue that lives as long as the process, and that nobody looks up names on: a refusal must arrive even when
+    /// nothing of ours runs any more.
+    private static let refusals = DispatchQueue(label: "carillon.http-refusals")
+
     private static func later(_ work: @escaping @Sendable () -> Void) {
-        NIOThreadPool.singleton.submit { _ in work() }
+        refusals.async(execute: work)
     }
 }

@@ -20,7 +20,7 @@ package struct HTTPLanesError: Error, Equatable, CustomStringConvertible {
         case .unusableRoots(let file):
             "http.ca_file: no certificates could be read from \(file); it must be a readable PEM file"
         case .noLibcurl:
-            "libcurl could not be initialised; install version 7.85 or newer"
+            "libcurl could not be initialised; install version 7.87 or newer"
         }
     }
 }

@@ -10,6 +10,8 @@ extension CurlTransfer {
             ccurl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https"),
             ccurl_set_long(easy, CURLOPT_FOLLOWLOCATION, 0),
             ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1),
+            // Else giving up on a name waits for its look-up to end, and everybody's transfers with it: users choose names.
+            ccurl_set_long(easy, CURLOPT_QUICK_EXIT, 1),
             ccurl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS)),
             ccurl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
             ccurl_set_long(easy, CURLOPT_HTTP09_ALLOWED, 0),

@@ -3,8 +3,8 @@
 
 #include <sys/socket.h>
 
-#if LIBCURL_VERSION_NUM < 0x075500
-#error "libcurl 7.85 or newer is needed (CURLOPT_PROTOCOLS_STR, CURLOPT_PREREQFUNCTION)"
+#if LIBCURL_VERSION_NUM < 0x075700
+#error "libcurl 7.87 or newer is needed (CURLOPT_PROTOCOLS_STR, CURLOPT_QUICK_EXIT)"
 #endif
 
 curl_socket_t ccurl_socket(const struct curl_sockaddr *address) {

@@ -6,6 +6,7 @@ import GRDBSQLite
 struct RawStatement {
     // Keeps the handle alive.
     private let statement: Statement
+    private static let emptyText: StaticString = ""
     private var handle: OpaquePointer { statement.sqliteStatement }
 
     init(_ database: Database, _ sql: String) throws {
@@ -26,7 +27,7 @@ struct RawStatement {
     /// `bytes` must stay where they are until ``reset()``.
     func bind(text bytes: UnsafeBufferPointer<UInt8>, at index: Int32) throws {
         // SQLite takes a null pointer for NULL; any other pointer of length 0 is an empty text.
-        guard let start = bytes.baseAddress else { return try check(sqlite3_bind_text(handle, index, "", 0, nil)) }
+        let start = bytes.baseAddress ?? RawStatement.emptyText.utf8Start
         let text = UnsafeRawPointer(start).assumingMemoryBound(to: CChar.self)
         try check(sqlite3_bind_text(handle, index, text, Int32(clamping: bytes.count), nil))
     }

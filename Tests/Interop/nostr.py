@@ -22,16 +22,25 @@ def device_token() -> str:
 
 
 class Person:
+    """Never writes the same event twice, even within one second: `created_at` steps ahead where it must."""
+
     def __init__(self):
         self.keys = sdk.Keys.generate()
         self.hex: str = self.keys.public_key().to_hex()
         self._registered_at = 0
+        self._written: set[str] = set()
 
     def event(self, kind: int, content: str = "", tags=(), created_at: int | None = None) -> dict:
-        builder = sdk.EventBuilder(sdk.Kind(kind), content).tags([sdk.Tag.parse(list(tag)) for tag in tags])
-        if created_at is not None:
-            builder = builder.custom_created_at(sdk.Timestamp.from_secs(created_at))
-        return json.loads(builder.finalize(self.keys).as_json())
+        chosen = created_at
+        while True:
+            builder = sdk.EventBuilder(sdk.Kind(kind), content).tags([sdk.Tag.parse(list(tag)) for tag in tags])
+            if chosen is not None:
+                builder = builder.custom_created_at(sdk.Timestamp.from_secs(chosen))
+            event = json.loads(builder.finalize(self.keys).as_json())
+            if created_at is not None or event["id"] not in self._written:
+                self._written.add(event["id"])
+                return event
+            chosen = event["created_at"] + 1
 
     def note(self, content: str, *people: "Person", tags=()) -> dict:
         return self.event(1, content, [*tags, *(["p", person.hex] for person in people)])

@@ -32,8 +32,9 @@ package final class Router: Service {
     private let transports: Transports
     private let lock: StoreLock
 
-    /// How long outcomes under way are waited for when the router stops, in milliseconds.
-    private static let patience: Int64 = 10_000
+    /// How long outcomes under way are waited for when the router stops, in milliseconds. Container engines kill after ten
+    /// seconds.
+    private static let patience: Int64 = 8_000
 
     /// Opens everything; attempts nothing yet.
     ///
@@ -165,8 +166,9 @@ package final class Router: Service {
     }
 
     private func closeConnections() async {
-        await plugins.shutDown(within: Self.patience)
+        // What plugins still wait for ends with the lanes, and they with it.
         await lanes.shutdown()
+        await plugins.shutDown(within: Self.pluginPatience)
         do {
             try await group.shutdownGracefully()
         } catch {

@@ -1,3 +1,4 @@
+import NIOConcurrencyHelpers
 import Synchronization
 import Testing
 
@@ -32,7 +33,7 @@ import Testing
         let lanes = try HTTPLanes.forTests(.init(caFile: caFile))
         // More than there are threads for look-ups.
         let names = 64
-        let isAnyOver = Atomic(false)
+        let isAnyOver = NIOLockedValueBox(false)
         await withTaskGroup { group in
             for number in 0..<names {
                 group.addTask {
@@ -44,14 +45,13 @@ import Testing
                             multiplexed: true
                         )
                     )
-                    isAnyOver.store(true, ordering: .relaxed)
+                    isAnyOver.withLockedValue { $0 = true }
                 }
             }
             while !SlowNames.areAsked { await Task.yield() }
             let failure = await lanes.failure(of: HTTPRequest(method: "GET", url: "nonsense"))
             #expect(failure?.reason == .invalidURL)
-            let wasAnyOver = isAnyOver.load(ordering: .relaxed)
-            #expect(!wasAnyOver)
+            #expect(!isAnyOver.withLockedValue { $0 })
             for _ in 0..<names { SlowNames.letGo() }
         }
         await lanes.shutdown()

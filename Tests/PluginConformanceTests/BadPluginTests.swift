@@ -52,7 +52,7 @@ struct BadPluginTests {
         let plan = ConformancePlan(
             path: try workshop.compile(Workshop.misbehaving),
             configurations: ["fixture": #"{"do":"\#(mistake.behaviour)"}"#],
-            patience: Self.lost.contains(mistake.behaviour) ? 300 : 5000
+            patience: Self.lost.contains(mistake.behaviour) ? 1500 : 20_000
         )
         let report = await PluginConformance.check(plan)
         #expect(report.failures.map(\.check) == [mistake.check])

@@ -7,7 +7,7 @@ import Synchronization
 /// It takes libc's place for the whole test program, libcurl included, and asks libc about every other name.
 enum SlowNames {
     /// How long a test may forget to let go, in seconds.
-    private static let patience = 10
+    private static let patience = 120
     private static let gate = DispatchSemaphore(value: 0)
     private static let waiting = Atomic(0)
 

@@ -32,9 +32,11 @@ package final class Router: Service {
     private let transports: Transports
     private let lock: StoreLock
 
-    /// How long outcomes under way are waited for when the router stops, in milliseconds. Container engines kill after ten
-    /// seconds.
-    private static let patience: Int64 = 8_000
+    /// How long outcomes under way are waited for when the router stops, in milliseconds. With what plugins get below it stays
+    /// under the ten seconds that container engines give: what has not ended by then is kept and goes on at the next start.
+    private static let patience: Int64 = 6_000
+    /// How long plugins may take to let go of what was cancelled, in milliseconds.
+    private static let pluginPatience: Int64 = 2_000
 
     /// Opens everything; attempts nothing yet.
     ///

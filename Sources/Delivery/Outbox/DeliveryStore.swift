@@ -8,7 +8,8 @@ package protocol DeliveryStore: Sendable {
     /// order of the keys.
     func insert(_ deliveries: [Delivery], causes: [[UInt8]], handOver: ([StoredDelivery]) -> Void) throws
 
-    /// Applies all of `changes` in one transaction, or throws and applies none.
+    /// Applies all of `changes` in one transaction, or throws and applies none. When this returns they survive the process;
+    /// a power cut may undo those since the last insertion, which means repeats.
     func apply(_ changes: OutboxChanges) throws
 
     /// Deliveries of `queue` that wait for their first attempt, behind `after`, in order of acceptance.

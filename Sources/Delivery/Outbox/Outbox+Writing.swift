@@ -9,15 +9,20 @@ extension Outbox {
         let blobs = deliveries.map(\.notification.blob)
         try state.withLock { state in
             var next = state
-            let inserted = try writer.write { database in
-                let keys = try deliveries.map { delivery in
-                    defer { next.nextSequence += 1 }
-                    let queue = try Outbox.queue(of: delivery, in: &next.queues, database)
-                    return OutboxKey(queue: queue, sequence: next.nextSequence)
+            var inserted: [StoredDelivery] = []
+            try writer.writeWithoutTransaction { database in
+                try Outbox.flushEveryCommit(database)
+                try database.inTransaction(.immediate) {
+                    let keys = try deliveries.map { delivery in
+                        defer { next.nextSequence += 1 }
+                        let queue = try Outbox.queue(of: delivery, in: &next.queues, database)
+                        return OutboxKey(queue: queue, sequence: next.nextSequence)
+                    }
+                    try Outbox.insert(deliveries, blobs, keys, database)
+                    try Outbox.remember(causes, atMost: causeLimit, database)
+                    inserted = zip(keys, deliveries).map { StoredDelivery(key: $0, delivery: $1) }
+                    return .commit
                 }
-                try Outbox.insert(deliveries, blobs, keys, database)
-                try Outbox.remember(causes, atMost: causeLimit, database)
-                return zip(keys, deliveries).map { StoredDelivery(key: $0, delivery: $1) }
             }
             state = next
             stored.add(inserted.count, ordering: .relaxed)
@@ -27,33 +32,46 @@ extension Outbox {
 
     package func apply(_ changes: OutboxChanges) throws {
         guard !changes.isEmpty else { return }
-        let removed = try writer.write { database in
-            if !changes.reschedulings.isEmpty {
-                let update = try RawStatement(
-                    database,
-                    "UPDATE outbox_delivery SET due = ?, attempts = ? WHERE number = ?"
-                )
-                defer { update.reset() }
-                for change in changes.reschedulings {
-                    try update.bind(change.due, at: 1)
-                    try update.bind(Int64(change.attempts), at: 2)
-                    try update.bind(change.key.rawValue, at: 3)
-                    try update.run()
-                    update.reset()
+        var removed = 0
+        try writer.writeWithoutTransaction { database in
+            try Outbox.flushCheckpointsOnly(database)
+            let written = Result {
+                try database.inTransaction(.immediate) {
+                    removed = try Outbox.apply(changes, database)
+                    return .commit
                 }
             }
-            let delete = try RawStatement(database, "DELETE FROM outbox_delivery WHERE number = ?")
-            defer { delete.reset() }
-            var removed = 0
-            for key in changes.removals {
-                try delete.bind(key.rawValue, at: 1)
-                try delete.run()
-                removed += Int(sqlite3_changes(database.sqliteConnection))
-                delete.reset()
-            }
-            return removed
+            try Outbox.flushEveryCommit(database)
+            try written.get()
         }
         stored.subtract(removed, ordering: .relaxed)
+    }
+
+    private static func apply(_ changes: OutboxChanges, _ database: Database) throws -> Int {
+        if !changes.reschedulings.isEmpty {
+            let update = try RawStatement(
+                database,
+                "UPDATE outbox_delivery SET due = ?, attempts = ? WHERE number = ?"
+            )
+            defer { update.reset() }
+            for change in changes.reschedulings {
+                try update.bind(change.due, at: 1)
+                try update.bind(Int64(change.attempts), at: 2)
+                try update.bind(change.key.rawValue, at: 3)
+                try update.run()
+                update.reset()
+            }
+        }
+        let delete = try RawStatement(database, "DELETE FROM outbox_delivery WHERE number = ?")
+        defer { delete.reset() }
+        var removed = 0
+        for key in changes.removals {
+            try delete.bind(key.rawValue, at: 1)
+            try delete.run()
+            removed += Int(sqlite3_changes(database.sqliteConnection))
+            delete.reset()
+        }
+        return removed
     }
 
     private static func queue(

@@ -9,7 +9,8 @@ import Musl
 
 /// The durable queue of deliveries, in SQLite: written before anything is sent, and deleted from on a final outcome.
 ///
-/// Every commit is flushed to disk (`synchronous = FULL` in WAL mode), so callers bring deliveries in groups. It stores
+/// Every insertion is flushed to disk (`synchronous = FULL` in WAL mode), so callers bring deliveries in groups. What becomes
+/// of them is flushed with the next one: see ``apply(_:)``. It stores
 /// notifications and numbers of devices, never a token or endpoint. One process may have it open at a time.
 package final class Outbox: DeliveryStore {
     struct State {
@@ -62,13 +63,5 @@ package final class Outbox: DeliveryStore {
 
     package func waitingQueues() throws -> [StoredQueue] {
         try writer.read { try Outbox.waiting($0, Outbox.queues($0)) }
-    }
-
-    private static func makeDurable(_ writer: any DatabaseWriter) throws {
-        let level = try writer.writeWithoutTransaction { database in
-            try database.execute(sql: "PRAGMA synchronous = FULL")
-            return try Int.fetchOne(database, sql: "PRAGMA synchronous") ?? -1
-        }
-        guard level >= 2 else { throw OutboxError.notDurable(synchronous: level) }
     }
 }

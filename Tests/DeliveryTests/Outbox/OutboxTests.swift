@@ -214,4 +214,19 @@ struct OutboxTests {
         #expect(try remembered(outbox) == [[2, 0], [3, 0], [4, 0]])
         #expect(try remembered(Outbox(database)) == [[2, 0], [3, 0], [4, 0]])
     }
+
+    @Test func everyInsertionIsFlushedWhateverHappenedToTheConnection() throws {
+        let database = try DatabaseQueue()
+        let outbox = try Outbox(database)
+        func level() throws -> Int? {
+            try database.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
+        }
+        var changes = OutboxChanges()
+        changes.removals = try inserted([.sample(1)], into: outbox).map(\.key)
+        try outbox.apply(changes)
+        #expect(try level() == 2)
+        try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = OFF") }
+        _ = try inserted([.sample(2)], into: outbox)
+        #expect(try level() == 2)
+    }
 }

@@ -12,6 +12,19 @@ extension CourierQueue {
     ) -> Bool {
         guard lanes.isUnderWay(ticket) else { return false }
         let lane = ticket.lane
+        let caller = answerCall(lane)
+        let isAttempted = decide(lane, resolution, now: now, random: &random, into: &actions)
+        callNext(caller)
+        return isAttempted
+    }
+
+    private mutating func decide(
+        _ lane: Int,
+        _ resolution: Resolution,
+        now: Int64,
+        random: inout some RandomNumberGenerator,
+        into actions: inout CourierActions
+    ) -> Bool {
         switch resolution {
         case .found(nil):
             return true
@@ -178,6 +191,25 @@ extension CourierQueue {
     private mutating func leaveHost(of lane: Int) {
         guard let host = lanes[lane].host else { return }
         lanes[lane].host = nil
-        if let waiting = hosts.leave(host) { makeReady(waiting) }
+        if let waiting = hosts.leave(host) { makeReady(waiting, calledBy: host) }
+    }
+
+    /// Notes that a lane is about to be decided about; returns the host that called it, if one did.
+    mutating func answerCall(_ lane: Int) -> String? {
+        guard let caller = lanes[lane].caller else { return nil }
+        lanes[lane].caller = nil
+        hosts.answered(caller)
+        return caller
+    }
+
+    /// Whoever was called may have found no use for its place.
+    mutating func callNext(_ caller: String?) {
+        guard let caller, let waiting = hosts.call(caller) else { return }
+        makeReady(waiting, calledBy: caller)
+    }
+
+    private mutating func makeReady(_ lane: Int, calledBy host: String) {
+        lanes[lane].caller = host
+        makeReady(lane)
     }
 }

@@ -41,7 +41,7 @@ struct CourierQueue: Sendable {
         self.limits = limits
         self.policy = policy
         gate = PauseGate(firstPause: limits.firstPause, longestPause: limits.longestPause)
-        hosts = HostLimits(limit: limits.inFlightPerHost, longestWait: policy.cap)
+        hosts = HostLimits(limit: limits.inFlightPerHost, room: limits.window / 4, longestWait: policy.cap)
     }
 
     /// A delivery that is on disk now, and comes into memory if nothing before it waits on disk and there is room.
@@ -83,7 +83,9 @@ struct CourierQueue: Sendable {
         while inFlight < gate.allowance(of: limits.inFlight, now: now), let lane = ready.popFirst() {
             dropExpired(lane, now: now, into: &actions)
             guard let first = lanes[lane].waiting.first else {
+                let caller = answerCall(lane)
                 lanes.release(lane)
+                callNext(caller)
                 continue
             }
             lanes[lane].state = .inFlight

@@ -5,7 +5,7 @@ import DequeModule
 struct HostLimits: Sendable {
     enum Admission: Equatable {
         case send
-        /// The lane is kept here until another attempt towards the host ends.
+        /// The lane is kept here until it is called, when another attempt towards the host ended.
         case wait
         /// The host has enough in hand: come back at that time, in milliseconds since 1970.
         case later(Int64)
@@ -13,19 +13,21 @@ struct HostLimits: Sendable {
 
     private struct Host: Sendable {
         var inFlight = 0
+        /// Lanes called that have not been decided about yet.
+        var called = 0
         var waiting: Deque<Int> = []
         var pausedUntil = Int64.min
         /// Until when places are promised to those sent away.
         var promisedUntil = Int64.min
 
-        mutating func admit(_ lane: Int, limit: Int, longestWait: Int64, now: Int64) -> Admission {
+        mutating func admit(_ lane: Int, limit: Int, waitingLimit: Int, longestWait: Int64, now: Int64) -> Admission {
             // A pause that is longer than any was begun before the clock was set back.
             if pausedUntil > now, pausedUntil - now <= longestWait { return .later(pausedUntil) }
             if inFlight < limit {
                 inFlight += 1
                 return .send
             }
-            if waiting.count < limit {
+            if waiting.count < waitingLimit {
                 waiting.append(lane)
                 return .wait
             }
@@ -38,23 +40,53 @@ struct HostLimits: Sendable {
     private var hosts: [String: Host] = [:]
     private var sweepAt = 256
     private let limit: Int
+    private let room: Int
     private let longestWait: Int64
+    /// Lanes that wait, whatever for.
+    private var waiting = 0
 
-    init(limit: Int, longestWait: Int64) {
+    /// `limit` is how much goes to one host at a time. As much may wait for each, and more while fewer than `room` wait in all:
+    /// what waits here stays in memory, so no host may have all of it.
+    init(limit: Int, room: Int, longestWait: Int64) {
         self.limit = limit
+        self.room = room
         self.longestWait = longestWait
     }
 
     mutating func admit(_ lane: Int, to name: String, now: Int64) -> Admission {
         sweep(now: now)
-        return hosts[name, default: Host()].admit(lane, limit: limit, longestWait: longestWait, now: now)
+        let admission = hosts[name, default: Host()].admit(
+            lane,
+            limit: limit,
+            waitingLimit: waiting < room ? max(limit, room / 4) : limit,
+            longestWait: longestWait,
+            now: now
+        )
+        if admission == .wait { waiting += 1 }
+        return admission
     }
 
-    /// An attempt ended; returns the lane that may try now. That none waits forever follows from never more waiting than
-    /// are under way: a lane waits only when all places are taken, and leaves with each attempt that ends.
+    /// An attempt ended; returns the lane that is called now.
     mutating func leave(_ name: String) -> Int? {
         hosts[name]?.inFlight -= 1
-        return hosts[name]?.waiting.popFirst()
+        return call(name)
+    }
+
+    /// A lane that was called is about to be decided about, whatever comes of it; ``call(_:)`` must follow.
+    mutating func answered(_ name: String) {
+        hosts[name]?.called -= 1
+    }
+
+    /// Calls a lane if there is a place. None waits for ever: lanes wait only while all places are taken or called for, and
+    /// each place that becomes free calls one.
+    mutating func call(_ name: String) -> Int? {
+        guard let host = hosts[name], host.inFlight + host.called < limit, let lane = host.waiting.first else {
+            return nil
+        }
+        hosts[name]?.waiting.removeFirst()
+        hosts[name]?.called += 1
+        waiting -= 1
+        return lane
     }
 
     /// The host asked for a break. It is kept no longer than the longest wait: who asks for a day is asked again before.
@@ -64,7 +96,10 @@ struct HostLimits: Sendable {
 
     private mutating func sweep(now: Int64) {
         guard hosts.count > sweepAt else { return }
-        hosts = hosts.filter { $0.value.inFlight > 0 || $0.value.pausedUntil > now || $0.value.promisedUntil > now }
+        hosts = hosts.filter {
+            $0.value.inFlight > 0 || $0.value.called > 0 || !$0.value.waiting.isEmpty || $0.value.pausedUntil > now
+                || $0.value.promisedUntil > now
+        }
         sweepAt = max(256, 2 * hosts.count)
     }
 }

@@ -21,4 +21,6 @@ struct Lane: Sendable {
     var waiting: Deque<StoredDelivery> = []
     /// The host the attempt under way goes to, where hosts are counted.
     var host: String?
+    /// The host that called this lane, until it is decided what comes of it.
+    var caller: String?
 }

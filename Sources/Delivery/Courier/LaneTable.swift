@@ -34,6 +34,7 @@ struct LaneTable: Sendable {
         lanes[index].waiting.removeAll(keepingCapacity: lanes[index].waiting.count < 16)
         lanes[index].state = .free
         lanes[index].host = nil
+        lanes[index].caller = nil
         free.append(index)
     }
 

@@ -78,4 +78,34 @@ struct CourierHostTests {
         driver.end(2, delivered)
         #expect(driver.numbersUnderWay == [4])
     }
+
+    @Test func aBurstForOneHostWaitsForPlacesAndNotForAClock() {
+        var driver = driver()
+        driver.accept((1...90).map { .sample($0, device: Int64($0)) })
+        for _ in 1...90 {
+            guard let number = driver.numbersUnderWay.first else { break }
+            driver.end(number, delivered)
+        }
+        #expect(driver.reports.count == 90)
+        #expect(driver.numbersUnderWay.isEmpty)
+    }
+
+    @Test func manyHostsDoNotKeepMoreWaitingThanThereIsRoomFor() {
+        var driver = QueuesDriver(limits: CourierLimits(inFlight: 100, window: 200, inFlightPerHost: 2))
+        driver.resolve = { .found(host: "\($0.device.rawValue % 10)") }
+        driver.accept((1...190).map { .sample($0, device: Int64($0)) })
+        let held = driver.queues.queues[0]
+        let waiting = held.held - held.inFlight - held.parkedCount
+        #expect(waiting >= 50 && waiting <= 50 + 10 * 2)
+    }
+
+    @Test func placesThatNobodyUsesGoToTheNextWhoWaits() {
+        var driver = driver()
+        driver.accept((1...60).map { .sample($0, device: Int64($0)) })
+        driver.resolve = { $0.device.rawValue < 60 ? .unregistered : .found(host: "slow") }
+        driver.end(1, delivered)
+        #expect(driver.reports.count == 58)
+        driver.end(2, delivered)
+        #expect(driver.numbersUnderWay == [60])
+    }
 }

@@ -28,6 +28,18 @@ import Testing
         #expect(intake.next() == nil)
     }
 
+    @Test func beyondTheBytesTheSenderIsToldUntilTheyAreTaken() {
+        let intake = Intake(byteLimit: 1000)
+        let refusals = Mutex(0)
+        intake.submit(Submission(events: [[UInt8](repeating: 1, count: 1000)], source: .socket) { _ in })
+        intake.submit(submission(1) { verdicts in refusals.withLock { $0 += verdicts.count } })
+        #expect(refusals.withLock(\.self) == 1)
+        #expect(intake.next()?.count == 1)
+        intake.submit(submission(1) { verdicts in refusals.withLock { $0 += verdicts.count } })
+        #expect(refusals.withLock(\.self) == 1)
+        #expect(intake.next()?.count == 1)
+    }
+
     @Test func beyondTheLimitTheSenderIsTold() {
         let intake = Intake(limit: 2)
         let answers = Mutex<[EventVerdict]>([])

@@ -8,6 +8,7 @@ package final class Intake: Sendable {
     private struct State {
         var waiting: [Submission] = []
         var events = 0
+        var bytes = 0
         var isClosed = false
         var ownerSleeps = false
     }
@@ -15,19 +16,23 @@ package final class Intake: Sendable {
     private let state = Mutex(State())
     private let wake = DispatchSemaphore(value: 0)
     private let limit: Int
+    private let byteLimit: Int
 
-    /// `limit` is how many events may wait.
-    package init(limit: Int = 100_000) {
+    /// `limit` is how many events may wait, `byteLimit` from how many bytes of them on no more are taken.
+    package init(limit: Int = 100_000, byteLimit: Int = 128 << 20) {
         self.limit = limit
+        self.byteLimit = byteLimit
     }
 
     /// Hands `submission` over to the pipeline. Any thread; never blocks.
     package func submit(_ submission: Submission) {
+        let bytes = submission.events.reduce(0) { $0 + $1.count }
         let (refusal, mustWake) = state.withLock { state -> (String?, Bool) in
             if state.isClosed { return ("error: shutting down, try again later", false) }
-            if state.events >= limit { return ("error: too busy, try again later", false) }
+            if state.events >= limit || state.bytes >= byteLimit { return ("error: too busy, try again later", false) }
             state.waiting.append(submission)
             state.events += submission.events.count
+            state.bytes += bytes
             defer { state.ownerSleeps = false }
             return (nil, state.ownerSleeps)
         }
@@ -53,6 +58,7 @@ package final class Intake: Sendable {
                 defer {
                     state.waiting = []
                     state.events = 0
+                    state.bytes = 0
                 }
                 state.ownerSleeps = state.waiting.isEmpty && !state.isClosed
                 return (state.waiting, state.isClosed)

@@ -123,12 +123,15 @@ package struct RulesTrial {
                 platform: platform,
                 app: app,
                 configuration: block.json,
-                settings: InstanceSettings(sender: recorder, log: quiet)
+                settings: InstanceSettings(sender: recorder, log: quiet, deliveryTimeout: 10_000)
             )
             try transport.validate(address)
         } catch {
             throw Failure(description: "\(error)")
         }
+        // Ends the trial of a plugin that never answers.
+        let keeper = Task { await host.run() }
+        defer { keeper.cancel() }
         let outcome = await withCheckedContinuation { continuation in
             transport.deliver(notification, id: "00000000-0000-8000-8000-000000000000", to: address) {
                 continuation.resume(returning: $0)

@@ -1,3 +1,4 @@
+import Dispatch
 import Logging
 import Nostr
 import Pipeline
@@ -6,6 +7,9 @@ import RelayServer
 
 /// What stands behind our relay socket: the pipeline's intake, and the few events that are served.
 struct SocketBackend: RelayBackend {
+    /// The disk may keep a reader waiting, which the threads that tasks share must not.
+    private static let reading = DispatchQueue(label: "carillon.socket-reading")
+
     let intake: Intake
     let registry: Registry
     let logger: Logger
@@ -17,6 +21,12 @@ struct SocketBackend: RelayBackend {
     }
 
     func storedEvents(matching filters: [Filter], authenticated: Set<PublicKey>) async -> [[UInt8]] {
+        await withCheckedContinuation { continuation in
+            Self.reading.async { continuation.resume(returning: read(filters, authenticated)) }
+        }
+    }
+
+    private func read(_ filters: [Filter], _ authenticated: Set<PublicKey>) -> [[UInt8]] {
         let own = authenticated.flatMap { author in
             do {
                 return try registry.storedEvents(of: author)

@@ -107,10 +107,31 @@ let package = Package(
             dependencies: ["Nostr", nio, nioPosix, nioHTTP1, nioWebSocket, nioConcurrency, logging],
             path: "Sources/Ingress/RelayServer"
         ),
+        .target(
+            name: "RelayPool",
+            dependencies: [
+                "Nostr", "HTTPLanes", nio, nioPosix, nioHTTP1, nioTLS, nioWebSocket, nioSSL, nioConcurrency,
+                collections, heap, logging,
+            ],
+            path: "Sources/Ingress/RelayPool"
+        ),
+        .target(
+            name: "RemoteSigning",
+            dependencies: ["Nostr", "Cipher", "Registry", logging],
+            path: "Sources/Ingress/RemoteSigning"
+        ),
+        .target(name: "Feed", dependencies: ["Nostr", logging], path: "Sources/Ingress/Feed"),
+        .target(
+            name: "AccountWatch",
+            dependencies: ["Nostr", "Registry", "RelayPool", collections, heap, logging],
+            path: "Sources/Ingress/AccountWatch"
+        ),
         .target(name: "Registry", dependencies: ["Cipher", "Schnorr", "Nostr", "Notifications", grdb, logging]),
         .target(
             name: "Pipeline",
-            dependencies: ["Nostr", "Notifications", "Registry", "Rules", "Delivery", collections, logging]
+            dependencies: [
+                "Nostr", "Notifications", "Registry", "Rules", "Delivery", grdb, collections, heap, logging,
+            ]
         ),
         .target(name: "Rules", dependencies: ["Nostr", "Notifications", "YAMLReading", mustache]),
         .target(name: "Delivery", dependencies: ["Notifications", grdb, grdbSQLite, heap, collections, logging]),
@@ -133,8 +154,8 @@ let package = Package(
         .target(
             name: "CarillonRouter",
             dependencies: [
-                "Nostr", "Cipher", "Notifications", "RelayServer", "Registry", "Pipeline", "Rules", "Delivery",
-                "PluginHost",
+                "Nostr", "Cipher", "Notifications", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch",
+                "Registry", "Pipeline", "Rules", "Delivery", "PluginHost",
                 "HTTPLanes", "YAMLReading", "Schnorr", lifecycle, logging, nio, nioPosix,
             ]
         ),
@@ -202,6 +223,22 @@ let package = Package(
         .testTarget(
             name: "RelayServerTests",
             dependencies: ["RelayServer", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, logging]
+        ),
+        .testTarget(
+            name: "RelayPoolTests",
+            dependencies: [
+                "RelayPool", "RelayServer", "Nostr", "Cipher", "HTTPLanes", nio, nioPosix, nioHTTP1, nioEmbedded,
+                nioWebSocket, nioSSL, nioConcurrency, logging,
+            ]
+        ),
+        .testTarget(
+            name: "RemoteSigningTests",
+            dependencies: ["RemoteSigning", "Registry", "Nostr", "Cipher", "Notifications", logging]
+        ),
+        .testTarget(name: "FeedTests", dependencies: ["Feed", "Nostr", logging]),
+        .testTarget(
+            name: "AccountWatchTests",
+            dependencies: ["AccountWatch", "RelayPool", "Registry", "Nostr", "Cipher", "Notifications", logging]
         ),
         .testTarget(
             name: "PipelineTests",

@@ -1,0 +1,33 @@
+import Nostr
+
+/// A key that is watched at one relay.
+package struct Watched: Sendable, Hashable {
+    /// What of a key is watched.
+    package struct Interest: OptionSet, Sendable, Hashable {
+        package let rawValue: UInt8
+
+        package init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// Events that name the key in a `p` tag.
+        package static let addressed = Interest(rawValue: 1)
+        /// The key's own relay lists, device lists and registrations.
+        package static let authored = Interest(rawValue: 2)
+    }
+
+    package var key: PublicKey
+    package var interest: Interest
+    /// Nothing older concerns the key at this relay, gift wraps apart, which are dated back. In seconds since 1970.
+    package var since: Int64
+    /// Whether what the relay had stored for the key was read before. Until it was, stored gift wraps are old ones: their
+    /// date does not tell (NIP-59).
+    package var isEstablished: Bool
+
+    package init(key: PublicKey, interest: Interest, since: Int64, isEstablished: Bool) {
+        self.key = key
+        self.interest = interest
+        self.since = since
+        self.isEstablished = isEstablished
+    }
+}

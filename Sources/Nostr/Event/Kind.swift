@@ -34,18 +34,28 @@ package struct Kind: RawRepresentable, Hashable, Sendable {
     package static let audioNote = Kind(1808)
     /// A repost of an audio note (seed 000).
     package static let audioRepost = Kind(1809)
+    /// NIP-57: what a zap receipt answers; it travels inside of it.
+    package static let zapRequest = Kind(9734)
     /// NIP-57.
     package static let zapReceipt = Kind(9735)
     /// NIP-51.
     package static let muteList = Kind(10000)
+    /// NIP-65: the relays somebody reads from and writes to.
+    package static let relayList = Kind(10002)
+    /// NIP-17: the relays for direct messages; in Gozzip also the devices of a root identity and its key for messages.
+    package static let deviceList = Kind(10050)
     /// Seed 004: registers a device with a notification relay. In the replaceable range.
     package static let pushRegistration = Kind(10062)
     /// Seed 004: advertises a notification relay.
     package static let notificationRelay = Kind(10067)
+    /// Seed 004: a partner's hint that something waits for an account.
+    package static let wakeUpHint = Kind(20062)
     /// NIP-59, the ephemeral variant.
     package static let ephemeralGiftWrap = Kind(21059)
     /// NIP-42.
     package static let clientAuthentication = Kind(22242)
+    /// NIP-46.
+    package static let remoteSigning = Kind(24133)
     /// The same as ``pushRegistration`` in the addressable range, so that public relays keep one per `d`.
     package static let addressablePushRegistration = Kind(30062)
 }

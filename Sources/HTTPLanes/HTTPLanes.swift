@@ -20,11 +20,7 @@ package final class HTTPLanes: HTTPSender {
     ///   - logger: For what concerns connections, never requests.
     /// - Throws: `HTTPLanesError` when a file or a block of addresses cannot be used.
     package init(configuration: Configuration, group: any EventLoopGroup, logger: Logger) throws {
-        let exceptions = try configuration.allowPrivate.map { text in
-            guard let block = AddressBlock(text) else { throw HTTPLanesError.notAnAddressBlock(text) }
-            return block
-        }
-        addressGuard = AddressGuard(exceptions: exceptions)
+        addressGuard = try AddressGuard(allowing: configuration.allowPrivate)
         let connector: LaneConnector
         do {
             connector = try LaneConnector(caFile: configuration.caFile, addressGuard: addressGuard)

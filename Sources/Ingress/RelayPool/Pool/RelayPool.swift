@@ -1,7 +1,7 @@
-package import HTTPLanes
-package import Logging
-package import NIOCore
-package import Nostr
+import HTTPLanes
+import Logging
+import NIOCore
+import Nostr
 
 /// Connections to relays, one a relay however many keys are watched there.
 ///

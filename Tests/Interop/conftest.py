@@ -2,6 +2,7 @@ import pytest
 
 from lab import Lab
 from nostr import Person, Socket
+from relays import ScriptedRelay
 from router import Router
 
 
@@ -36,6 +37,13 @@ def router(stopped_router):
 def socket(router):
     with Socket(router) as socket:
         yield socket
+
+
+@pytest.fixture
+def hostile_relay():
+    relay = ScriptedRelay()
+    yield relay
+    relay.stop()
 
 
 @pytest.fixture

@@ -66,8 +66,10 @@ class Person:
         kind: int = REGISTRATION,
         d: str | None = None,
         created_at: int | None = None,
+        root: "Person | None" = None,
     ) -> dict:
-        """An event that registers a device with `router`, or deregisters it where there is no content."""
+        """An event that registers a device with `router`, or deregisters it where there is no content; `root` is who this
+        key is a device of."""
         us = router.public_key
         if created_at is None:
             # Of two events of the same second the lower id counts; people do not register twice in a second.
@@ -78,7 +80,10 @@ class Person:
         for secret in secrets_in(content or {}):
             router.secrets.add(secret)
         text = "" if content is None else self.encrypt(json.dumps(content), us)
-        return self.event(kind, text, [["d", d], ["protocol_version", "1"]], created_at)
+        tags = [["d", d], ["protocol_version", "1"]]
+        if root is not None:
+            tags.append(["root_identity", root.hex])
+        return self.event(kind, text, tags, created_at)
 
     def authentication(self, challenge: str, relay: str) -> dict:
         """NIP-42."""

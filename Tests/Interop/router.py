@@ -46,6 +46,10 @@ class Router:
         path.write_text(json.dumps(self.configuration, indent=2))
         return path
 
+    def watch(self, always, **more):
+        """Has it go to these relays by itself."""
+        self.configuration["relays"] = {"always": [relay.url for relay in always], **more}
+
     def start(self) -> "Router":
         port_file = self.folder / "port"
         port_file.unlink(missing_ok=True)
@@ -111,6 +115,23 @@ class Router:
 
     def wait_for_deliveries(self, count: int):
         wait_until(lambda: len(self.delivered) >= count, f"{count} deliveries end well", self.process)
+
+    def wait_for_connection(self, relay):
+        """Until the router listens at a relay of the operator's."""
+        wait_until(
+            lambda: re.search(rf"Reading a relay.* relay={re.escape(relay.url)}", self.log_text),
+            f"the router reads {relay.url}",
+            self.process,
+        )
+
+    def wait_until_read(self, relay, person):
+        """Until everything is read that `relay` had stored for `person` when that one registered."""
+        key = person.hex[:8]
+        wait_until(
+            lambda: re.search(rf"Read what a relay had stored.* .*relay={re.escape(relay.url)}", self.log_text),
+            f"the stored events for {key} are read",
+            self.process,
+        )
 
     def wait_for_log(self, text: str):
         wait_until(lambda: text in self.log_text, f"the log says {text!r}", self.process)

@@ -1,0 +1,249 @@
+"""The router at other people's relays: it goes there by itself, misses nothing and tells nothing twice."""
+
+import threading
+import time
+
+import pytest
+
+from nostr import Person, Socket, device_token, ios
+from programs import wait_until
+from relays import Client, GuardedLocalRelay, LocalRelay, NostrRelay, publish
+
+RELAYS = {"nostr-sdk": LocalRelay, "nostr-sdk with NIP-42": GuardedLocalRelay, "nostr-relay": NostrRelay}
+
+
+@pytest.fixture
+def relay_of(tmp_path):
+    """Starts relays of a kind."""
+    started = []
+
+    def start(kind, name: str = ""):
+        relay = kind(tmp_path / f"relay-{len(started)}{name}").start()
+        started.append(relay)
+        return relay
+
+    yield start
+    for relay in started:
+        relay.kill()
+
+
+@pytest.fixture(params=RELAYS.values(), ids=RELAYS.keys())
+def relay(request, relay_of):
+    return relay_of(request.param)
+
+
+@pytest.fixture
+def relay_list():
+    def event(person: Person, *relays, marker: str | None = "read", **details) -> dict:
+        """NIP-65."""
+        return person.event(10002, "", [["r", relay.url, *([marker] if marker else [])] for relay in relays], **details)
+
+    return event
+
+
+def register(router, person: Person, token: str, **wishes) -> dict:
+    with Socket(router) as socket:
+        event = person.registration(router, ios(token, **wishes))
+        socket.publish(event)
+        return event
+
+
+def targets(pushes) -> list[str]:
+    return sorted(push.target for push in pushes)
+
+
+def settle(router, lab, count: int) -> list:
+    """Exactly `count` pushes come, and none is left behind when the router stops."""
+    lab.accepted(count)
+    assert router.stop() == 0
+    return [push for push in lab.received() if push.status == 200]
+
+
+def test_events_of_a_relay_of_the_operator_wake(stopped_router, lab, relay, alice, bob):
+    stopped_router.watch(always=[relay])
+    router = stopped_router.start()
+    register(router, alice, device_token())
+    note = bob.note("hello", alice)
+    publish(relay, bob, note, bob.note("not for you"), bob.message("hello in secret", alice))
+    assert sorted(push.payload["t"] for push in settle(router, lab, 2)) == ["dm", "mention"]
+
+
+def test_users_are_watched_where_their_relay_list_says(stopped_router, lab, relay, relay_of, relay_list, alice, bob):
+    meeting_point, elsewhere = relay_of(LocalRelay), relay_of(LocalRelay)
+    stopped_router.watch(always=[meeting_point])
+    router = stopped_router.start()
+    publish(meeting_point, alice, relay_list(alice, relay))
+    publish(elsewhere, bob, bob.note("nobody looks here", alice))
+    register(router, alice, device_token())
+    publish(relay, bob, bob.note("hello", alice))
+    [push] = lab.accepted(1)
+    assert push.payload["t"] == "mention"
+
+    # Alice moves. Whoever writes to the new place reaches her.
+    moved = relay_of(LocalRelay)
+    publish(meeting_point, alice, relay_list(alice, moved, created_at=int(time.time()) + 2))
+    publish(moved, bob, bob.reaction("+", alice.note("root")))
+    assert sorted(push.payload["t"] for push in settle(router, lab, 2)) == ["mention", "reaction"]
+
+
+def test_private_messages_are_looked_for_at_the_relays_for_them(stopped_router, lab, relay, relay_of, alice, bob):
+    meeting_point = relay_of(LocalRelay)
+    stopped_router.watch(always=[meeting_point])
+    router = stopped_router.start()
+    register(router, alice, device_token())
+    publish(meeting_point, alice, alice.event(10050, "", [["relay", relay.url]]))
+    publish(relay, bob, bob.message("hello", alice))
+    [push] = settle(router, lab, 1)
+    assert push.payload["t"] == "dm"
+
+
+def test_a_registration_may_name_its_relays(stopped_router, lab, relay, alice, bob):
+    router = stopped_router.start()
+    register(router, alice, device_token(), relays=[relay.url])
+    publish(relay, bob, bob.note("hello", alice))
+    [push] = settle(router, lab, 1)
+    assert push.payload["t"] == "mention"
+
+
+def test_users_cannot_send_the_router_into_private_networks(stopped_router, lab, relay_of, alice, bob):
+    private, allowed = relay_of(LocalRelay), relay_of(LocalRelay)
+    # The lab itself is on loopback, but on the other one: IPv6 stays allowed.
+    stopped_router.configuration["http"]["allow_private"] = []
+    stopped_router.watch(always=[allowed])
+    router = stopped_router.start()
+    register(router, alice, device_token(), relays=[private.url])
+    publish(private, bob, bob.note("from the private network", alice))
+    publish(allowed, bob, bob.reaction("+", alice.note("root")))
+    [push] = settle(router, lab, 1)
+    assert push.payload["t"] == "reaction"
+
+
+def test_what_was_published_while_the_router_was_away_is_caught_up_with(stopped_router, lab, relay_of, alice, bob):
+    relay = relay_of(NostrRelay)
+    stopped_router.watch(always=[relay])
+    router = stopped_router.start()
+    register(router, alice, device_token())
+    publish(relay, bob, bob.note("first", alice), bob.message("first", alice))
+    settle(router, lab, 2)
+    lab.forget()
+    publish(relay, bob, bob.note("second", alice), bob.message("second", alice), bob.message("third", alice))
+    router.start()
+    assert sorted(push.payload["t"] for push in settle(router, lab, 3)) == ["dm", "dm", "mention"]
+    # And once more, with nothing new: nothing is told twice.
+    lab.forget()
+    router.start()
+    publish(relay, bob, bob.reaction("+", alice.note("root")))
+    assert [push.payload["t"] for push in settle(router, lab, 1)] == ["reaction"]
+
+
+def test_what_is_older_than_a_registration_wakes_nobody(stopped_router, lab, relay_of, alice, bob):
+    relay = relay_of(NostrRelay)
+    old = int(time.time()) - 3600
+    publish(relay, bob, bob.event(1, "old", [["p", alice.hex]], old), *(bob.message("old", alice) for _ in range(5)))
+    stopped_router.watch(always=[relay])
+    router = stopped_router.start()
+    register(router, alice, device_token())
+    router.wait_until_read(relay, alice)
+    publish(relay, bob, bob.message("new", alice))
+    assert [push.payload["t"] for push in settle(router, lab, 1)] == ["dm"]
+    # Nor after a restart, which reads two days of gift wraps again.
+    lab.forget()
+    router.start()
+    publish(relay, bob, bob.note("newer", alice))
+    assert [push.payload["t"] for push in settle(router, lab, 1)] == ["mention"]
+
+
+def test_the_same_event_from_three_relays_is_told_once(stopped_router, lab, relay_of, alice, bob):
+    relays = [relay_of(kind) for kind in [LocalRelay, LocalRelay, NostrRelay]]
+    stopped_router.watch(always=relays)
+    router = stopped_router.start()
+    register(router, alice, device_token())
+    events = [bob.note(f"note {number}", alice) for number in range(10)]
+    events += [bob.message(f"message {number}", alice) for number in range(5)]
+    for relay in relays:
+        publish(relay, bob, *events)
+    pushes = settle(router, lab, len(events))
+    assert len(pushes) == len(events)
+    lab.forget()
+    router.start()
+    publish(relays[0], bob, bob.reaction("+", alice.note("root")))
+    assert [push.payload["t"] for push in settle(router, lab, 1)] == ["reaction"]
+
+
+def test_no_event_is_lost_while_a_relay_dies_and_comes_back(stopped_router, lab, relay_of, alice, bob):
+    steady, dying, quiet = relay_of(LocalRelay), relay_of(NostrRelay), relay_of(LocalRelay)
+    stopped_router.watch(always=[steady, dying, quiet])
+    router = stopped_router.start()
+    register(router, alice, device_token())
+    reactions = [bob.reaction("+", alice.note(f"note {number}")) for number in range(60)]
+
+    def flow():
+        """To two relays where both live, else to the one that does; the dying one alone gets some of them."""
+        for number, event in enumerate(reactions):
+            if number == 20:
+                dying.kill()
+            if number == 40:
+                dying.start()
+            lives = not 20 <= number < 40
+            if lives:
+                publish(dying, bob, event)
+            if not lives or number % 2:
+                publish(steady, bob, event)
+            time.sleep(0.02)
+
+    writer = threading.Thread(target=flow)
+    writer.start()
+    lab.accepted(len(reactions))
+    writer.join()
+    pushes = settle(router, lab, len(reactions))
+    assert len(pushes) == len(reactions)
+    assert len({push.apns_id for push in pushes}) == len(reactions)
+
+
+def test_forged_copies_from_a_relay_neither_wake_nor_hide_the_real_event(stopped_router, lab, hostile_relay, alice, bob):
+    note = bob.note("hello", alice)
+    stopped_router.configuration["relays"] = {"always": [hostile_relay.url]}
+    router = stopped_router.start()
+    register(router, alice, device_token())
+    hostile_relay.tell({**note, "content": "send money"}, {**note, "sig": "0" * 128}, "not an event", note, note)
+    [push] = settle(router, lab, 1)
+    assert push.payload["t"] == "mention"
+
+
+def test_own_expired_and_self_addressed_events_wake_nobody(stopped_router, lab, relay_of, alice, bob):
+    relay = relay_of(LocalRelay)
+    stopped_router.watch(always=[relay])
+    router = stopped_router.start()
+    register(router, alice, device_token())
+    gone = str(int(time.time()) + 2)
+    router.wait_until_read(relay, alice)
+    hostile = alice.event(1059, "ciphertext", [["p", alice.hex]])
+    publish(relay, bob, alice.note("to myself", alice), hostile, bob.reaction("+", alice.note("root")))
+    assert [push.payload["t"] for push in settle(router, lab, 1)] == ["reaction"]
+    lab.forget()
+    publish(relay, bob, bob.note("soon gone", alice, tags=[["expiration", gone]]))
+    wait_until(lambda: time.time() > int(gone) + 1, "the note expires")
+    router.start()
+    publish(relay, bob, bob.reaction("+", alice.note("root")))
+    assert [push.payload["t"] for push in settle(router, lab, 1)] == ["reaction"]
+
+
+def test_a_follow_is_a_name_that_was_not_in_the_last_list(stopped_router, lab, relay_of, alice, bob):
+    relay = relay_of(NostrRelay)
+    carol = Person()
+    now = int(time.time())
+    publish(relay, bob, bob.event(3, "", [["p", alice.hex]], now - 100))
+    stopped_router.watch(always=[relay])
+    router = stopped_router.start()
+    register(router, alice, device_token())
+    router.wait_until_read(relay, alice)
+    # Bob follows somebody else as well; Alice's name is no news. Carol's is.
+    publish(relay, bob, bob.event(3, "", [["p", alice.hex], ["p", carol.hex]], now + 1))
+    publish(relay, carol, carol.event(3, "", [["p", alice.hex]], now + 2))
+    assert [push.payload["t"] for push in settle(router, lab, 1)] == ["follow"]
+    # Gone from the list and back again is a follow.
+    lab.forget()
+    router.start()
+    publish(relay, bob, bob.event(3, "", [["p", carol.hex]], now + 3))
+    publish(relay, bob, bob.event(3, "", [["p", alice.hex]], now + 4))
+    assert [push.payload["t"] for push in settle(router, lab, 1)] == ["follow"]

@@ -7,6 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from websockets.sync.server import serve
 
@@ -197,6 +198,37 @@ class ScriptedRelay:
     @staticmethod
     def _is_for_notes(request: list) -> bool:
         return any("#p" in each and 1 in each.get("kinds", [1]) for each in request[2:])
+
+    def stop(self):
+        self._server.shutdown()
+
+
+class CountingProxy:
+    """Stands before a relay and counts connections and REQs."""
+
+    def __init__(self, relay: OutsideRelay):
+        self.relay = relay
+        self.connections = 0
+        self.requests = 0
+        self._server = serve(self._serve, "127.0.0.1", 0, compression=None, max_size=None)
+        self.url = f"ws://127.0.0.1:{self._server.socket.getsockname()[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def _serve(self, client):
+        self.connections += 1
+        with connect(self.relay.url, proxy=None, compression=None, max_size=None) as upstream:
+
+            def answers():
+                try:
+                    for text in upstream:
+                        client.send(text)
+                except ConnectionClosed:
+                    pass
+
+            threading.Thread(target=answers, daemon=True).start()
+            for text in client:
+                self.requests += text.startswith('["REQ"')
+                upstream.send(text)
 
     def stop(self):
         self._server.shutdown()

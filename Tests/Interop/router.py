@@ -50,13 +50,14 @@ class Router:
         """Has it go to these relays by itself."""
         self.configuration["relays"] = {"always": [relay.url for relay in always], **more}
 
-    def start(self) -> "Router":
+    def start(self, feed: Path | None = None) -> "Router":
         port_file = self.folder / "port"
         port_file.unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [built("carillon"), "serve", "--log-level", "trace"]
-                + ["--config", self.configuration_file, "--port-file", port_file],
+                + ["--config", self.configuration_file, "--port-file", port_file]
+                + (["--feed", feed] if feed else []),
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

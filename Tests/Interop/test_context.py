@@ -1,0 +1,145 @@
+"""What a notification says about its author and about the event it refers to is fetched from relays."""
+
+import json
+import time
+
+import pytest
+
+from nostr import Person, Socket, device_token, ios
+from relays import LocalRelay, NostrRelay, ScriptedRelay, publish
+
+
+@pytest.fixture(params=[LocalRelay, NostrRelay], ids=["nostr-sdk", "nostr-relay"])
+def relay(request, tmp_path):
+    relay = request.param(tmp_path / "relay").start()
+    yield relay
+    relay.kill()
+
+
+@pytest.fixture
+def router(stopped_router, relay):
+    stopped_router.watch(always=[relay])
+    return stopped_router.start()
+
+
+def register(router, person: Person, **wishes):
+    with Socket(router) as socket:
+        socket.publish(person.registration(router, ios(device_token(), mode="alert", **wishes)))
+
+
+def alert(push) -> dict:
+    return push.payload["aps"]["alert"]
+
+
+def test_the_name_comes_from_the_profile(router, lab, relay, alice, bob):
+    publish(relay, bob, bob.event(0, json.dumps({"name": "bob", "display_name": "Bob the Builder"})))
+    register(router, alice)
+    publish(relay, bob, bob.note("hello", alice))
+    [push] = lab.accepted(1)
+    assert "Bob the Builder" in alert(push)["title"]
+
+
+def test_an_event_that_comes_over_the_socket_is_explained_by_relays(router, lab, relay, alice, bob):
+    note = alice.note("The root of it all. " + "x" * 200)
+    publish(relay, bob, bob.event(0, json.dumps({"name": "bob"})), note)
+    register(router, alice)
+    router.wait_for_connection(relay)
+    with Socket(router) as socket:
+        socket.publish(bob.reaction("+", note))
+    [push] = lab.accepted(1)
+    assert "bob" in alert(push)["title"]
+    assert push.payload["referenced_event_id"] == note["id"]
+    assert push.payload["referenced_event_kind"] == 1
+    assert push.payload["referenced_event_content"].startswith("The root of it all.")
+    assert len(push.payload["referenced_event_content"]) <= 101
+
+
+def test_what_no_relay_knows_holds_nothing_up(router, lab, relay, alice, bob):
+    note = alice.note("nowhere to be found")
+    register(router, alice)
+    router.wait_for_connection(relay)
+    began = time.monotonic()
+    with Socket(router) as socket:
+        socket.publish(bob.reaction("+", note))
+    [push] = lab.accepted(1)
+    assert time.monotonic() - began < 10
+    assert bob.hex[:8] + "..." in alert(push)["title"]
+    assert push.payload["referenced_event_id"] == note["id"]
+    assert "referenced_event_content" not in push.payload
+
+
+def test_a_name_once_known_survives_a_restart_without_relays(router, lab, relay, alice, bob):
+    publish(relay, bob, bob.event(0, json.dumps({"name": "bob"})))
+    register(router, alice)
+    publish(relay, bob, bob.note("hello", alice))
+    lab.accepted(1)
+    router.stop()
+    relay.kill()
+    lab.forget()
+    router.start()
+    with Socket(router) as socket:
+        socket.publish(bob.note("hello again", alice))
+    [push] = lab.accepted(1)
+    assert "bob" in alert(push)["title"]
+    relay.start()
+
+
+def test_a_wake_up_asks_relays_for_nothing(stopped_router, lab, hostile_relay, alice, bob):
+    stopped_router.configuration["relays"] = {"always": [hostile_relay.url]}
+    router = stopped_router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="wake")))
+        socket.publish(bob.reaction("+", alice.note("secret interest")))
+    lab.accepted(1)
+    asked = json.dumps(hostile_relay.requests)
+    assert bob.hex not in asked
+
+
+def test_a_zap_names_its_sender_and_the_amount(router, lab, relay, alice, bob):
+    wallet = Person()
+    note = alice.note("zap me")
+    request = bob.event(9734, "Thank you!", [["relays", relay.url], ["amount", "21000"], ["p", alice.hex], ["e", note["id"]]])
+    # BOLT-11: 210 n is 21,000 millisats. What follows the prefix is the wallet's business.
+    invoice = "lnbc210n1" + "p" * 60
+    tags = [["p", alice.hex], ["e", note["id"]], ["bolt11", invoice], ["description", json.dumps(request)]]
+    publish(relay, bob, bob.event(0, json.dumps({"name": "bob"})), note)
+    register(router, alice)
+    publish(relay, wallet, wallet.event(9735, "", tags))
+    [push] = lab.accepted(1)
+    said = json.dumps(alert(push), ensure_ascii=False)
+    assert "bob" in said and "21" in said
+    # Alice's own zap, and one whose request somebody made up.
+    lab.forget()
+    own = alice.event(9734, "", [["amount", "21000"], ["p", alice.hex]])
+    forged = {**request, "content": "I am generous"}
+    for described in [own, forged]:
+        description = ["description", json.dumps(described)]
+        publish(relay, wallet, wallet.event(9735, "", [["p", alice.hex], ["bolt11", invoice], description]))
+    publish(relay, bob, bob.note("hello", alice))
+    lab.accepted(1)
+    router.stop()
+    assert len(lab.received()) == 1
+
+
+@pytest.mark.parametrize(
+    ("tags", "signal"),
+    [
+        (lambda mine, other: [["e", other], ["e", mine]], "reply"),
+        (lambda mine, other: [["e", mine], ["e", other]], "mention"),
+        (lambda mine, other: [["e", mine, "", "root"], ["e", other, "", "reply"]], "mention"),
+        (lambda mine, other: [["e", other, "", "root"], ["e", mine, "", "reply"]], "reply"),
+        (lambda mine, other: [["e", mine, "", "root"]], "reply"),
+        (lambda mine, other: [["e", mine, "", "mention"]], "mention"),
+        (lambda mine, other: [["q", mine]], "mention"),
+    ],
+)
+def test_replies_and_mentions_are_told_apart_by_whose_note_is_answered(router, lab, relay, alice, bob, tags, signal):
+    carol = Person()
+    mine, other = alice.note("mine"), carol.note("hers")
+    publish(relay, bob, mine, other)
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())))
+    note = bob.note("so it goes", alice, carol, tags=tags(mine["id"], other["id"]))
+    publish(relay, bob, note)
+    [push] = lab.accepted(1)
+    assert push.payload["t"] == signal

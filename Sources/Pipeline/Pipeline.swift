@@ -16,6 +16,8 @@ package final class Pipeline {
     private let addressees: Addressees
     private let keep: ([Delivery], _ causes: [EventID]) throws -> Void
     private let now: @Sendable () -> Int64
+    let doors: PipelineDoors
+    let intake: Intake
     private let observer: any PipelineObserver
     private let logger: Logger
     /// Contact lists of an earlier batch, accepted, whose follows the disk has not taken yet.
@@ -24,10 +26,13 @@ package final class Pipeline {
     /// Loads the index of `registry`, which this pipeline owns from now on. `accepted` are events that were accepted before
     /// this process began. `deliveryID` names a delivery, the same for the same event and device; `keep` puts deliveries on
     /// disk, and with them the events they are for, and sets the courier going, or throws; `now` is in milliseconds since
-    /// 1970. Throws when the registry cannot be read.
+    /// 1970. From `intake` the pipeline's thread takes events, and there the pipeline hears that what it asked for has come.
+    /// Throws when the registry cannot be read.
     package init(
         settings: PipelineSettings,
         registry: Registry,
+        intake: Intake,
+        doors: PipelineDoors = PipelineDoors(),
         accepted: [EventID] = [],
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         keep: @escaping ([Delivery], _ causes: [EventID]) throws -> Void,
@@ -41,6 +46,8 @@ package final class Pipeline {
         self.addressees = Addressees(settings: settings, deliveryID: deliveryID)
         self.keep = keep
         self.now = now
+        self.doors = doors
+        self.intake = intake
         self.observer = observer
         self.logger = logger
         for id in accepted { gate.remember(id) }

@@ -6,9 +6,20 @@ package struct PipelineSettings: Sendable {
     package var rules: RuleBook
     /// What a device gets whose registration asks for no mode.
     package var defaultMode: Mode
+    /// How long an event waits for a name or a note that its texts speak of, in milliseconds; 0: not at all.
+    package var contextWait: Int64
+    /// The file that keeps names and notes; nil: memory only.
+    package var contextPath: String?
 
-    package init(rules: RuleBook, defaultMode: Mode = .wake) {
+    package init(
+        rules: RuleBook,
+        defaultMode: Mode = .wake,
+        contextWait: Int64 = 1500,
+        contextPath: String? = nil
+    ) {
         self.rules = rules
         self.defaultMode = defaultMode
+        self.contextWait = contextWait
+        self.contextPath = contextPath
     }
 }

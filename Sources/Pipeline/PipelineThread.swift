@@ -4,18 +4,18 @@ import Foundation
 package final class PipelineThread: Sendable {
     private let finished = DispatchSemaphore(value: 0)
 
-    /// Starts a thread that makes its pipeline and feeds it from `intake` until that is closed and empty.
+    /// Starts a thread that feeds `pipeline` from its intake until that is closed and empty.
     ///
     /// While `isFull` says that the outbox is, nothing is processed; sources then see no answers and read no more. A closed
     /// intake is emptied all the same.
     package init(
-        intake: Intake,
         isFull: @escaping @Sendable () -> Bool,
         pipeline: sending Pipeline
     ) {
         // The pipeline moves to its thread and is never seen by another again.
         nonisolated(unsafe) let pipeline = pipeline
         let finished = finished
+        let intake = pipeline.intake
         let thread = Thread {
             while let submissions = intake.next() {
                 while isFull(), !intake.isClosed { Thread.sleep(forTimeInterval: 0.05) }

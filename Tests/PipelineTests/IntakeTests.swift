@@ -10,7 +10,11 @@ import Testing
         _ count: Int,
         _ answered: @escaping @Sendable ([EventVerdict]) -> Void = { _ in }
     ) -> Submission {
-        Submission(events: Array(repeating: [1], count: count), source: .socket, completion: answered)
+        Submission(
+            events: Array(repeating: [1], count: count),
+            source: .socket(authenticated: []),
+            completion: answered
+        )
     }
 
     @Test func everythingThatWaitsComesOutTogetherAndInOrder() {
@@ -31,7 +35,9 @@ import Testing
     @Test func beyondTheBytesTheSenderIsToldUntilTheyAreTaken() {
         let intake = Intake(byteLimit: 1000)
         let refusals = Mutex(0)
-        intake.submit(Submission(events: [[UInt8](repeating: 1, count: 1000)], source: .socket) { _ in })
+        intake.submit(
+            Submission(events: [[UInt8](repeating: 1, count: 1000)], source: .socket(authenticated: [])) { _ in }
+        )
         intake.submit(submission(1) { verdicts in refusals.withLock { $0 += verdicts.count } })
         #expect(refusals.withLock(\.self) == 1)
         #expect(intake.next()?.count == 1)
@@ -64,7 +70,9 @@ import Testing
         )
         let answers = Mutex<[EventVerdict]>([])
         intake.submit(
-            Submission(events: [event.json, [1]], source: .socket) { verdicts in answers.withLock { $0 = verdicts } }
+            Submission(events: [event.json, [1]], source: .socket(authenticated: [])) { verdicts in
+                answers.withLock { $0 = verdicts }
+            }
         )
         #expect(answers.withLock(\.self).map(\.id) == [event.id, nil])
         #expect(

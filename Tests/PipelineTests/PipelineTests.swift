@@ -132,9 +132,9 @@ import Testing
     @Test func onlyTheSocketVerifiesWhatConcernsNobody() throws {
         var forged = try bench.event(.textNote, "x", tags: [["p", String(repeating: "ab", count: 32)]], by: alice)
         forged.signature.first = Bytes32(words: (1, 2, 3, 4))
-        #expect(bench.submit([forged], from: .subscription).first?.result == .accepted)
+        #expect(bench.submit([forged], from: .feed).first?.result == .accepted)
         #expect(bench.count(.unaddressed) == 1)
-        #expect(bench.submit([forged], from: .socket).first?.result != .accepted)
+        #expect(bench.submit([forged], from: .socket(authenticated: [])).first?.result != .accepted)
     }
 
     @Test func malformedEventIsRefusedAndTheRestOfTheBatchIsNot() throws {

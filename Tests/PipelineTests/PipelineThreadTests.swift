@@ -11,11 +11,11 @@ import Testing
         let bench = try Workbench()
         let intake = Intake()
         let thread = PipelineThread(
-            intake: intake,
             isFull: { true },
             pipeline: try Pipeline(
                 settings: PipelineSettings(rules: RuleBook.builtIn()),
                 registry: bench.registry,
+                intake: intake,
                 deliveryID: { id, _ in id.hex },
                 keep: { _, _ in },
                 now: { Workbench.time * 1000 },
@@ -24,7 +24,9 @@ import Testing
             )
         )
         let answers = Mutex(0)
-        intake.submit(Submission(events: [[1]], source: .socket) { _ in answers.withLock { $0 += 1 } })
+        intake.submit(
+            Submission(events: [[1]], source: .socket(authenticated: [])) { _ in answers.withLock { $0 += 1 } }
+        )
         intake.close()
         await thread.join()
         #expect(answers.withLock(\.self) == 1)

@@ -28,6 +28,7 @@ final class Workbench {
     let identity: KeyPair
     let registry: Registry
     let observed = Observed()
+    let intake = Intake()
     private(set) var kept: [Delivery] = []
     private(set) var causes: [EventID] = []
     var diskIsFull = false
@@ -58,6 +59,7 @@ final class Workbench {
         pipeline = try Pipeline(
             settings: PipelineSettings(rules: rules, defaultMode: defaultMode),
             registry: registry,
+            intake: intake,
             accepted: causes,
             deliveryID: { "\($0.hex.prefix(8))-\($1.rawValue)" },
             keep: { [unowned self] deliveries, causes in
@@ -84,12 +86,12 @@ final class Workbench {
 
     /// What the pipeline says to events that come in together.
     @discardableResult
-    func submit(_ events: [Event], from source: EventSource = .socket) -> [EventVerdict] {
+    func submit(_ events: [Event], from source: EventSource = .socket(authenticated: [])) -> [EventVerdict] {
         submit(events.map(\.json), from: source)
     }
 
     @discardableResult
-    func submit(_ events: [[UInt8]], from source: EventSource = .socket) -> [EventVerdict] {
+    func submit(_ events: [[UInt8]], from source: EventSource = .socket(authenticated: [])) -> [EventVerdict] {
         let answers = Mutex<[EventVerdict]>([])
         pipeline?.process([
             Submission(events: events, source: source) { verdicts in answers.withLock { $0 = verdicts } }

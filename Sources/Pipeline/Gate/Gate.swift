@@ -45,7 +45,7 @@ struct Gate {
 
         let isRegistration = scanned.kind == .pushRegistration || scanned.kind == .addressablePushRegistration
         match(scanned, index: index)
-        if hits.isEmpty && !isRegistration && source == .subscription {
+        if hits.isEmpty && !isRegistration && !source.isAnswered {
             return stopped(.unaddressed, scanned.id, .accepted)
         }
         if let fault = fault(of: scanned, in: json) {

@@ -1,8 +1,17 @@
+import Nostr
+
 /// Where an event came in, as far as the stages treat it differently.
 package enum EventSource: Sendable {
-    /// Our own socket. Every event is verified before it is answered, also one that concerns nobody: the answer must not
-    /// tell who is registered here.
-    case socket
-    /// A relay or a feed, which nobody answers: what concerns nobody is dropped unverified.
-    case subscription
+    /// Our own socket, and who proved there to be whom (NIP-42). Every event is verified before it is answered, also one that
+    /// concerns nobody: the answer must not tell who is registered here.
+    case socket(authenticated: Set<PublicKey>)
+    /// A stream of new events, which nobody answers: what concerns nobody is dropped unverified.
+    case feed
+    /// A relay, which nobody answers either.
+    case relay(RelayReading)
+
+    /// Whether somebody learns from the verdict whether the event concerned anybody.
+    var isAnswered: Bool {
+        if case .socket = self { true } else { false }
+    }
 }

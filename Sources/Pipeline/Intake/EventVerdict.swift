@@ -11,6 +11,13 @@ package struct EventVerdict: Sendable, Hashable {
         case outdated
         /// A machine-readable prefix of NIP-01, a colon and a sentence.
         case refused(String)
+
+        /// Whether there is no use in bringing the event again: false when nothing was wrong with it but it could not be
+        /// kept or taken at that moment.
+        package var isFinal: Bool {
+            guard case .refused(let message) = self else { return true }
+            return MachineReadablePrefix(of: message) != .error
+        }
     }
 
     /// Nil when the event could not be read that far.

@@ -1,0 +1,18 @@
+/// What a pipeline reaches beside its stages. Each may be missing, and what it is for then does not happen.
+package struct PipelineDoors: Sendable {
+    /// Without one, registering takes no session and requests to the router's key concern nobody.
+    package var remoteSigner: (any RemoteSigner)?
+    /// Without one, nothing waits for what is not at hand.
+    package var contextFetcher: (any ContextFetcher)?
+    package var hintObserver: (any HintObserver)?
+
+    package init(
+        remoteSigner: (any RemoteSigner)? = nil,
+        contextFetcher: (any ContextFetcher)? = nil,
+        hintObserver: (any HintObserver)? = nil
+    ) {
+        self.remoteSigner = remoteSigner
+        self.contextFetcher = contextFetcher
+        self.hintObserver = hintObserver
+    }
+}

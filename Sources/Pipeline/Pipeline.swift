@@ -95,7 +95,7 @@ package final class Pipeline {
             let result = try registry.apply(event)
             registry.update(&index)
             switch result {
-            case .registered, .updated, .deregistered:
+            case .registered, .updated, .deregistered, .waiting:
                 batch.stop(.registered, EventVerdict(id: event.id, .accepted))
             case .duplicate:
                 batch.stop(.duplicate, EventVerdict(id: event.id, .duplicate))

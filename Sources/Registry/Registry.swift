@@ -12,13 +12,16 @@ package final class Registry: Sendable {
     let desk: RegistrationDesk
     let identity: KeyPair
     let now: @Sendable () -> Int64
+    let changed: @Sendable (Set<PublicKey>) -> Void
     let check: PlatformCheck
     let mailbox = IndexMailbox()
 
     /// Opens the door of `store`.
     ///
     /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed
-    /// under keys drawn from it. `now` is in milliseconds since 1970. Throws a ``RegistryStoreError`` when the store
+    /// under keys drawn from it. `now` is in milliseconds since 1970. `changed` is told, once it is on disk, of which accounts
+    /// and roots something changed that ``watchedAccount(_:)``, ``partners(of:)`` or ``rootsOfInterest()`` speak of; it is
+    /// called on the thread of the change and is to be quick. Throws a ``RegistryStoreError`` when the store
     /// was made with another identity.
     package init(
         store: RegistryStore,
@@ -26,11 +29,13 @@ package final class Registry: Sendable {
         limits: RegistrationDesk.Limits = RegistrationDesk.Limits(),
         now: @escaping @Sendable () -> Int64,
         random: @escaping RandomBytes = SecureRandom.bytes,
+        changed: @escaping @Sendable (Set<PublicKey>) -> Void = { _ in },
         check: @escaping PlatformCheck
     ) throws {
         self.store = store
         self.identity = identity
         self.now = now
+        self.changed = changed
         self.check = check
         vault = try TokenVault(identity: identity.secret, random: random)
         desk = RegistrationDesk(ourKey: identity.publicKey, limits: limits)
@@ -72,7 +77,7 @@ package final class Registry: Sendable {
 
     /// Whom `list` names that no remembered list of its author names: naming everybody again is no follow. Nobody, when a
     /// newer list of that author is remembered.
-    package func newFollows(_ list: ContactList) throws -> [PublicKey] {
+    package func newFollows(_ list: ContactList, seen: ContactListSighting = .direct) throws -> [PublicKey] {
         try store.read { rows in try rows.newFollows(list) }
     }
 

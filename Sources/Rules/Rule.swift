@@ -15,4 +15,11 @@ package struct Rule: Sendable {
     let texts: RuleTexts
     /// JSON objects by platform name, merged into that platform's payload last.
     let native: [String: String]
+
+    /// What a notification in `mode` needs besides the event; what is not known when it goes out it goes without.
+    package func needs(in mode: Mode) -> RuleNeeds {
+        guard min(mode, self.mode) == .alert else { return [] }
+        // The custom keys carry it, whatever the texts say.
+        return texts.speaksOf("author.name") ? [.authorName, .referencedEvent] : .referencedEvent
+    }
 }

@@ -8,23 +8,30 @@ package struct RuleInput: Sendable {
     /// What the match stage takes it for; nil for kinds that Carillon knows nothing about.
     package var signal: Signal?
     package var relation: Relation?
+    /// Whose doing it is: the sender of a zap, else the event's author.
+    package var author: PublicKey
     /// The author's name, or what stands in for one.
     package var authorName: String
     package var referenced: ReferencedEvent?
+    package var zap: ZapReceipt?
 
     package init(
         event: Event,
         recipient: PublicKey,
         signal: Signal?,
         relation: Relation? = nil,
+        author: PublicKey? = nil,
         authorName: String,
-        referenced: ReferencedEvent? = nil
+        referenced: ReferencedEvent? = nil,
+        zap: ZapReceipt? = nil
     ) {
         self.event = event
         self.recipient = recipient
         self.signal = signal
         self.relation = relation
+        self.author = author ?? event.pubkey
         self.authorName = authorName
         self.referenced = referenced
+        self.zap = zap
     }
 }

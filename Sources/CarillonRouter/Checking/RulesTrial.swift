@@ -66,8 +66,10 @@ package struct RulesTrial {
                 recipient: account,
                 signal: signal,
                 relation: concern.relation,
-                authorName: authorName ?? event.pubkey.hex.prefix(8) + "...",
-                referenced: concern.referencedID.map { ReferencedEvent(id: $0) }
+                author: concern.author,
+                authorName: authorName ?? concern.author.hex.prefix(8) + "...",
+                referenced: concern.referencedID.map { ReferencedEvent(id: $0) },
+                zap: concern.zap
             ),
             signal: signal,
             mode: mode
@@ -83,8 +85,11 @@ package struct RulesTrial {
         guard event.pubkey != account else {
             throw Failure(description: "the event wakes nobody: the recipient wrote it")
         }
-        guard let concern = EventConcern.classify(event, for: account) else {
-            throw Failure(description: "the event wakes nobody: it is a reaction to somebody else's event")
+        let concern: EventConcern
+        do {
+            concern = try EventConcern.classify(event, for: account)
+        } catch {
+            throw Failure(description: "the event wakes nobody: \(error)")
         }
         let rules = try configuration.loadRules()
         switch rules.decide(

@@ -22,6 +22,9 @@ enum AuthorName {
         return nil
     }
 
+    /// What the sender of a zap is called who does not want to be known.
+    static let anonymous = "Anonymous"
+
     /// What stands in for a name: the first eight digits of the key.
     static func standIn(for publicKeyHex: String) -> String {
         publicKeyHex.prefix(8) + "..."

@@ -1,58 +1,95 @@
 import Nostr
 import Rules
 
-/// What was seen of profiles and notes, so that a notification can name its author and the note it refers to. Bounded,
-/// and fed with verified events only.
+/// What is known of profiles and notes, so that a notification can name its author and the note it refers to. Bounded, and
+/// fed with verified events only.
+///
+/// Holds the most recent in memory, over a ``ContextStore`` if it has one. `now` is in milliseconds since 1970.
 struct EventContext {
-    private struct Profile {
-        let name: String?
-        let createdAt: Int64
-    }
+    /// Older profiles go on being used, but are worth looking for again. In milliseconds.
+    static let profileAge: Int64 = 7 * 86_400_000
 
-    private struct Note {
-        let kind: Kind
-        let content: String
-    }
-
-    /// Only so much of a note is ever shown.
-    private static let contentLimit = 400
-    private static let byteLimit = 3200
-    private var profiles: GenerationalCache<PublicKey, Profile>
-    private var notes: GenerationalCache<EventID, Note>
+    private var profiles: ContextTable<PublicKey, ContextProfile>
+    private var notes: ContextTable<EventID, ContextNote>
 
     init(profiles: Int = 50_000, notes: Int = 50_000) {
-        self.profiles = GenerationalCache(capacity: profiles)
-        self.notes = GenerationalCache(capacity: notes)
+        self.profiles = ContextTable(capacity: profiles)
+        self.notes = ContextTable(capacity: notes)
     }
 
-    /// Whether ``learn(_:)`` makes anything of such an event.
+    /// Whether ``learn(_:at:)`` makes anything of such an event.
     static func isWorthLearning(_ kind: Kind) -> Bool {
         kind == .profile || kind == .textNote || kind == .audioNote || kind == .comment
     }
 
-    /// Remembers what later notifications may need of `event`, which must be verified.
-    mutating func learn(_ event: Event) {
-        guard Self.isWorthLearning(event.kind) else { return }
-        guard event.kind == .profile else {
-            let beginning = event.content.beginning(Self.contentLimit, bytes: Self.byteLimit)
-            notes.insert(Note(kind: event.kind, content: String(beginning)), for: event.id)
-            return
+    /// Remembers what later notifications may need of an event that came by, which must be verified.
+    mutating func learn(_ event: Event, at now: Int64 = 0) {
+        if Self.isWorthLearning(event.kind) { learn(fetched: event, at: now) }
+    }
+
+    /// Remembers an event that was asked for, of whatever kind; it must be verified.
+    mutating func learn(fetched event: Event, at now: Int64 = 0) {
+        guard event.kind == .profile else { return notes.learn(ContextNote(event), for: event.id) }
+        if var known = profile(of: event.pubkey), known.createdAt >= event.createdAt {
+            known.learnedAt = now
+            return profiles.learn(known, for: event.pubkey)
         }
-        if let known = profiles.value(for: event.pubkey), known.createdAt >= event.createdAt { return }
-        profiles.insert(
-            Profile(name: AuthorName.of(profile: event.content), createdAt: event.createdAt),
+        profiles.learn(
+            ContextProfile(
+                name: AuthorName.of(profile: event.content),
+                createdAt: event.createdAt,
+                learnedAt: now
+            ),
             for: event.pubkey
         )
     }
 
-    /// The author's name, or the beginning of the key.
-    mutating func name(of author: PublicKey) -> String {
-        profiles.value(for: author)?.name ?? AuthorName.standIn(for: author.hex)
+    /// What a notification about `concern` would lack that is worth seeking: `needs` are those of the rule, for the modes of
+    /// the devices that want it. The event that settles what `concern` is at all is among it.
+    mutating func missing(_ needs: RuleNeeds, of concern: EventConcern, at now: Int64) -> ContextWants {
+        var wants = ContextWants()
+        if needs.contains(.authorName), concern.zap?.isAnonymous != true {
+            let isFresh = profile(of: concern.author).map { now - $0.learnedAt < Self.profileAge } ?? false
+            if !isFresh, profiles.isWorthSeeking(concern.author, at: now) { wants.profiles.insert(concern.author) }
+        }
+        for id in [needs.contains(.referencedEvent) ? concern.referencedID : nil, concern.openQuestion] {
+            if let id, note(id) == nil, notes.isWorthSeeking(id, at: now) { wants.events.insert(id) }
+        }
+        return wants
     }
 
-    /// The event of that id, with its kind and content if it was seen.
+    /// Remembers that `wants` were sought everywhere; what was not found is not missing again for ten minutes.
+    mutating func noteSought(_ wants: ContextWants, at now: Int64) {
+        for key in wants.profiles { profiles.noteSought(key, at: now) }
+        for id in wants.events { notes.noteSought(id, at: now) }
+    }
+
+    /// Whom a notification about `concern` names.
+    mutating func name(of concern: EventConcern) -> String {
+        concern.zap?.isAnonymous == true ? AuthorName.anonymous : name(of: concern.author)
+    }
+
+    /// The author's name, or the beginning of the key.
+    mutating func name(of author: PublicKey) -> String {
+        profile(of: author)?.name ?? AuthorName.standIn(for: author.hex)
+    }
+
+    /// The event of that id, with its kind and content if it is known.
     mutating func referenced(_ id: EventID) -> ReferencedEvent {
-        let note = notes.value(for: id)
+        let note = note(id)
         return ReferencedEvent(id: id, kind: note?.kind, content: note?.content)
+    }
+
+    /// Who signed the event of that id, and whom they say to speak for; nil if it is not known.
+    mutating func authors(of id: EventID) -> [PublicKey]? {
+        note(id).map { [$0.author] + ($0.root.map { [$0] } ?? []) }
+    }
+
+    private mutating func profile(of author: PublicKey) -> ContextProfile? {
+        profiles.value(for: author) { _ in nil }
+    }
+
+    private mutating func note(_ id: EventID) -> ContextNote? {
+        notes.value(for: id) { _ in nil }
     }
 }

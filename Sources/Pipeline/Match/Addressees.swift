@@ -25,8 +25,11 @@ struct Addressees {
         into batch: inout Batch
     ) {
         guard event.pubkey != key else { return batch.log.note(.own, event: event.id) }
-        guard let concern = EventConcern.classify(event, for: key) else {
-            return batch.log.note(.notTarget, event: event.id)
+        let concern: EventConcern
+        do {
+            concern = try EventConcern.classify(event, for: key) { context.authors(of: $0) }
+        } catch {
+            return batch.log.note(error.step, event: event.id, reason: error.description)
         }
         switch rules.decide(
             kind: event.kind,

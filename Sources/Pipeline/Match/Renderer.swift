@@ -26,8 +26,10 @@ struct Renderer {
             recipient: recipient,
             signal: signal,
             relation: concern.relation,
-            authorName: context.name(of: event.pubkey),
-            referenced: concern.referencedID.map { context.referenced($0) }
+            author: concern.author,
+            authorName: context.name(of: concern),
+            referenced: concern.referencedID.map { context.referenced($0) },
+            zap: concern.zap
         )
         let notification = rule.render(input, signal: signal, mode: mode)
         rendered[mode] = notification

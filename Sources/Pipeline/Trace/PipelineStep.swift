@@ -14,6 +14,8 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case own
     /// Names the recipient, but is about somebody else's event (NIP-25).
     case notTarget = "not-target"
+    /// A zap receipt that cannot be believed (NIP-57).
+    case invalidZap = "invalid-zap"
     /// A contact list that named the recipient before.
     case knownFollow = "known-follow"
     /// No rule is for it.

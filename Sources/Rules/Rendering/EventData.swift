@@ -14,7 +14,7 @@ struct EventData: Encodable {
 
     init(_ input: RuleInput) {
         event_id = input.event.id.hex
-        author_pubkey = input.event.pubkey.hex
+        author_pubkey = input.author.hex
         kind = input.event.kind.rawValue
         created_at = input.event.createdAt
         referenced_event_id = input.referenced?.id.hex

@@ -8,20 +8,24 @@ struct Template: Sendable {
     }
 
     private let form: Form
+    /// The variables it may put in or ask for, by their whole names.
+    let variables: Set<String>
 
     static let empty = Template(literal: "")
 
     private init(literal: String) {
         self.form = .literal(literal)
+        self.variables = []
     }
 
     /// - Throws: ``TemplateError`` for broken syntax, for variables that do not exist, and for what ``TemplateTags`` refuses.
     init(_ text: String) throws(TemplateError) {
         guard text.contains("{{") else {
             self.form = .literal(text)
+            self.variables = []
             return
         }
-        try TemplateTags.check(text)
+        self.variables = try TemplateTags.check(text)
         let template: MustacheTemplate
         do {
             template = try MustacheTemplate(string: "{{% CONTENT_TYPE:TEXT}}" + text)

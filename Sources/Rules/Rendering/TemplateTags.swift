@@ -5,30 +5,34 @@ enum TemplateTags {
     /// The longest template in bytes of UTF-8; Mustache is read by recursion, one step a section.
     static let limit = 4096
 
+    /// The variables that `text` may put in or ask for, by their whole names.
+    ///
     /// Throws for the first tag that is none of these. Tags that never end are left to the parser.
-    static func check(_ text: String) throws(TemplateError) {
+    static func check(_ text: String) throws(TemplateError) -> Set<String> {
         guard text.utf8.count <= limit else { throw TemplateError("expected a template of at most \(limit) bytes") }
+        var variables: Set<String> = []
         var rest = text[...]
         while let start = rest.firstRange(of: "{{") {
             rest = rest[start.upperBound...]
-            guard let end = rest.firstRange(of: "}}") else { return }
-            try check(tag: rest[..<end.lowerBound])
+            guard let end = rest.firstRange(of: "}}") else { break }
+            try variables.formUnion(check(tag: rest[..<end.lowerBound]))
             rest = rest[end.upperBound...]
         }
+        return variables
     }
 
-    private static func check(tag: Substring) throws(TemplateError) {
+    private static func check(tag: Substring) throws(TemplateError) -> [String] {
         switch tag.first {
-        case "!", "/": return
-        case "#", "^": try check(expression: tag.dropFirst(), isSection: true)
-        case "&", "{": try check(expression: tag.dropFirst(), isSection: false)
+        case "!", "/": return []
+        case "#", "^": return try check(expression: tag.dropFirst(), isSection: true)
+        case "&", "{": return try check(expression: tag.dropFirst(), isSection: false)
         case ">", "<", "$", "=", "%", "*":
             throw TemplateError("expected a variable, a section or a comment in {{\(tag.prefix(40))}}")
-        default: try check(expression: tag, isSection: false)
+        default: return try check(expression: tag, isSection: false)
         }
     }
 
-    private static func check(expression: Substring, isSection: Bool) throws(TemplateError) {
+    private static func check(expression: Substring, isSection: Bool) throws(TemplateError) -> [String] {
         var name = trimmed(expression)
         if let parenthesis = name.firstIndex(of: "(") {
             guard trimmed(name[..<parenthesis]) == function, name.last == ")" else {
@@ -38,14 +42,16 @@ enum TemplateTags {
             }
             name = trimmed(name[parenthesis...].dropFirst().dropLast())
         }
-        guard isKnown(name) || isSection && isGroup(name) else {
+        let meant = variables(meantBy: name)
+        guard !meant.isEmpty || isSection && isGroup(name) else {
             throw TemplateError.unknownVariable(String(name.prefix(40)))
         }
+        return meant
     }
 
-    /// A whole name, or the part behind the dot, which is enough inside of its group's section.
-    private static func isKnown(_ name: Substring) -> Bool {
-        TemplateValues.names.contains { $0 == name || !name.isEmpty && $0.hasSuffix(".\(name)") }
+    /// A whole name means itself; the part behind the dot, which is enough inside of its group's section, whichever ends so.
+    private static func variables(meantBy name: Substring) -> [String] {
+        TemplateValues.names.filter { $0 == name || !name.isEmpty && $0.hasSuffix(".\(name)") }
     }
 
     private static func isGroup(_ name: Substring) -> Bool {

@@ -21,7 +21,8 @@ struct TemplateValues: MustacheParent {
     /// Every variable, as a template names it. ``child(named:)`` answers for each.
     static let names = [
         "event.id", "event.pubkey", "event.kind", "event.content", "event.created_at", "author.name", "author.pubkey",
-        "recipient.pubkey", "referenced.id", "referenced.kind", "referenced.content", "signal", "count",
+        "recipient.pubkey", "referenced.id", "referenced.kind", "referenced.content", "zap.amount", "zap.comment",
+        "zap.anonymous", "signal", "count",
     ]
 
     func child(named name: String) -> Any? {
@@ -30,6 +31,7 @@ struct TemplateValues: MustacheParent {
         case "author": input.map { Members(of: $0, group: .author) }
         case "recipient": input.map { Members(of: $0, group: .recipient) }
         case "referenced": input.flatMap { $0.referenced == nil ? nil : Members(of: $0, group: .referenced) }
+        case "zap": input.flatMap { $0.zap == nil ? nil : Members(of: $0, group: .zap) }
         case "signal": TemplateText(text: input?.signal?.rawValue ?? "")
         case "count": TemplateText(text: String(count))
         default: nil
@@ -43,6 +45,7 @@ struct TemplateValues: MustacheParent {
             case author
             case recipient
             case referenced
+            case zap
         }
 
         let input: RuleInput
@@ -60,15 +63,19 @@ struct TemplateValues: MustacheParent {
         private func text(named name: String) -> String? {
             switch (group, name) {
             case (.event, "id"): input.event.id.hex
-            case (.event, "pubkey"), (.author, "pubkey"): input.event.pubkey.hex
+            case (.event, "pubkey"): input.event.pubkey.hex
             case (.event, "kind"): String(input.event.kind.rawValue)
             case (.event, "content"): input.event.content
             case (.event, "created_at"): String(input.event.createdAt)
             case (.author, "name"): input.authorName
+            case (.author, "pubkey"): input.author.hex
             case (.recipient, "pubkey"): input.recipient.hex
             case (.referenced, "id"): input.referenced?.id.hex
             case (.referenced, "kind"): input.referenced?.kind.map { String($0.rawValue) }
             case (.referenced, "content"): input.referenced?.content
+            case (.zap, "amount"): input.zap.map { ZapAmount.text(millisats: $0.millisats) }
+            case (.zap, "comment"): input.zap?.comment
+            case (.zap, "anonymous"): input.zap.map { $0.isAnonymous ? "anonymous" : "" }
             default: nil
             }
         }

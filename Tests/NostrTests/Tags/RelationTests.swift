@@ -77,6 +77,6 @@ import Testing
 
     @Test(arguments: rows)
     private func tellsReplyQuoteAndMentionApart(_ row: Row) {
-        #expect(Event.sample(kind: row.kind, tags: row.tags).relation(to: .alice) == row.relation)
+        #expect(Event.sample(kind: row.kind, tags: row.tags).relation(to: .alice).relation == row.relation)
     }
 }

@@ -13,4 +13,9 @@ package enum EventTarget: Hashable, Sendable {
         case .external: nil
         }
     }
+
+    /// The event's id; nil for an address and for what is outside of Nostr.
+    package var eventID: EventID? {
+        if case .event(let reference) = self { reference.id } else { nil }
+    }
 }

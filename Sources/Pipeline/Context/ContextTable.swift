@@ -1,0 +1,45 @@
+/// One kind of what is known, in memory: what was learned, what is not on disk either, what was sought elsewhere in vain,
+/// and what the disk has yet to take.
+struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
+    /// Milliseconds until something is sought again that nobody had.
+    static var patience: Int64 { 600_000 }
+
+    private var memory: GenerationalCache<Key, Value?>
+    private var soughtAt: GenerationalCache<Key, Int64>
+    private var unwritten: [Key: Value] = [:]
+
+    init(capacity: Int) {
+        memory = GenerationalCache(capacity: capacity)
+        soughtAt = GenerationalCache(capacity: capacity)
+    }
+
+    /// What is known, for which `load` asks the disk the first time.
+    mutating func value(for key: Key, load: (Key) -> Value?) -> Value? {
+        if let known = memory.value(for: key) { return known }
+        let loaded = load(key)
+        memory.insert(loaded, for: key)
+        return loaded
+    }
+
+    mutating func learn(_ value: Value, for key: Key) {
+        memory.insert(value, for: key)
+        unwritten[key] = value
+    }
+
+    /// Remembers that everybody was asked for it.
+    mutating func noteSought(_ key: Key, at now: Int64) {
+        soughtAt.insert(now, for: key)
+    }
+
+    mutating func isWorthSeeking(_ key: Key, at now: Int64) -> Bool {
+        guard let last = soughtAt.value(for: key) else { return true }
+        return now - last >= Self.patience
+    }
+
+    var unwrittenCount: Int { unwritten.count }
+
+    mutating func takeUnwritten() -> [Key: Value] {
+        defer { unwritten = [:] }
+        return unwritten
+    }
+}

@@ -1,0 +1,12 @@
+/// What a rule's notification speaks of that does not stand in the event itself.
+package struct RuleNeeds: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    package static let authorName = RuleNeeds(rawValue: 1)
+    /// Kind and content of the event referred to.
+    package static let referencedEvent = RuleNeeds(rawValue: 2)
+}

@@ -1,0 +1,49 @@
+import Nostr
+
+/// What a relay says of its limits (NIP-11, `limitation`), as far as that matters to us. Values that cannot be meant are
+/// replaced by the nearest that can; what is unsaid is assumed as relays commonly have it.
+struct RelayLimitation: Hashable, Sendable {
+    /// Bytes of one message of ours.
+    var maxMessageLength = 131_072
+    /// Subscriptions open on one connection.
+    var maxSubscriptions = 20
+    /// What `limit` of a filter is capped to; nil: unsaid.
+    var maxLimit: Int?
+    /// Whether the relay wants NIP-42 before anything else.
+    var isAuthenticationRequired = false
+
+    init() {}
+
+    /// Reads an information document. One that is no JSON, or has no such field, tells nothing.
+    init(document: [UInt8]) {
+        guard let text = String(validating: document, as: UTF8.self),
+            let value = try? JSONValue(parsing: text),
+            case .object(let fields) = value,
+            case .object(let limits)? = fields["limitation"]
+        else { return }
+        if let length = limits.natural("max_message_length") {
+            maxMessageLength = min(max(length, 2_048), 1_048_576)
+        }
+        if let count = limits.natural("max_subscriptions") {
+            maxSubscriptions = min(max(count, 3), 200)
+        }
+        if let limit = limits.natural("max_limit") {
+            maxLimit = min(max(limit, 1), 10_000)
+        }
+        isAuthenticationRequired = limits["auth_required"] == .bool(true)
+    }
+}
+
+extension JSONObject {
+    /// A number above zero, as whatever kind of number or text it was written; nil also for 0, by which some mean "no limit".
+    fileprivate func natural(_ name: String) -> Int? {
+        let text: String
+        switch self[name] {
+        case .number(let number): text = number
+        case .string(let string): text = string
+        default: return nil
+        }
+        guard let number = Double(text), number >= 1 else { return nil }
+        return Int(min(number, 1e9))
+    }
+}

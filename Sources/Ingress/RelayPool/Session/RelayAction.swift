@@ -1,0 +1,21 @@
+import Nostr
+
+/// What the shell around a ``RelaySession`` must do, in the order given.
+enum RelayAction: Hashable, Sendable {
+    /// Send this.
+    case send(ClientCommand)
+    /// Sign an answer to this challenge (NIP-42) and hand it to ``RelaySession/signed(_:now:)``, which sends it.
+    case authenticate(challenge: String)
+    /// Tell the delegate: all that was stored for these keys was read and dealt with.
+    case established([PublicKey])
+    /// Tell the delegate: all that the relay had up to that moment, in seconds since 1970, was read and dealt with.
+    case marked(Int64)
+    /// The fetch of that number has ended: no event of it will come any more.
+    case fetchEnded(UInt64)
+    /// What became of an event that was to be published; `message` is the relay's and not to be trusted. It is nil when the
+    /// relay gave no answer in time.
+    case publishEnded(EventID, isAccepted: Bool, message: String?)
+    /// Nothing is to be had here, for it wants nothing to do with us: disconnect, and stay away until that moment, in
+    /// milliseconds since 1970.
+    case rest(until: Int64)
+}

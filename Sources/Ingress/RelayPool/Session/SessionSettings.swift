@@ -1,0 +1,49 @@
+import Nostr
+
+/// What a ``RelaySession`` asks a relay for, and how hard. Times are in milliseconds unless their names say seconds.
+struct SessionSettings: Sendable {
+    /// The key to which registrations and requests of remote signing are addressed.
+    var ownKey: PublicKey
+    /// Kinds that are asked for by the keys they name; nil: every kind.
+    var addressedKinds: Set<Kind>?
+    /// How far back is read after an absence.
+    var catchUpSeconds: Int64 = 172_800
+    /// How much before a moment reading begins, since clocks differ and events travel.
+    var slackSeconds: Int64 = 900
+    /// How far back gift wraps are dated at most (NIP-59).
+    var wrapSeconds: Int64 = 172_800
+    /// Keys in one filter at most.
+    var keysPerFilter = 1_000
+    /// Keys at one relay above which they are no longer asked for one by one, whatever the relay allows.
+    var keysByKey = 20_000
+    /// Events asked for at once.
+    var pageLimit = 500
+    /// Pages of one filter that are read at most.
+    var pages = 1_000
+    /// Pages of contact lists that are read at most, which only tell what is no news.
+    var contactPages = 20
+    /// Catch-up subscriptions that are open at the same time.
+    var sweepsAtOnce = 2
+    /// REQs that may be sent at once.
+    var requestBurst: Double = 10
+    /// REQs a second, over time.
+    var requestsPerSecond: Double = 5
+    /// How long the end of stored events may keep us waiting while nothing comes.
+    var answer: Int64 = 30_000
+    /// After a first failure; it doubles with each that follows.
+    var firstPause: Int64 = 10_000
+    /// What the doubling ends at.
+    var longestPause: Int64 = 600_000
+    /// How long a subscription is given up that the relay will not have.
+    var rest: Int64 = 3_600_000
+    /// Between two marks.
+    var markInterval: Int64 = 30_000
+    /// Between two replacements of one subscription.
+    var replacementInterval: Int64 = 1_000
+    /// How long a key that is no longer watched may remain in its subscription.
+    var removalDelay: Int64 = 60_000
+
+    init(ownKey: PublicKey) {
+        self.ownKey = ownKey
+    }
+}

@@ -1,0 +1,130 @@
+import Nostr
+
+/// Turns what is read into batches of events, and sees to it that each is dealt with. Knows no file and no clock.
+struct FeedDesk {
+    private let limits: FeedLimits
+    private var splitter: LineSplitter
+    private var outstandingEvents = 0
+    private var outstandingBytes = 0
+    /// What could not be dealt with, to be handed over again.
+    private var again = FeedBatch()
+    private var retryAt: Int64 = 0
+    private var retryDelay: Int64
+    private var complaint: (line: Int, reason: String)?
+    private var otherComplaints = 0
+    private var nextComplaintAt = Int64.min
+    private(set) var counts = FeedCounts()
+    private(set) var hasEnded = false
+
+    init(limits: FeedLimits) {
+        self.limits = limits
+        splitter = LineSplitter(limit: limits.lineBytes)
+        retryDelay = limits.retryDelays.lowerBound
+    }
+
+    /// Whether to read on. Not while anything is to be handed over again: who is too busy for that is too busy for more.
+    var wantsMore: Bool {
+        !hasEnded && again.isEmpty && outstandingEvents < limits.outstandingEvents
+            && outstandingBytes < limits.outstandingBytes
+    }
+
+    /// Whether everything that there was is dealt with.
+    var isDone: Bool { hasEnded && outstandingEvents == 0 && again.isEmpty }
+
+    /// How many events are not dealt with yet.
+    var unsettled: Int { outstandingEvents + again.events.count }
+
+    /// Whether what was read last ends in the middle of a line.
+    var isWithinLine: Bool { splitter.isWithinLine }
+
+    /// When to call ``due(at:)`` again if nothing else happens; nil: not at all.
+    var nextDue: Int64? { again.isEmpty ? nil : retryAt }
+
+    /// Takes what was read. Returns the events to hand over.
+    mutating func read(_ bytes: UnsafeRawBufferPointer) -> FeedBatch {
+        var rest = bytes
+        var batch = FeedBatch()
+        while let line = splitter.next(in: &rest) { take(line, into: &batch) }
+        return handOver(batch)
+    }
+
+    /// The stream has ended. Returns the events to hand over.
+    mutating func end() -> FeedBatch {
+        var batch = FeedBatch()
+        if let line = splitter.last() { take(line, into: &batch) }
+        hasEnded = true
+        return handOver(batch)
+    }
+
+    /// What is to be handed over again by now.
+    mutating func due(at now: Int64) -> FeedBatch {
+        now >= retryAt ? handOverAgain() : FeedBatch()
+    }
+
+    /// The same, whatever the time.
+    mutating func handOverAgain() -> FeedBatch {
+        defer { again = FeedBatch() }
+        return handOver(again)
+    }
+
+    /// Takes the answers to a batch, one for each event in order.
+    mutating func answered(_ batch: FeedBatch, _ answers: [FeedAnswer], now: Int64) {
+        outstandingEvents -= batch.events.count
+        outstandingBytes -= batch.bytes
+        let wasEmpty = again.isEmpty
+        for (index, event) in batch.events.enumerated() {
+            // An answer that is missing is none.
+            switch index < answers.count ? answers[index] : .notNow {
+            case .taken: counts.taken += 1
+            case .refused(let reason): refuse(batch.lines[index], reason)
+            case .notNow: again.append(event, line: batch.lines[index])
+            }
+        }
+        if again.isEmpty {
+            retryDelay = limits.retryDelays.lowerBound
+        } else if wasEmpty {
+            retryAt = now + retryDelay
+            retryDelay = min(retryDelay * 2, limits.retryDelays.upperBound)
+        }
+    }
+
+    /// What to tell the operator by now; nothing too often.
+    mutating func complain(at now: Int64) -> FeedComplaint? {
+        guard now >= nextComplaintAt, let (line, reason) = complaint else { return nil }
+        defer {
+            complaint = nil
+            otherComplaints = 0
+        }
+        nextComplaintAt = now + limits.complaintInterval
+        return FeedComplaint(line: line, reason: reason, others: otherComplaints)
+    }
+
+    private mutating func handOver(_ batch: FeedBatch) -> FeedBatch {
+        outstandingEvents += batch.events.count
+        outstandingBytes += batch.bytes
+        return batch
+    }
+
+    private mutating func take(_ line: LineSplitter.Line, into batch: inout FeedBatch) {
+        counts.lines = line.number
+        guard let bytes = line.bytes else { return refuse(line.number, "longer than \(limits.lineBytes) bytes") }
+        guard !bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) else {
+            counts.passedOver += 1
+            return
+        }
+        do throws(EventLineError) {
+            if let place = try EventLine.event(in: bytes) {
+                batch.append(place == bytes.indices ? bytes : Array(bytes[place]), line: line.number)
+            } else {
+                counts.passedOver += 1
+            }
+        } catch {
+            refuse(line.number, "\(error)")
+        }
+    }
+
+    private mutating func refuse(_ line: Int, _ reason: String) {
+        counts.refused += 1
+        if complaint == nil { complaint = (line, reason) } else { otherComplaints += 1 }
+    }
+}

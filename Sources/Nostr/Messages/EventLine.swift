@@ -1,0 +1,81 @@
+/// Finds the event in a line of text that programs hand on, one event a line.
+///
+/// What tools print and relays write is taken as it comes: the event itself, a message of NIP-01 that carries one
+/// (`["EVENT",{…}]`, `["EVENT","subscription",{…}]`), or what strfry tells its plugins (`{"type":"new","event":{…}}`).
+package enum EventLine {
+    /// Where the event lies in `line`, for ``EventScanner`` to look at. Nil for a message that says something else, such as
+    /// `["EOSE","subscription"]`.
+    package static func event(in line: [UInt8]) throws(EventLineError) -> Range<Int>? {
+        try line.withUnsafeBufferPointer { line throws(EventLineError) in
+            try event(in: UnsafeRawBufferPointer(line))
+        }
+    }
+
+    private static func event(in line: UnsafeRawBufferPointer) throws(EventLineError) -> Range<Int>? {
+        var reader = try JSONReader<EventLineError>(line)
+        reader.skipWhitespace()
+        if reader.take("[") { return try message(&reader) }
+        guard reader.take("{") else { throw .neitherEventNorMessage }
+        return try object(&reader, in: line)
+    }
+
+    private static func message(_ reader: inout JSONReader<EventLineError>) throws(EventLineError) -> Range<Int>? {
+        reader.skipWhitespace()
+        guard reader.next == UInt8(ascii: "\"") else { throw .neitherEventNorMessage }
+        let isEvent = reader.says(try reader.string(), "EVENT")
+        var last: Range<Int>?
+        reader.skipWhitespace()
+        while reader.take(",") {
+            reader.skipWhitespace()
+            let isObject = reader.next == UInt8(ascii: "{")
+            let start = reader.position
+            try reader.skipValue()
+            last = isObject ? start..<reader.position : nil
+            reader.skipWhitespace()
+        }
+        try reader.expect("]", .arrayEnd)
+        try reader.end()
+        guard isEvent else { return nil }
+        guard let last else { throw .neitherEventNorMessage }
+        return last
+    }
+
+    /// The first key that is known tells an event from a message about one.
+    private static func object(
+        _ reader: inout JSONReader<EventLineError>,
+        in line: UnsafeRawBufferPointer
+    ) throws(EventLineError) -> Range<Int>? {
+        var event: Range<Int>?
+        var isNews: Bool?
+        reader.skipWhitespace()
+        guard !reader.take("}") else { throw .neitherEventNorMessage }
+        repeat {
+            let key = try reader.key()
+            let start = reader.position
+            if reader.says(key, "event") {
+                guard reader.next == UInt8(ascii: "{") else { throw .neitherEventNorMessage }
+                try reader.skipValue()
+                event = start..<reader.position
+            } else if reader.says(key, "type") {
+                try reader.skipValue()
+                isNews = line[start..<reader.position].elementsEqual(#""new""#.utf8)
+            } else if event == nil, isNews == nil, isField(key, in: reader) {
+                return line.indices
+            } else {
+                try reader.skipValue()
+            }
+            reader.skipWhitespace()
+        } while reader.take(",")
+        try reader.expect("}", .objectEnd)
+        try reader.end()
+        guard let isNews else { throw .neitherEventNorMessage }
+        guard isNews else { return nil }
+        guard let event else { throw .neitherEventNorMessage }
+        return event
+    }
+
+    private static func isField(_ key: JSONString, in reader: JSONReader<EventLineError>) -> Bool {
+        reader.says(key, "id") || reader.says(key, "pubkey") || reader.says(key, "sig") || reader.says(key, "kind")
+            || reader.says(key, "tags") || reader.says(key, "content") || reader.says(key, "created_at")
+    }
+}

@@ -7,6 +7,8 @@ import Synchronization
 final class RecordingBackend: RelayBackend {
     struct State {
         var events: [[UInt8]] = []
+        /// Who had proven to be whom when events came, one entry a submission.
+        var authenticated: [Set<PublicKey>] = []
         var held: [@Sendable () -> Void] = []
         var queries: [([Filter], Set<PublicKey>)] = []
     }
@@ -28,10 +30,15 @@ final class RecordingBackend: RelayBackend {
         self.answer = answer
     }
 
-    func submit(_ events: [[UInt8]], completion: @escaping @Sendable ([EventAnswer]) -> Void) {
+    func submit(
+        _ events: [[UInt8]],
+        authenticated: Set<PublicKey>,
+        completion: @escaping @Sendable ([EventAnswer]) -> Void
+    ) {
         let answers = events.map(answer)
         state.withLock {
             $0.events += events
+            $0.authenticated.append(authenticated)
             if holds { $0.held.append { completion(answers) } }
         }
         if !holds { completion(answers) }

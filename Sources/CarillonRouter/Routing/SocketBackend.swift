@@ -16,7 +16,11 @@ struct SocketBackend: RelayBackend {
     /// Our own kind 10067.
     let advertisement: Event
 
-    func submit(_ events: [[UInt8]], completion: @escaping @Sendable ([EventAnswer]) -> Void) {
+    func submit(
+        _ events: [[UInt8]],
+        authenticated: Set<PublicKey>,
+        completion: @escaping @Sendable ([EventAnswer]) -> Void
+    ) {
         intake.submit(Submission(events: events, source: .socket) { verdicts in completion(verdicts.map(\.answer)) })
     }
 

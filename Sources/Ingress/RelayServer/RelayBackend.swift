@@ -4,8 +4,13 @@ import Nostr
 package protocol RelayBackend: Sendable {
     /// Takes events, each the bytes of one JSON object as it came. Calls `completion` once, on any thread, with an answer
     /// for each event in order, when what was accepted is kept. Returns at once; while answers are outstanding the caller
-    /// reads no more than its limits allow.
-    func submit(_ events: [[UInt8]], completion: @escaping @Sendable ([EventAnswer]) -> Void)
+    /// reads no more than its limits allow. Whoever sent the events has proven to be `authenticated` (NIP-42); that says
+    /// nothing about who signed them.
+    func submit(
+        _ events: [[UInt8]],
+        authenticated: Set<PublicKey>,
+        completion: @escaping @Sendable ([EventAnswer]) -> Void
+    )
 
     /// The stored events that match any of `filters`, newest first, as the bytes of JSON objects. Registrations come only to their own
     /// authors, who are among `authenticated`.

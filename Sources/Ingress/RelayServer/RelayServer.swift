@@ -6,7 +6,8 @@ import NIOPosix
 import NIOWebSocket
 import Nostr
 
-/// Our own relay socket: takes registrations and any event to be routed, and serves what it stores.
+/// Our own relay socket: takes registrations and any event to be routed, serves what it stores, and tells subscribers of
+/// what comes to be.
 package final class RelayServer: Sendable {
     private let configuration: RelayServerConfiguration
     private let information: RelayInformation
@@ -16,6 +17,7 @@ package final class RelayServer: Sendable {
     private let challenge: @Sendable () -> String
     private let logger: Logger
     private let census: NIOLockedValueBox<ConnectionCensus>
+    private let audience: LiveAudience
 
     /// - Parameters:
     ///   - configuration: Where to listen and what a client may do.
@@ -42,6 +44,15 @@ package final class RelayServer: Sendable {
         self.challenge = challenge
         self.logger = logger
         self.census = NIOLockedValueBox(ConnectionCensus(limits: configuration.limits, now: now()))
+        self.audience = LiveAudience(logger: logger)
+    }
+
+    /// Sends an event to every connection with a subscription that it matches (NIP-01). Returns at once, on any thread.
+    ///
+    /// Meant for our own events: answers of a NIP-46 session (kind 24133), which reach only subscriptions whose `#p` names
+    /// their addressee, and our advertisement (kind 10067). No other kind reaches anybody.
+    package func broadcast(_ event: Event) {
+        audience.tell(event)
     }
 
     /// Starts listening. The returned listener stays open until it is closed.
@@ -109,7 +120,13 @@ package final class RelayServer: Sendable {
                     maxAccumulatedFrameCount: 1_024,
                     maxAccumulatedFrameSize: configuration.limits.messageBytes
                 ),
-                WebSocketHandler(connection: connection, backend: backend, limits: configuration.limits, now: now)
+                WebSocketHandler(
+                    connection: connection,
+                    backend: backend,
+                    limits: configuration.limits,
+                    audience: audience,
+                    now: now
+                )
             )
         }
     }

@@ -25,6 +25,7 @@ struct RelayConnection {
     private var patience: TokenBucket
     private var scanner = EventScanner()
     private var subscriptions: Set<SubscriptionID> = []
+    private var live = LiveSubscriptions()
     private var eventsTaken = 0
     private var eventsAnswered = 0
     private var bytesInWork = 0
@@ -52,6 +53,14 @@ struct RelayConnection {
     var wantsMore: Bool {
         eventsTaken - eventsAnswered < limits.eventsInWork && bytesInWork < limits.bytesInWork
             && waitingQueries.count < limits.subscriptions
+    }
+
+    /// Whom the client has proven to be (NIP-42).
+    var authenticated: Set<PublicKey> { authentication.publicKeys }
+
+    /// What to send of an event that just came to be: it, for every subscription that wants it.
+    func messages(for event: LiveEvent) -> [RelayMessage] {
+        live.wanting(event.event).map { .event($0, json: event.json) }
     }
 
     /// Handles one text message. `now` is in milliseconds since 1970.
@@ -127,6 +136,13 @@ struct RelayConnection {
             return closed(subscription, .authRequired, "registrations are served to their own author only")
         }
         forget(subscription)
+        guard live.open(subscription, filters, limit: limits.liveValues) else {
+            return closed(
+                subscription,
+                .rateLimited,
+                "at most \(limits.liveValues) values in filters for events to come"
+            )
+        }
         subscriptions.insert(subscription)
         let query = Action.query(subscription, filters: filters, authenticated: authentication.publicKeys)
         guard eventsTaken == eventsAnswered, waitingQueries.isEmpty, queriesInWork < limits.queriesInWork else {
@@ -148,6 +164,7 @@ struct RelayConnection {
 
     private mutating func forget(_ subscription: SubscriptionID) {
         subscriptions.remove(subscription)
+        live.close(subscription)
         waitingQueries.removeAll { waiting in
             guard case .query(subscription, _, _) = waiting.query else { return false }
             return true

@@ -14,6 +14,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private var connection: RelayConnection
     private let backend: any RelayBackend
     private let limits: RelayServerConfiguration.Limits
+    private let audience: LiveAudience
     private let now: @Sendable () -> Int64
     private var batch: [[UInt8]] = []
     private var pinged = false
@@ -26,16 +27,29 @@ final class WebSocketHandler: ChannelDuplexHandler {
         connection: RelayConnection,
         backend: any RelayBackend,
         limits: RelayServerConfiguration.Limits,
+        audience: LiveAudience,
         now: @escaping @Sendable () -> Int64
     ) {
         self.connection = connection
         self.backend = backend
         self.limits = limits
+        self.audience = audience
         self.now = now
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
+        audience.join(self, context: context)
         if context.channel.isActive { send([connection.greeting], context: context) }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        audience.leave(self, context: context)
+    }
+
+    /// Sends what the client wants of events that just came to be.
+    func tell(_ events: [LiveEvent], context: ChannelHandlerContext) {
+        let messages = events.flatMap(connection.messages)
+        if !messages.isEmpty { send(messages, context: context) }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -132,7 +146,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         let bytes = events.reduce(0) { $0 + $1.count }
         let loop = context.eventLoop
         let bound = NIOLoopBound((self, context), eventLoop: loop)
-        backend.submit(events) { answers in
+        backend.submit(events, authenticated: connection.authenticated) { answers in
             loop.execute {
                 let (handler, context) = bound.value
                 let queries = handler.connection.answered(events: events.count, bytes: bytes)

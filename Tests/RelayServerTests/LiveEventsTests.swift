@@ -1,0 +1,95 @@
+import Cipher
+import Nostr
+import Synchronization
+import Testing
+
+@testable import RelayServer
+
+/// What subscribers get beyond stored events, and what the server knows of who sends it some.
+@Suite struct LiveEventsTests {
+    private static let event =
+        "{\"id\":\"\(String(repeating: "0a", count: 32))\",\"pubkey\":\"\(String(repeating: "0b", count: 32))\",\"created_at\":1,"
+        + "\"kind\":1,\"tags\":[],\"content\":\"\",\"sig\":\"\(String(repeating: "0c", count: 64))\"}"
+
+    @Test func whatComesToBeReachesEverySubscriberOnce() async throws {
+        let keys = try KeyPair(random: SecureRandom.bytes)
+        let client = String(repeating: "ab", count: 32)
+        let answer = try Event.signed(
+            kind: .remoteSigning,
+            createdAt: 5,
+            tags: [["p", client]],
+            content: "x",
+            by: keys
+        )
+        let last = try Event.signed(kind: .notificationRelay, createdAt: 5, content: "", by: keys)
+        try await ServedRelay.run { port, server in
+            var clients = [try await WebSocketClient(port: port), try await WebSocketClient(port: port)]
+            for index in clients.indices {
+                #expect(await clients[index].nextText() == "[\"AUTH\",\"word\"]")
+                let filter =
+                    index == 0 ? "{\"kinds\":[24133],\"#p\":[\"\(client)\"],\"limit\":0}" : "{\"kinds\":[24133]}"
+                try await clients[index].send("[\"REQ\",\"s\",\(filter),{\"kinds\":[10067]}]")
+                #expect(await clients[index].nextText() == "[\"EOSE\",\"s\"]")
+            }
+            server.broadcast(answer)
+            server.broadcast(last)
+            #expect(await clients[0].nextText() == "[\"EVENT\",\"s\",\(answer.jsonString)]")
+            #expect(await clients[0].nextText() == "[\"EVENT\",\"s\",\(last.jsonString)]")
+            #expect(await clients[1].nextText() == "[\"EVENT\",\"s\",\(last.jsonString)]")
+            try await clients[0].send("[\"CLOSE\",\"s\"]")
+            try await clients[0].send("[\"REQ\",\"t\",{\"kinds\":[1]}]")
+            #expect(await clients[0].nextText() == "[\"EOSE\",\"t\"]")
+            try await clients[1].close()
+            try await clients[1].ended()
+            server.broadcast(last)
+            try await clients[0].send("[\"REQ\",\"u\",{\"kinds\":[1]}]")
+            #expect(await clients[0].nextText() == "[\"EOSE\",\"u\"]")
+            try await clients[0].close()
+        }
+    }
+
+    @Test func aSubscriberWhoReadsNothingIsClosed() async throws {
+        let keys = try KeyPair(random: SecureRandom.bytes)
+        let content = String(repeating: "x", count: 60_000)
+        let event = try Event.signed(kind: .notificationRelay, createdAt: 5, content: content, by: keys)
+        var limits = RelayServerConfiguration.Limits()
+        limits.unreadBytes = 1_048_576
+        try await ServedRelay.run(limits: limits) { port, server in
+            var client = try await WebSocketClient(port: port)
+            #expect(await client.nextText() == "[\"AUTH\",\"word\"]")
+            try await client.send("[\"REQ\",\"s\",{\"kinds\":[10067]}]")
+            #expect(await client.nextText() == "[\"EOSE\",\"s\"]")
+            try await client.reads(false)
+            // More than what the system's buffers and our limit hold together.
+            for _ in 0..<300 { server.broadcast(event) }
+            try await client.reads(true)
+            var texts = 0
+            while case .text? = await client.next() { texts += 1 }
+            #expect(texts < 300)
+            try await client.ended()
+        }
+    }
+
+    @Test func eventsComeWithWhoTheirSenderHasProvenToBe() async throws {
+        let keys = try KeyPair(random: SecureRandom.bytes)
+        let proof = try Event.signed(
+            kind: .clientAuthentication,
+            createdAt: 1_700_000_000,
+            tags: [["relay", "ws://127.0.0.1"], ["challenge", "word"]],
+            by: keys
+        )
+        let backend = RecordingBackend()
+        try await ServedRelay.run(backend) { port, _ in
+            var client = try await WebSocketClient(port: port)
+            #expect(await client.nextText() == "[\"AUTH\",\"word\"]")
+            try await client.send("[\"EVENT\",\(Self.event)]")
+            #expect(await client.nextText().hasPrefix("[\"OK\""))
+            try await client.send("[\"AUTH\",\(proof.jsonString)]")
+            #expect(await client.nextText() == "[\"OK\",\"\(proof.id.hex)\",true,\"\"]")
+            try await client.send("[\"EVENT\",\(Self.event)]")
+            #expect(await client.nextText().hasPrefix("[\"OK\""))
+            try await client.close()
+        }
+        #expect(backend.state.withLock { $0.authenticated } == [[], [keys.publicKey]])
+    }
+}

@@ -1,0 +1,37 @@
+import Logging
+import NIOPosix
+
+@testable import RelayServer
+
+/// A server on a port of the system's, for as long as a test speaks to it.
+enum ServedRelay {
+    static func run(
+        _ backend: RecordingBackend = RecordingBackend(),
+        limits: RelayServerConfiguration.Limits = RelayServerConfiguration.Limits(),
+        _ body: (Int, RelayServer) async throws -> Void
+    ) async throws {
+        var configuration = RelayServerConfiguration()
+        configuration.port = 0
+        configuration.limits = limits
+        // A busy machine may leave a test waiting for longer than a client may take.
+        if limits.handshakeSeconds != 0 { configuration.limits.handshakeSeconds = 120 }
+        let server = RelayServer(
+            configuration: configuration,
+            information: RelayInformation(
+                name: "test",
+                description: "a test",
+                pubkey: String(repeating: "ab", count: 32),
+                version: "1.0",
+                limits: configuration.limits
+            ),
+            backend: backend,
+            group: .singletonMultiThreadedEventLoopGroup,
+            now: { 1_700_000_000_000 },
+            challenge: { "word" },
+            logger: Logger(label: "test")
+        )
+        let listener = try await server.start()
+        try await body(listener.port, server)
+        try await listener.close()
+    }
+}

@@ -2,9 +2,10 @@ import NIOCore
 
 extension EventLoop {
     /// The loop's monotonic clock, in milliseconds.
-    var milliseconds: Int64 { now.milliseconds }
+    package var milliseconds: Int64 { now.milliseconds }
 }
 
 extension NIODeadline {
-    var milliseconds: Int64 { Int64(uptimeNanoseconds / 1_000_000) }
+    /// On the same clock as every event loop's.
+    package var milliseconds: Int64 { Int64(uptimeNanoseconds / 1_000_000) }
 }

@@ -5,35 +5,40 @@ import NIOPosix
 /// Looks a name up once, on a thread that may block, and hands out only addresses that may be connected to.
 ///
 /// `@unchecked Sendable`: the promises are Sendable and `isStarted` is touched on the loop alone.
-final class GuardedResolver: Resolver, @unchecked Sendable {
+package final class GuardedResolver: Resolver, @unchecked Sendable {
     private let addressGuard: AddressGuard?
+    private let threads: NIOThreadPool
     private let v4: EventLoopPromise<[SocketAddress]>
     private let v6: EventLoopPromise<[SocketAddress]>
     private var isStarted = false
 
-    init(loop: any EventLoop, addressGuard: AddressGuard?) {
+    /// One resolver is for one connection. Without a guard every address is permitted. `threads` wait for name servers: whose names
+    /// may be slow on purpose, needs threads of their own.
+    package init(loop: any EventLoop, addressGuard: AddressGuard?, threads: NIOThreadPool = .singleton) {
         self.addressGuard = addressGuard
+        self.threads = threads
         v4 = loop.makePromise()
         v6 = loop.makePromise()
     }
 
-    func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+    package func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
         start(host: host, port: port)
         return v4.futureResult
     }
 
-    func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+    package func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
         start(host: host, port: port)
         return v6.futureResult
     }
 
-    func cancelQueries() {}
+    package func cancelQueries() {}
 
     private func start(host: String, port: Int) {
         guard !isStarted else { return }
         isStarted = true
-        NIOThreadPool.singleton.submit { _ in
-            let found = Self.lookUp(host: host, port: port)
+        threads.submit { state in
+            // Pools that are shut down do not look up.
+            let found = state == .active ? Self.lookUp(host: host, port: port) : []
             let permitted = found.filter { self.addressGuard?.permits($0.ip) ?? true }
             guard !permitted.isEmpty else {
                 let reason = found.isEmpty ? HTTPFailure.Reason.unresolved : .forbiddenAddress

@@ -1,0 +1,154 @@
+/// When there is a connection to one relay and when it is left alone: without its socket and its clock.
+///
+/// `now` is in milliseconds on a clock that does not jump.
+struct ConnectionLife {
+    enum State: Equatable {
+        case idle
+        case waiting(until: Int64)
+        /// For a place among those being opened.
+        case queued
+        case opening
+        case open(since: Int64)
+        /// We are closing it.
+        case closing
+        /// There will be no more.
+        case over
+    }
+
+    /// What the shell around this must do.
+    enum Action: Equatable {
+        case nothing
+        /// Ask for a place, and say ``ConnectionLife/placed()`` when there is one.
+        case queue
+        case open
+        /// Hand the place to somebody else.
+        case passOn
+        case close
+    }
+
+    private let pauses: ConnectionPauses
+    /// How long an unneeded connection stays open.
+    private let idle: Int64
+    /// Whether it may rest: a relay of the operator's is tried on and on.
+    var mayRest: Bool
+
+    private(set) var state = State.idle
+    private var isNeeded = false
+    private var failures = 0
+    private var wasOpen = false
+    private var retryAt = Int64.min
+    private var unneededAt = Int64.max
+
+    init(pauses: ConnectionPauses, idle: Int64, mayRest: Bool) {
+        self.pauses = pauses
+        self.idle = idle
+        self.mayRest = mayRest
+    }
+
+    /// When ``tick(now:)`` has something to do; nil while there is nothing to wait for.
+    var nextTick: Int64? {
+        switch state {
+        case .waiting(let until): until
+        case .open where unneededAt < .max: unneededAt
+        default: nil
+        }
+    }
+
+    /// Whether nothing would be lost by forgetting the relay.
+    var isForgettable: Bool { state == .idle || state == .over }
+
+    mutating func need(_ isNeeded: Bool, now: Int64) -> Action {
+        guard self.isNeeded != isNeeded else { return .nothing }
+        self.isNeeded = isNeeded
+        unneededAt = isNeeded ? .max : now + idle
+        switch state {
+        case .idle where isNeeded: return approach(now: now)
+        case .waiting where !isNeeded, .queued where !isNeeded: state = .idle
+        default: break
+        }
+        return .nothing
+    }
+
+    mutating func tick(now: Int64) -> Action {
+        switch state {
+        case .waiting(let until) where until <= now:
+            return approach(now: now)
+        case .open where unneededAt <= now:
+            state = .closing
+            return .close
+        default:
+            return .nothing
+        }
+    }
+
+    /// There is a place among the connections being opened.
+    mutating func placed() -> Action {
+        guard case .queued = state else { return .passOn }
+        state = .opening
+        return .open
+    }
+
+    mutating func opened(now: Int64) -> Action {
+        guard case .opening = state else { return .close }
+        state = .open(since: now)
+        wasOpen = true
+        return .nothing
+    }
+
+    /// The connection has ended or could not be opened. `jitter` is from 0 to 1.
+    mutating func ended(now: Int64, jitter: Double) -> Action {
+        switch state {
+        case .opening:
+            failed(now: now, jitter: jitter)
+        case .open(let since):
+            if now - since >= pauses.proof { failures = 0 }
+            failed(now: now, jitter: jitter)
+        case .closing:
+            break
+        case .idle, .waiting, .queued, .over:
+            return .nothing
+        }
+        state = .idle
+        return isNeeded ? approach(now: now) : .nothing
+    }
+
+    /// Leaves the relay alone for so long.
+    mutating func rest(for milliseconds: Int64, now: Int64) -> Action {
+        retryAt = max(retryAt, now + milliseconds)
+        switch state {
+        case .waiting, .queued:
+            state = .waiting(until: retryAt)
+            return .nothing
+        case .open:
+            state = .closing
+            return .close
+        default:
+            return .nothing
+        }
+    }
+
+    mutating func stop() -> Action {
+        defer { state = .over }
+        switch state {
+        case .open, .closing: return .close
+        default: return .nothing
+        }
+    }
+
+    private mutating func approach(now: Int64) -> Action {
+        guard retryAt <= now else {
+            state = .waiting(until: retryAt)
+            return .nothing
+        }
+        state = .queued
+        return .queue
+    }
+
+    private mutating func failed(now: Int64, jitter: Double) {
+        failures += 1
+        let patience = wasOpen ? pauses.failuresBeforeRest : pauses.failuresOfUnknown
+        let isSpent = mayRest && failures >= patience
+        let full = isSpent ? pauses.rest : min(pauses.longest, pauses.first << min(failures - 1, 30))
+        retryAt = max(retryAt, now + full / 2 + Int64(Double(full - full / 2) * min(max(jitter, 0), 1)))
+    }
+}

@@ -1,0 +1,194 @@
+import HTTPLanes
+import NIOCore
+import NIOWebSocket
+
+/// One WebSocket connection to a relay, as its client: messages out and in, pings, the closing handshake (RFC 6455), and no reading
+/// while its owner wants no more. Lives on its channel's event loop.
+final class RelayWire: ChannelDuplexHandler {
+    typealias InboundIn = WebSocketFrame
+    typealias OutboundIn = Never
+    typealias OutboundOut = WebSocketFrame
+
+    /// How long the other side may take for its part of the closing handshake.
+    private static let leave = TimeAmount.seconds(2)
+
+    private let limits: ConnectionLimits
+    private var heartbeat: Heartbeat
+    private var beat: Scheduled<Void>?
+    private var context: ChannelHandlerContext?
+    private var owner: (any RelayWireOwner)?
+    private var failure: ConnectionFailure?
+    private var isClosing = false
+    private var readPending = false
+    /// Whether what we wrote lay unread at the last beat.
+    private var isStuck = false
+
+    init(limits: ConnectionLimits, now: Int64) {
+        self.limits = limits
+        heartbeat = Heartbeat(silence: limits.silence, now: now)
+    }
+
+    var isWritable: Bool { context?.channel.isWritable ?? false }
+
+    /// To be called before the first message can come. The owner is let go when the connection ends.
+    func attach(to owner: any RelayWireOwner) {
+        self.owner = owner
+    }
+
+    /// Sends one text message with the next ``flush()``.
+    func write(_ text: [UInt8]) {
+        guard let context, !isClosing else { return }
+        write(.text, context.channel.allocator.buffer(bytes: text), context: context)
+    }
+
+    func flush() {
+        guard let context else { return }
+        context.flush()
+        guard !context.channel.isWritable, !isClosing,
+            let unread = try? context.channel.syncOptions?.getOption(.bufferedWritableBytes),
+            unread > limits.unreadBytes
+        else { return }
+        abort(.unread, context: context)
+    }
+
+    /// Goes on reading if the owner wants more again.
+    func resume() {
+        guard readPending, let context, owner?.wantsMore ?? true else { return }
+        readPending = false
+        context.read()
+    }
+
+    /// Takes leave and closes.
+    func close() {
+        guard let context else { return }
+        close(.normalClosure, nil, context: context)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        scheduleBeat(context: context)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        end()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        context.fireChannelInactive()
+        end()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isClosing else {
+            if unwrapInboundIn(data).opcode == .connectionClose { context.close(promise: nil) }
+            return
+        }
+        let frame = unwrapInboundIn(data)
+        switch frame.opcode {
+        case .text: owner?.received(frame.unmaskedData)
+        case .binary: close(.unacceptableData, .protocolError, context: context)
+        case .ping: write(.pong, frame.unmaskedData, context: context)
+        case .connectionClose: close(.normalClosure, .closed, context: context)
+        default: break
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        heartbeat.heard(now: context.eventLoop.now.milliseconds)
+        owner?.receivedAll()
+        flush()
+        context.fireChannelReadComplete()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if isClosing || owner?.wantsMore ?? true { context.read() } else { readPending = true }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable {
+            isStuck = false
+            owner?.becameWritable()
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch error {
+        case NIOWebSocketFrameAggregator.Error.didReceiveFragmentBeforeReceivingTextOrBinaryFrame,
+            NIOWebSocketFrameAggregator.Error.receivedNewFrameWithoutFinishingPrevious:
+            close(.protocolError, .protocolError, context: context)
+        case is NIOWebSocketFrameAggregator.Error, NIOWebSocketError.invalidFrameLength:
+            close(.messageTooLarge, .tooLarge, context: context)
+        case is NIOWebSocketError, is ConnectionFailure:
+            close(.protocolError, .protocolError, context: context)
+        default:
+            abort(.closed, context: context)
+        }
+    }
+
+    private func scheduleBeat(context: ChannelHandlerContext) {
+        let wait = max(1, heartbeat.nextTick - context.eventLoop.now.milliseconds)
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        beat = context.eventLoop.scheduleTask(in: .milliseconds(wait)) { bound.value.beats() }
+    }
+
+    private func beats() {
+        guard let context, !isClosing else { return }
+        switch heartbeat.tick(now: context.eventLoop.now.milliseconds, isListening: !readPending) {
+        case .nothing:
+            break
+        case .ping:
+            guard context.channel.isWritable || !isStuck else { return abort(.unread, context: context) }
+            isStuck = !context.channel.isWritable
+            write(.ping, ByteBuffer(), context: context)
+            context.flush()
+        case .giveUp:
+            return abort(.silent, context: context)
+        }
+        scheduleBeat(context: context)
+    }
+
+    /// A client's frames are masked (RFC 6455, section 5.3).
+    private func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer, context: ChannelHandlerContext) {
+        let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)
+        context.write(wrapOutboundOut(frame), promise: nil)
+    }
+
+    private func close(_ code: WebSocketErrorCode, _ failure: ConnectionFailure?, context: ChannelHandlerContext) {
+        guard !isClosing else { return }
+        isClosing = true
+        self.failure = failure
+        var status = context.channel.allocator.buffer(capacity: 2)
+        status.write(webSocketErrorCode: code)
+        write(.connectionClose, status, context: context)
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        guard failure == nil else {
+            // The other side is at fault, or has said that it leaves: nothing more is to come from it.
+            beat?.cancel()
+            context.flush()
+            return context.close(promise: nil)
+        }
+        beat?.cancel()
+        beat = context.eventLoop.scheduleTask(in: Self.leave) { bound.value.close(promise: nil) }
+        context.flush()
+        if readPending {
+            readPending = false
+            context.read()
+        }
+    }
+
+    private func abort(_ failure: ConnectionFailure, context: ChannelHandlerContext) {
+        if !isClosing { self.failure = failure }
+        isClosing = true
+        context.close(promise: nil)
+    }
+
+    private func end() {
+        beat?.cancel()
+        guard context != nil else { return }
+        context = nil
+        let owner = owner
+        self.owner = nil
+        owner?.ended(isClosing ? failure : .closed)
+    }
+}

@@ -113,24 +113,35 @@ package final class Feed: Sendable {
 
     private func finish(_ desk: FeedDesk) {
         var desk = desk
-        if let complaint = desk.complain(at: .max) { log(complaint) }
+        if let complaint = desk.lastComplaint() { log(complaint) }
         logger.notice("The feed has ended", metadata: metadata(desk.counts))
         ended(desk.counts)
     }
 
-    /// What cannot be dealt with by now will not be: there is nowhere to give it back to. A line of which one half was read
-    /// would be of no use to whoever reads a FIFO next.
+    /// What cannot be dealt with by now will not be: there is nowhere to give it back to.
     private func giveUp(_ desk: FeedDesk, _ buffer: UnsafeMutableRawBufferPointer) {
         var desk = desk
-        let one = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(1))
-        while desk.isWithinLine, case .bytes = input.wait(milliseconds: 0, reads: true, into: one) {
-            handOver(desk.read(UnsafeRawBufferPointer(one)))
-        }
+        for batch in Self.restOfLine(from: input, for: &desk, buffer) { handOver(batch) }
         handOver(desk.handOverAgain())
         logger.info(
             "Reading the feed no more",
             metadata: metadata(desk.counts).merging(["unsettled": "\(desk.unsettled)"]) { $1 }
         )
+    }
+
+    /// Reads to the end of the line that was begun, and no further: half a line would be of no use to whoever reads a FIFO
+    /// next.
+    static func restOfLine(
+        from input: borrowing WakeableInput,
+        for desk: inout FeedDesk,
+        _ buffer: UnsafeMutableRawBufferPointer
+    ) -> [FeedBatch] {
+        var batches: [FeedBatch] = []
+        let one = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(1))
+        while desk.isWithinLine, case .bytes = input.wait(milliseconds: 0, reads: true, into: one) {
+            batches.append(desk.read(UnsafeRawBufferPointer(one)))
+        }
+        return batches
     }
 
     private func log(_ complaint: FeedComplaint) {

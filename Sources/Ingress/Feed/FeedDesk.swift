@@ -90,13 +90,18 @@ struct FeedDesk {
 
     /// What to tell the operator by now; nothing too often.
     mutating func complain(at now: Int64) -> FeedComplaint? {
-        guard now >= nextComplaintAt, let (line, reason) = complaint else { return nil }
+        guard now >= nextComplaintAt, let complaint = lastComplaint() else { return nil }
+        nextComplaintAt = now + limits.complaintInterval
+        return complaint
+    }
+
+    /// What has not been told yet, whatever the time.
+    mutating func lastComplaint() -> FeedComplaint? {
         defer {
             complaint = nil
             otherComplaints = 0
         }
-        nextComplaintAt = now + limits.complaintInterval
-        return FeedComplaint(line: line, reason: reason, others: otherComplaints)
+        return complaint.map { FeedComplaint(line: $0.line, reason: $0.reason, others: otherComplaints) }
     }
 
     private mutating func handOver(_ batch: FeedBatch) -> FeedBatch {

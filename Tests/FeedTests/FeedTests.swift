@@ -1,0 +1,201 @@
+import Foundation
+import Logging
+import Synchronization
+import Testing
+
+@testable import Feed
+
+/// The shell, on real files, pipes and FIFOs.
+@Suite struct FeedTests {
+    /// Takes what is fed and answers as it is told to.
+    private final class Taker: Sendable {
+        private struct State {
+            var events: [String] = []
+            var held: [@Sendable () -> Void] = []
+            var refusals = 0
+            var waiting: [(Int, CheckedContinuation<Void, Never>)] = []
+        }
+
+        private let state: Mutex<State>
+        private let holds: Bool
+
+        /// Refuses the first `refusals` batches as too much, or holds all answers until ``release()``.
+        init(refusals: Int = 0, holds: Bool = false) {
+            state = Mutex(State(refusals: refusals))
+            self.holds = holds
+        }
+
+        var events: [String] { state.withLock { $0.events } }
+
+        @Sendable func take(_ events: [[UInt8]], _ completion: @escaping @Sendable ([FeedAnswer]) -> Void) {
+            let texts = events.map { String(decoding: $0, as: UTF8.self) }
+            let refuses = state.withLock { state in
+                state.refusals -= 1
+                return state.refusals >= 0
+            }
+            if refuses { return completion(texts.map { _ in .notNow }) }
+            let ready = state.withLock { state in
+                state.events += texts
+                if holds { state.held.append { completion(texts.map { _ in .taken }) } }
+                let count = state.events.count
+                let ready = state.waiting.filter { $0.0 <= count }
+                state.waiting.removeAll { $0.0 <= count }
+                return ready
+            }
+            if !holds { completion(texts.map { $0.contains("bad") ? .refused("invalid: bad") : .taken }) }
+            for (_, continuation) in ready { continuation.resume() }
+        }
+
+        func release() {
+            let held = state.withLock { state in
+                defer { state.held = [] }
+                return state.held
+            }
+            for answer in held { answer() }
+        }
+
+        func wait(for count: Int) async {
+            await withCheckedContinuation { continuation in
+                let isReady = state.withLock { state in
+                    if state.events.count < count { state.waiting.append((count, continuation)) }
+                    return state.events.count >= count
+                }
+                if isReady { continuation.resume() }
+            }
+        }
+    }
+
+    private static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    private func path() -> String {
+        FileManager.default.temporaryDirectory.appendingPathComponent("feed-\(UUID().uuidString)").path
+    }
+
+    /// Feeds all that is at `path` and returns the counts at its end.
+    private func feed(_ path: String, to taker: Taker, limits: FeedLimits = FeedLimits()) async throws -> FeedCounts {
+        let (counts, continuation) = AsyncStream.makeStream(of: FeedCounts.self)
+        let feed = try Feed(
+            FeedInput(path: path),
+            limits: limits,
+            submit: taker.take,
+            ended: { continuation.yield($0) },
+            now: { 0 },
+            logger: Self.logger
+        )
+        feed.start()
+        for await counts in counts { return counts }
+        return FeedCounts()
+    }
+
+    @Test func fileIsReadToItsEnd() async throws {
+        let path = path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let lines = (1...5_000).map { #"{"id":"\#($0)"}"# }
+        try (lines + ["", "nonsense", #"["EVENT",{"id":"bad"}]"#]).joined(separator: "\n")
+            .write(toFile: path, atomically: true, encoding: .utf8)
+        let taker = Taker()
+        var limits = FeedLimits()
+        limits.chunkBytes = 1_000
+        let counts = try await feed(path, to: taker, limits: limits)
+        #expect(taker.events == lines + [#"{"id":"bad"}"#])
+        #expect(counts == FeedCounts(lines: 5_003, taken: 5_000, refused: 2, passedOver: 1))
+    }
+
+    @Test func whatIsRefusedAsTooMuchComesAgain() async throws {
+        let path = path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try "{\"id\":1}\n{\"id\":2}\n".write(toFile: path, atomically: true, encoding: .utf8)
+        let taker = Taker(refusals: 3)
+        var limits = FeedLimits()
+        limits.retryDelays = 0...0
+        let counts = try await feed(path, to: taker, limits: limits)
+        #expect(taker.events == ["{\"id\":1}", "{\"id\":2}"])
+        #expect(counts.taken == 2)
+    }
+
+    @Test func writersOfAFIFOComeAndGoAndAreHeldBack() async throws {
+        let path = path()
+        #expect(mkfifo(path, 0o600) == 0)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let taker = Taker(holds: true)
+        var limits = FeedLimits()
+        limits.outstandingEvents = 2
+        let feed = try Feed(
+            FeedInput(path: path),
+            limits: limits,
+            submit: taker.take,
+            ended: { _ in Issue.record("a FIFO has no end") },
+            now: { 0 },
+            logger: Self.logger
+        )
+        feed.start()
+        for number in 1...2 { try write("{\"id\":\(number)}\n", to: path) }
+        await taker.wait(for: 2)
+        // Two are outstanding: these stay in the FIFO until there are answers.
+        try write("{\"id\":3}\n{\"id", to: path)
+        try write("\":4}\n", to: path)
+        #expect(taker.events.count == 2)
+        taker.release()
+        await taker.wait(for: 4)
+        taker.release()
+        await feed.stop()
+        #expect(taker.events == (1...4).map { "{\"id\":\($0)}" })
+    }
+
+    private func write(_ text: String, to path: String) throws {
+        let file = try #require(FileHandle(forWritingAtPath: path))
+        try file.write(contentsOf: Data(text.utf8))
+        try file.close()
+    }
+
+    @Test func stopsWhileItWaits() async throws {
+        let path = path()
+        #expect(mkfifo(path, 0o600) == 0)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let taker = Taker()
+        let feed = try Feed(
+            FeedInput(path: path),
+            submit: taker.take,
+            ended: { _ in Issue.record("a FIFO has no end") },
+            now: { 0 },
+            logger: Self.logger
+        )
+        feed.start()
+        await feed.stop()
+        #expect(taker.events == [])
+    }
+
+    @Test func aStopLeavesNoHalfLineToTheNextReader() throws {
+        let path = path()
+        #expect(mkfifo(path, 0o600) == 0)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let keeper = try #require(FileHandle(forUpdatingAtPath: path))
+        try write("{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n", to: path)
+        var desk = FeedDesk(limits: FeedLimits())
+        let input = try FeedInput(path: path)
+        let wakeable = try WakeableInput(input.descriptor, closes: input.closes)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 12, alignment: 1)
+        defer { buffer.deallocate() }
+        #expect(wakeable.wait(milliseconds: 0, reads: true, into: buffer) == .bytes(12))
+        #expect(desk.read(UnsafeRawBufferPointer(buffer)).lines == [1])
+        #expect(Feed.restOfLine(from: wakeable, for: &desk, buffer).flatMap(\.lines) == [2])
+        #expect(try keeper.read(upToCount: 9) == Data("{\"id\":3}\n".utf8))
+    }
+
+    @Test func whatCannotBeFedIsSaidInPlainWords() throws {
+        func reason(_ path: String) -> String {
+            do {
+                _ = try FeedInput(path: path)
+                return "opened"
+            } catch {
+                return "\(error)"
+            }
+        }
+        #expect(
+            reason("/nonexistent/feed")
+                == "/nonexistent/feed does not exist; for programs to write into, make a FIFO: mkfifo -m 660 /nonexistent/feed"
+        )
+        #expect(reason("/") == "/ is neither a file nor a FIFO")
+        #expect(reason("-") == "opened")
+    }
+}

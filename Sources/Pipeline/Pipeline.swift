@@ -10,7 +10,7 @@ import Rules
 /// Events come in batches and what they wake is kept in one transaction, so that a sender's OK means that nothing is lost.
 package final class Pipeline {
     private var gate: Gate
-    private var context = EventContext()
+    private var context: EventContext
     private var index: MatchIndex
     private let registry: Registry
     private let addressees: Addressees
@@ -42,6 +42,7 @@ package final class Pipeline {
     ) throws {
         self.gate = Gate(notifiableKinds: settings.rules.notifiableKinds)
         self.index = try registry.load(signals: Array(settings.rules.namedSignals))
+        self.context = EventContext(store: try settings.contextPath.map { try ContextStore(path: $0, logger: logger) })
         self.registry = registry
         self.addressees = Addressees(settings: settings, deliveryID: deliveryID)
         self.keep = keep
@@ -63,12 +64,18 @@ package final class Pipeline {
             }
         }
         commit(&batch)
+        context.keep(at: batch.time)
         var verdicts = batch.verdicts[...]
         for submission in submissions {
             submission.completion(Array(verdicts.prefix(submission.events.count)))
             verdicts = verdicts.dropFirst(submission.events.count)
         }
         observer.record(batch.log.counts)
+    }
+
+    /// Writes what is not written yet. Once, when everything is processed.
+    func close() {
+        context.close(at: now())
     }
 
     private func admit(_ json: UnsafeRawBufferPointer, from source: EventSource, into batch: inout Batch) {
@@ -79,12 +86,12 @@ package final class Pipeline {
             register(event, into: &batch)
         case .unaddressed(let scanned):
             if EventContext.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: json) {
-                context.learn(event)
+                context.learn(event, at: batch.time)
             }
             batch.stop(.unaddressed, EventVerdict(id: scanned.id, .accepted))
         case .addressed(let event, let hits):
             if batch.contains(event.id) { return batch.stopRepeated(event.id) }
-            context.learn(event)
+            context.learn(event, at: batch.time)
             route(event, to: hits, into: &batch)
         }
     }

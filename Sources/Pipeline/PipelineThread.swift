@@ -21,6 +21,7 @@ package final class PipelineThread: Sendable {
                 while isFull(), !intake.isClosed { Thread.sleep(forTimeInterval: 0.05) }
                 pipeline.process(submissions)
             }
+            pipeline.close()
             finished.signal()
         }
         thread.name = "carillon-pipeline"

@@ -17,10 +17,10 @@ import Testing
     @Test func whatIsRememberedIsBoundedInBytes() throws {
         var context = EventContext()
         let note = try Event.signed(kind: .textNote, createdAt: 1, content: "see " + tower, by: keys)
-        context.learn(note)
+        context.learn(note, at: 0)
         #expect(context.referenced(note.id).content == "see ")
         let profile = #"{"display_name":"\#(tower)","name":"al\#(tower)"}"#
-        context.learn(try Event.signed(kind: .profile, createdAt: 1, content: profile, by: keys))
+        context.learn(try Event.signed(kind: .profile, createdAt: 1, content: profile, by: keys), at: 0)
         #expect(context.name(of: keys.publicKey) == "al")
     }
 }

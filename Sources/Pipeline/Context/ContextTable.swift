@@ -36,8 +36,6 @@ struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
         return now - last >= Self.patience
     }
 
-    var unwrittenCount: Int { unwritten.count }
-
     mutating func takeUnwritten() -> [Key: Value] {
         defer { unwritten = [:] }
         return unwritten

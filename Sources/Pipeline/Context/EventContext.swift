@@ -11,8 +11,11 @@ struct EventContext {
 
     private var profiles: ContextTable<PublicKey, ContextProfile>
     private var notes: ContextTable<EventID, ContextNote>
+    private let store: ContextStore?
 
-    init(profiles: Int = 50_000, notes: Int = 50_000) {
+    /// `profiles` and `notes` are how many stay in memory at least.
+    init(store: ContextStore? = nil, profiles: Int = 50_000, notes: Int = 50_000) {
+        self.store = store
         self.profiles = ContextTable(capacity: profiles)
         self.notes = ContextTable(capacity: notes)
     }
@@ -23,12 +26,16 @@ struct EventContext {
     }
 
     /// Remembers what later notifications may need of an event that came by, which must be verified.
-    mutating func learn(_ event: Event, at now: Int64 = 0) {
-        if Self.isWorthLearning(event.kind) { learn(fetched: event, at: now) }
+    mutating func learn(_ event: Event, at now: Int64) {
+        if Self.isWorthLearning(event.kind) {
+            learn(fetched: event, at: now)
+        } else if let reposted = event.repostedID, note(reposted) == nil, let note = event.reposted {
+            learn(fetched: note, at: now)
+        }
     }
 
     /// Remembers an event that was asked for, of whatever kind; it must be verified.
-    mutating func learn(fetched event: Event, at now: Int64 = 0) {
+    mutating func learn(fetched event: Event, at now: Int64) {
         guard event.kind == .profile else { return notes.learn(ContextNote(event), for: event.id) }
         if var known = profile(of: event.pubkey), known.createdAt >= event.createdAt {
             known.learnedAt = now
@@ -64,6 +71,19 @@ struct EventContext {
         for id in wants.events { notes.noteSought(id, at: now) }
     }
 
+    /// Has what was learned since the last time written to the store, without waiting for it. For the end of each batch.
+    mutating func keep(at now: Int64) {
+        let (newProfiles, newNotes) = (profiles.takeUnwritten(), notes.takeUnwritten())
+        guard let store, !newProfiles.isEmpty || !newNotes.isEmpty else { return }
+        store.write(profiles: newProfiles, notes: newNotes, at: now)
+    }
+
+    /// Writes what is not written yet, and waits for it. Once, when the last event is done with.
+    mutating func close(at now: Int64) {
+        keep(at: now)
+        store?.close()
+    }
+
     /// Whom a notification about `concern` names.
     mutating func name(of concern: EventConcern) -> String {
         concern.zap?.isAnonymous == true ? AuthorName.anonymous : name(of: concern.author)
@@ -86,10 +106,10 @@ struct EventContext {
     }
 
     private mutating func profile(of author: PublicKey) -> ContextProfile? {
-        profiles.value(for: author) { _ in nil }
+        profiles.value(for: author) { [store] in store?.profile(of: $0) }
     }
 
     private mutating func note(_ id: EventID) -> ContextNote? {
-        notes.value(for: id) { _ in nil }
+        notes.value(for: id) { [store] in store?.note($0) }
     }
 }

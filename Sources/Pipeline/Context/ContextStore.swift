@@ -1,0 +1,102 @@
+import Dispatch
+import Foundation
+import GRDB
+import Logging
+import Nostr
+import Synchronization
+
+/// What was seen of profiles and notes, in a file: a cache, which a crash may cost its last moments, and which is begun anew
+/// when it is damaged.
+package final class ContextStore: Sendable {
+    /// How much is kept.
+    package struct Limits: Sendable {
+        package var profiles = 200_000
+        package var notes = 200_000
+        /// In milliseconds since it was learned.
+        package var age: Int64 = 90 * 86_400_000
+
+        package init() {}
+    }
+
+    /// What waits to be written.
+    private struct Pending {
+        var profiles: [PublicKey: ContextProfile] = [:]
+        var notes: [EventID: ContextNote] = [:]
+        /// Milliseconds since 1970.
+        var time: Int64 = 0
+        var isScheduled = false
+        var isOverflowing = false
+
+        var count: Int { profiles.count + notes.count }
+    }
+
+    /// What a disk that is too slow makes wait is bounded.
+    private static let pendingLimit = 50_000
+    /// Rows written between two looks at what is beyond the limits.
+    private static let pruneInterval = 5_000
+
+    private let file: ContextFile
+    private let limits: Limits
+    private let pending = Mutex(Pending())
+    private let unpruned = Mutex(pruneInterval)
+    private let writing = DispatchQueue(label: "carillon context cache")
+    private let logger: Logger
+
+    /// Opens or creates the file at `path`, readable by this user only. What is there and damaged is put aside under the same
+    /// name with `.damaged` behind it. Throws a ``ContextStoreError`` when it cannot be opened, or is another program's.
+    package init(path: String, limits: Limits = Limits(), logger: Logger) throws {
+        self.file = try ContextFile(path: path, logger: logger)
+        self.limits = limits
+        self.logger = logger
+    }
+
+    func profile(of author: PublicKey) -> ContextProfile? {
+        file.read { try $0.profile(of: author) } ?? nil
+    }
+
+    func note(_ id: EventID) -> ContextNote? {
+        file.read { try $0.note(id) } ?? nil
+    }
+
+    /// Has these written soon. `now` is in milliseconds since 1970. Never blocks.
+    func write(profiles: [PublicKey: ContextProfile], notes: [EventID: ContextNote], at now: Int64) {
+        let (mustWarn, mustSchedule) = pending.withLock { pending in
+            guard pending.count < Self.pendingLimit else {
+                defer { pending.isOverflowing = true }
+                return (!pending.isOverflowing, false)
+            }
+            pending.profiles.merge(profiles) { $1 }
+            pending.notes.merge(notes) { $1 }
+            pending.time = now
+            defer { pending.isScheduled = true }
+            return (false, !pending.isScheduled)
+        }
+        if mustWarn { logger.warning("The disk is too slow for all names and notes; some are not kept") }
+        if mustSchedule { writing.async { self.writePending() } }
+    }
+
+    /// Returns when everything is written. Nothing may be read or written after.
+    package func close() {
+        writing.sync { writePending() }
+        file.close()
+    }
+
+    private func writePending() {
+        let pending = pending.withLock { pending in
+            defer { pending = Pending() }
+            return pending
+        }
+        guard pending.count > 0 else { return }
+        let mustPrune = unpruned.withLock { unpruned in
+            unpruned += pending.count
+            guard unpruned >= Self.pruneInterval else { return false }
+            unpruned = 0
+            return true
+        }
+        file.write { rows in
+            for (author, profile) in pending.profiles { try rows.write(profile, of: author) }
+            for (id, note) in pending.notes { try rows.write(note, id, at: pending.time) }
+            if mustPrune { try rows.prune(limits, at: pending.time) }
+        }
+    }
+}

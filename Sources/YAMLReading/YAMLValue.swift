@@ -77,6 +77,9 @@ package struct YAMLValue {
         return sequence.enumerated().map { YAMLValue(node: $1, path: "\(path)[\($0)]", file: file) }
     }
 
+    /// Whether there are keys to ask for.
+    package var isMapping: Bool { node.mapping != nil }
+
     /// One value, or a list of them.
     package func oneOrMore() -> [YAMLValue] {
         if case .sequence = node { return list() ?? [] }

@@ -22,7 +22,8 @@ package struct ConfigurationCheck {
         } catch {
             return error.all
         }
-        return rules(configuration) + identity(configuration) + store(configuration) + plugins(configuration)
+        return rules(configuration) + identity(configuration) + store(configuration) + secrets(configuration)
+            + context(configuration) + plugins(configuration)
     }
 
     private func rules(_ configuration: Configuration) -> [Mistake] {
@@ -59,6 +60,25 @@ package struct ConfigurationCheck {
             + [configuration.storePath, configuration.outboxPath].compactMap { database in
                 SQLiteFile.fault(of: database).map { mistake("store.path", place, "\(database) \($0)") }
             }
+    }
+
+    /// A missing file is no mistake: `carillon keys bunker` makes it.
+    private func secrets(_ configuration: Configuration) -> [Mistake] {
+        guard let file = configuration.registration.secretFile else { return [] }
+        let (name, place) = ("registration.secret_file", configuration.registration.secretFilePlace)
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: file) else {
+            return folder(of: file, name, place)
+        }
+        if attributes[.type] as? FileAttributeType != .typeRegular {
+            return [mistake(name, place, "expected a file with secrets; \(file) is none")]
+        }
+        if !FileManager.default.isReadableFile(atPath: file) { return [mistake(name, place, "cannot read \(file)")] }
+        guard let mode = attributes[.posixPermissions] as? Int, mode & 0o077 != 0 else { return [] }
+        return [mistake(name, place, "the secrets are open to other users; run: chmod 600 \(file)")]
+    }
+
+    private func context(_ configuration: Configuration) -> [Mistake] {
+        configuration.context.path.map { folder(of: $0, "context.path", configuration.context.place) } ?? []
     }
 
     /// What stands against making a file at `file`.

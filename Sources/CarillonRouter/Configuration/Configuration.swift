@@ -6,10 +6,16 @@ package struct Configuration: Sendable {
     package var keyFile: String
     /// The SQLite database.
     package var storePath: String
-    /// Line and column of the two in the file, for mistakes that show only when they are used; 0 where no file was read.
+    /// Line and column of what is named in the file, for mistakes that show only when it is used; 0 where no file was read.
     package var keyFilePlace = (line: 0, column: 0)
     package var storePlace = (line: 0, column: 0)
     package var relay = Relay()
+    package var relays = Relays()
+    package var hints = Hints()
+    package var registration = Registration()
+    package var context = Context()
+    /// A stream of events to read besides; nil: none. Not in the file: whoever starts us says so.
+    package var feed: Feed?
     /// The rules file; nil: the built-in rules.
     package var rulesFile: String?
     package var plugins = Plugins()

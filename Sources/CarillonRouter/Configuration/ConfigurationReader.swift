@@ -16,7 +16,10 @@ struct ConfigurationReader {
 
     func read(_ text: String) throws(Mistakes) -> Configuration {
         let configuration = file.parse(text)?
-            .mapping(keys: ["identity", "store", "relay", "rules", "plugins", "http", "defaults", "apps"])
+            .mapping(keys: [
+                "identity", "store", "relay", "relays", "hints", "registration", "context", "rules", "plugins", "http",
+                "defaults", "apps",
+            ])
             .flatMap(configuration)
         try file.throwMistakes()
         guard let configuration else { throw Mistakes([Mistake(file: file.name, message: "expected a mapping")]) }
@@ -35,6 +38,10 @@ struct ConfigurationReader {
         configuration.keyFilePlace = top["identity"]?.place ?? (0, 0)
         configuration.storePlace = top["store"]?.place ?? (0, 0)
         if let relay = top["relay"] { configuration.relay = self.relay(relay) }
+        configuration.relays = relays(top["relays"], ownURL: configuration.relay.url)
+        configuration.hints = hints(top["hints"])
+        configuration.registration = registration(top["registration"])
+        configuration.context = context(top["context"])
         configuration.rulesFile = top["rules"]?.string().map(path)
         if let plugins = top["plugins"] { configuration.plugins = self.plugins(plugins) }
         if let http = top["http"] { configuration.http = self.http(http) }
@@ -120,7 +127,7 @@ struct ConfigurationReader {
     }
 
     /// `name` from this file's folder on, unless it is absolute.
-    private func path(_ name: String) -> String {
+    func path(_ name: String) -> String {
         name.hasPrefix("/") || folder.isEmpty ? name : folder + "/" + name
     }
 

@@ -106,11 +106,11 @@ package final class Router: Service {
         intake = Intake()
         let courier = courier
         pipeline = PipelineThread(
-            intake: intake,
             isFull: { courier.isFull },
             pipeline: try Pipeline(
                 settings: PipelineSettings(rules: rules, defaultMode: configuration.defaultMode),
                 registry: registry,
+                intake: intake,
                 accepted: outbox.causes,
                 deliveryID: DeliveryIDs(identity: identity).id,
                 keep: { try courier.accept($0, causes: $1.map(\.bytes.array)) },

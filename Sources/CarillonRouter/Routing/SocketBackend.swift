@@ -21,7 +21,10 @@ struct SocketBackend: RelayBackend {
         authenticated: Set<PublicKey>,
         completion: @escaping @Sendable ([EventAnswer]) -> Void
     ) {
-        intake.submit(Submission(events: events, source: .socket) { verdicts in completion(verdicts.map(\.answer)) })
+        let submission = Submission(events: events, source: .socket(authenticated: authenticated)) { verdicts in
+            completion(verdicts.map(\.answer))
+        }
+        intake.submit(submission)
     }
 
     func storedEvents(matching filters: [Filter], authenticated: Set<PublicKey>) async -> [[UInt8]] {

@@ -18,6 +18,8 @@ package enum ConnectionFailure: String, Error, Sendable, CaseIterable {
     case protocolError = "protocol-error"
     /// The relay sent a message over the limit.
     case tooLarge = "too-large"
+    /// The relay closed since a message of ours was too long for it (status 1009).
+    case messageRefused = "message-refused"
     /// The relay does not read what is sent to it.
     case unread
 }

@@ -50,12 +50,13 @@ struct ConnectionLife {
         switch state {
         case .waiting(let until): until
         case .open where unneededAt < .max: unneededAt
+        case .idle where retryAt > .min: retryAt
         default: nil
         }
     }
 
-    /// Whether nothing would be lost by forgetting the relay.
-    var isForgettable: Bool { state == .idle || state == .over }
+    /// Whether nothing would be lost by forgetting the relay; a pause would.
+    var isForgettable: Bool { state == .over || (state == .idle && retryAt == .min) }
 
     mutating func need(_ isNeeded: Bool, now: Int64) -> Action {
         guard self.isNeeded != isNeeded else { return .nothing }
@@ -76,6 +77,9 @@ struct ConnectionLife {
         case .open where unneededAt <= now:
             state = .closing
             return .close
+        case .idle where retryAt <= now:
+            retryAt = .min
+            return .nothing
         default:
             return .nothing
         }

@@ -28,8 +28,6 @@ final class RelayWire: ChannelDuplexHandler {
         heartbeat = Heartbeat(silence: limits.silence, now: now)
     }
 
-    var isWritable: Bool { context?.channel.isWritable ?? false }
-
     /// To be called before the first message can come. The owner is let go when the connection ends.
     func attach(to owner: any RelayWireOwner) {
         self.owner = owner
@@ -56,6 +54,12 @@ final class RelayWire: ChannelDuplexHandler {
         guard readPending, let context, owner?.wantsMore ?? true else { return }
         readPending = false
         context.read()
+    }
+
+    /// Ends the connection because of what the relay said.
+    func fail(_ failure: ConnectionFailure) {
+        guard let context else { return }
+        close(.protocolError, failure, context: context)
     }
 
     /// Takes leave and closes.
@@ -88,7 +92,10 @@ final class RelayWire: ChannelDuplexHandler {
         case .text: owner?.received(frame.unmaskedData)
         case .binary: close(.unacceptableData, .protocolError, context: context)
         case .ping: write(.pong, frame.unmaskedData, context: context)
-        case .connectionClose: close(.normalClosure, .closed, context: context)
+        case .connectionClose:
+            var status = frame.unmaskedData
+            let isTooLong = status.readWebSocketErrorCode() == .messageTooLarge
+            close(.normalClosure, isTooLong ? .messageRefused : .closed, context: context)
         default: break
         }
     }
@@ -105,10 +112,7 @@ final class RelayWire: ChannelDuplexHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable {
-            isStuck = false
-            owner?.becameWritable()
-        }
+        if context.channel.isWritable { isStuck = false }
         context.fireChannelWritabilityChanged()
     }
 

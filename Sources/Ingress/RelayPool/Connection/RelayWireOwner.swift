@@ -11,9 +11,6 @@ protocol RelayWireOwner: AnyObject {
     /// All that could be read at once was.
     func receivedAll()
 
-    /// The relay took what was sent before.
-    func becameWritable()
-
     /// The connection has ended, once; without a failure if it was us who closed it.
     func ended(_ failure: ConnectionFailure?)
 }

@@ -3,31 +3,41 @@ struct EventBatches {
     /// What is handed over at once.
     struct Batch: Equatable {
         let reading: Reading
-        var events: [[UInt8]] = []
-        var bytes = 0
+        private(set) var events: [[UInt8]] = []
+        private(set) var arrivals: [Arrival] = []
+        private(set) var bytes = 0
+
+        fileprivate init(_ reading: Reading) {
+            self.reading = reading
+        }
+
+        fileprivate mutating func append(_ event: [UInt8], _ arrival: Arrival) {
+            events.append(event)
+            arrivals.append(arrival)
+            bytes += event.count
+        }
     }
 
     private let limit: Int
     private var open: [Reading: Batch] = [:]
 
+    /// - Parameter limit: Events in one batch at most.
     init(limit: Int) {
         self.limit = max(1, limit)
     }
 
     /// Adds an event. Returns the batch that is full with it.
-    mutating func add(_ event: [UInt8], _ reading: Reading) -> Batch? {
-        var batch = open.removeValue(forKey: reading) ?? Batch(reading: reading)
-        batch.events.append(event)
-        batch.bytes += event.count
-        guard batch.events.count >= limit else {
-            open[reading] = batch
-            return nil
-        }
-        return batch
+    mutating func add(_ event: [UInt8], _ arrival: Arrival) -> Batch? {
+        var batch = open.removeValue(forKey: arrival.reading) ?? Batch(arrival.reading)
+        batch.append(event, arrival)
+        guard batch.events.count < limit else { return batch }
+        open[arrival.reading] = batch
+        return nil
     }
 
     /// All that is there.
     mutating func takeAll() -> [Batch] {
+        guard !open.isEmpty else { return [] }
         defer { open.removeAll(keepingCapacity: true) }
         return Array(open.values)
     }

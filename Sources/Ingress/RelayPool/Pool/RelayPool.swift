@@ -1,6 +1,7 @@
 import HTTPLanes
 import Logging
 import NIOCore
+import NIOPosix
 import Nostr
 
 /// Connections to relays, one a relay however many keys are watched there.
@@ -9,6 +10,15 @@ import Nostr
 ///     pool.update(relay, [.put(watched)], isOperators: false)
 ///     await pool.shutdown()  // before the group's
 package final class RelayPool: Sendable {
+    /// Threads that look up the names of users' relays.
+    private static let resolvers = 8
+    /// How long a shutdown waits for what was handed over, in milliseconds.
+    private static let patience: Int64 = 2_000
+
+    private let directory: RelayDirectory
+    private let group: any EventLoopGroup
+    private let threads: NIOThreadPool
+
     /// Connects to nothing yet.
     ///
     /// `identity` answers challenges (NIP-42). `http` fetches information documents (NIP-11) and must outlive the pool, as must
@@ -26,16 +36,54 @@ package final class RelayPool: Sendable {
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
         logger: Logger
     ) throws {
+        self.group = group
+        let addressGuard = try AddressGuard(allowing: configuration.allowPrivate)
+        threads = NIOThreadPool(numberOfThreads: Self.resolvers)
+        let connector = try RelayConnector(
+            caFile: configuration.caFile,
+            addressGuard: addressGuard,
+            limits: configuration.limits,
+            threads: threads
+        )
+        var session = SessionSettings(ownKey: identity.publicKey)
+        session.addressedKinds = configuration.addressedKinds
+        session.catchUpSeconds = configuration.catchUpSeconds
+        let environment = RelayEnvironment(
+            limits: configuration.limits,
+            pauses: configuration.pauses,
+            session: session,
+            identity: identity,
+            connector: connector,
+            http: http,
+            delegate: delegate,
+            mark: mark,
+            now: now,
+            jitter: jitter,
+            logger: logger
+        )
+        directory = RelayDirectory(environment: environment, group: group, maxRelays: configuration.maxRelays)
+        threads.start()
     }
 
     /// Watches keys at `relay` and stops watching them. A relay at which no key is watched is left after a while, unless it is kept.
     ///
     /// `isOperators` says that the configuration names the relay, so that it may be at a private address.
     package func update(_ relay: RelayURL, _ changes: [WatchChange], isOperators: Bool) {
+        guard !changes.isEmpty else { return }
+        let puts = changes.contains { change in
+            guard case .put = change else { return false }
+            return true
+        }
+        guard puts else { return directory.sendIfKnown(to: relay) { $0.update(changes) } }
+        guard directory.rank(relay, { $0.isNamed = isOperators }) else { return }
+        _ = directory.send(to: relay) { $0.update(changes) }
     }
 
     /// Stays connected to these relays, which the configuration names, and to no others on that account.
     package func keep(_ relays: [RelayURL]) {
+        let kept = Set(relays)
+        for relay in directory.kept where !kept.contains(relay) { directory.rank(relay) { $0.isKept = false } }
+        for relay in kept { directory.rank(relay) { $0.isKept = true } }
     }
 
     /// Publishes `event` at each of `relays`, once connected and, where asked, authenticated (NIP-42). Calls `completion` once, with a
@@ -45,6 +93,12 @@ package final class RelayPool: Sendable {
         to relays: [RelayURL],
         completion: (@Sendable ([RelayURL: PublishResult]) -> Void)? = nil
     ) {
+        let completion = completion ?? { _ in }
+        guard !relays.isEmpty else { return group.next().execute { completion([:]) } }
+        let publication = PublishTally(event: event, relays: Set(relays), completion: completion)
+        for relay in Set(relays) where !directory.send(to: relay, { $0.publish(publication) }) {
+            publication.add(.unanswered, from: relay)
+        }
     }
 
     /// Asks `relays`, or all connected ones of the operator's if there are none, for stored events. They come to the delegate as
@@ -55,12 +109,32 @@ package final class RelayPool: Sendable {
         within milliseconds: Int64,
         completion: @escaping @Sendable () -> Void
     ) {
+        let asked = Set(relays.isEmpty ? connectedOperators : relays)
+        guard !asked.isEmpty, !filters.isEmpty else { return group.next().execute(completion) }
+        let fetch = FetchTally(filters: filters, relays: asked, time: milliseconds, completion: completion)
+        for relay in asked where !directory.send(to: relay, { $0.fetch(fetch) }) { fetch.end(relay) }
     }
 
     /// All relays that are known at this moment, sorted.
-    package var status: [RelayStatus] { [] }
+    package var status: [RelayStatus] {
+        directory.links.map(\.status).sorted { $0.url < $1.url }
+    }
 
-    /// Closes all connections and opens none any more. To be called before the event loop group shuts down.
+    /// Closes all connections and opens none any more; waits a moment for events that are in work. To be called before the event
+    /// loop group shuts down.
     package func shutdown() async {
+        let ends = directory.end().map { link in
+            let promise = link.loop.makePromise(of: Void.self)
+            link.loop.execute { link.stop(patience: Self.patience, promise) }
+            return promise.futureResult
+        }
+        // Does not fail: links' promises are only ever fulfilled.
+        try? await EventLoopFuture.andAllComplete(ends, on: group.next()).get()
+        // Name servers may take their time; nobody waits for what they say.
+        threads.shutdownGracefully { _ in }
+    }
+
+    private var connectedOperators: [RelayURL] {
+        directory.links.map(\.status).filter { $0.isOperators && $0.state == .connected }.map(\.url)
     }
 }

@@ -9,16 +9,20 @@ package struct RelayStatus: Sendable, Hashable {
         case connected
     }
 
-    package var url: RelayURL
-    package var state: State
+    package let url: RelayURL
+    package internal(set) var state = State.idle
     /// Whether the configuration names it.
-    package var isOperators: Bool
+    package internal(set) var isOperators = false
     /// Keys watched there.
-    package var keys: Int
+    package internal(set) var keys = 0
     /// Whether it is asked by kinds only, since the keys exceed what it allows.
-    package var isAskedByKind: Bool
-    /// REQs sent since the pool began.
-    package var requestsSent: Int
+    package internal(set) var isAskedByKind = false
+    /// REQs sent since the relay was first needed.
+    package internal(set) var requestsSent = 0
     /// Why the last connection failed or ended, if it did.
-    package var lastFailure: ConnectionFailure?
+    package internal(set) var lastFailure: ConnectionFailure?
+
+    init(url: RelayURL) {
+        self.url = url
+    }
 }

@@ -1,0 +1,220 @@
+import NIOCore
+import Nostr
+
+/// The shell around a ``RelaySession``: turns messages into its inputs and its actions into messages, batches for the delegate and
+/// answers to whoever published or fetched. Lives on one event loop.
+final class RelayConversation: RelayWireOwner {
+    /// Malformed messages on one connection after which it is given up.
+    private static let patience = 100
+
+    let url: RelayURL
+    private let environment: RelayEnvironment
+    private let loop: any EventLoop
+    /// Who opens and closes connections.
+    weak var link: RelayLink?
+    private var session: RelaySession
+    private var errands = Errands()
+    private var batches: EventBatches
+    private var work: EventsInWork
+    private var wire: RelayWire?
+    /// Messages that came before the session could begin.
+    private var early: [ByteBuffer] = []
+    private var hasBegun = false
+    private var isOver = false
+    private var malformed = 0
+    private var alarm: (at: Int64, task: Scheduled<Void>)?
+
+    init(url: RelayURL, environment: RelayEnvironment, loop: any EventLoop) {
+        self.url = url
+        self.environment = environment
+        self.loop = loop
+        session = RelaySession(settings: environment.session)
+        batches = EventBatches(limit: environment.limits.batch)
+        work = EventsInWork(limits: environment.limits)
+    }
+
+    var keyCount: Int { session.keyCount }
+    var isAskedByKind: Bool { session.isAskedByKind }
+    var requestsSent: Int { session.requestsSent }
+    /// Whether there is a reason for a connection.
+    var isNeeded: Bool { session.keyCount > 0 || session.hasErrands }
+    /// Whether events are handed over and not settled.
+    var isWorking: Bool { !work.isEmpty }
+    var wantsMore: Bool { hasBegun && !isOver && !work.isFull }
+
+    func update(_ changes: [WatchChange]) {
+        perform(session.update(changes, now: environment.now()))
+    }
+
+    func watchOwnKey(_ isWatched: Bool) {
+        perform(session.watchOwnKey(isWatched, now: environment.now()))
+    }
+
+    func publish(_ publication: PublishTally) {
+        guard errands.add(publication) else { return }
+        let now = environment.now()
+        perform(session.publish(publication.event, deadline: now + environment.limits.publishing, now: now))
+    }
+
+    func fetch(_ fetch: FetchTally) {
+        let number = errands.add(fetch)
+        let now = environment.now()
+        perform(session.fetch(number, fetch.filters, deadline: now + fetch.time, now: now))
+    }
+
+    /// Takes over an open connection; says nothing yet.
+    func attach(_ wire: RelayWire) {
+        self.wire = wire
+        malformed = 0
+        wire.attach(to: self)
+    }
+
+    /// Begins to speak, on the connection that is open.
+    func begin(_ limitation: RelayLimitation) {
+        guard wire != nil, !hasBegun else { return }
+        hasBegun = true
+        perform(session.connected(limitation: limitation, mark: environment.mark(url), now: environment.now()))
+        let messages = early
+        early = []
+        for message in messages { received(message) }
+        receivedAll()
+        wire?.resume()
+    }
+
+    func leave() {
+        wire?.close()
+    }
+
+    /// Tells everybody who waits that nothing will come, and reads no more, so that what was read can be settled.
+    func abandon() {
+        isOver = true
+        alarm?.task.cancel()
+        alarm = nil
+        errands.abandon(at: url)
+    }
+
+    func received(_ message: ByteBuffer) {
+        guard hasBegun else { return early.append(message) }
+        message.withUnsafeReadableBytes { bytes in
+            do throws(MessageError) {
+                switch try ReceivedRelayMessage(bytes) {
+                case .event(let subscription, let range):
+                    take(UnsafeRawBufferPointer(rebasing: bytes[range]), on: subscription)
+                case let other:
+                    perform(session.receive(other, now: environment.now()))
+                }
+            } catch {
+                // Commands of extensions that we do not know are no fault.
+                if case .unknownCommand = error { return }
+                malformed += 1
+                if malformed >= Self.patience { wire?.fail(.protocolError) }
+            }
+        }
+    }
+
+    func receivedAll() {
+        guard hasBegun else { return }
+        handOver(batches.takeAll())
+    }
+
+    func ended(_ failure: ConnectionFailure?) {
+        receivedAll()
+        wire = nil
+        early = []
+        if hasBegun {
+            hasBegun = false
+            perform(
+                session.disconnected(
+                    isClean: failure == nil && work.isEmpty,
+                    isMessageTooLong: failure == .messageRefused,
+                    now: environment.now()
+                )
+            )
+        }
+        link?.ended(failure)
+    }
+
+    private func take(_ event: UnsafeRawBufferPointer, on subscription: SubscriptionID) {
+        guard let arrival = session.received(event, on: subscription, now: environment.now()) else { return }
+        work.add(bytes: event.count)
+        if let full = batches.add(Array(event), arrival) { handOver([full]) }
+    }
+
+    private func handOver(_ batches: [EventBatches.Batch]) {
+        for batch in batches {
+            let bound = NIOLoopBound(self, eventLoop: loop)
+            environment.delegate.received(batch.events, from: url, batch.reading) { [loop] isDealtWith in
+                loop.execute { bound.value.settled(batch, isDealtWith) }
+            }
+        }
+    }
+
+    private func settled(_ batch: EventBatches.Batch, _ isDealtWith: [Bool]) {
+        work.settle(batch)
+        perform(
+            session.settled(batch.arrivals, batch.events, isDealtWith: isDealtWith, now: environment.now())
+        )
+        wire?.resume()
+        link?.settled()
+    }
+
+    private func perform(_ actions: [RelayAction]) {
+        for action in actions { perform(action) }
+        wire?.flush()
+        scheduleTick()
+        if !actions.isEmpty { link?.conversed() }
+    }
+
+    private func perform(_ action: RelayAction) {
+        switch action {
+        case .send(let command):
+            wire?.write(command.json)
+        case .authenticate(let challenge):
+            authenticate(challenge)
+        case .established(let keys):
+            environment.delegate.established(keys, at: url)
+        case .marked(let moment):
+            environment.delegate.marked(url, upTo: moment)
+        case .fetchEnded(let number):
+            handOver(batches.takeAll())
+            errands.takeFetch(number)?.end(url)
+        case .publishEnded(let id, let isAccepted, let message):
+            let result = PublishResult(isAccepted: isAccepted, message: message)
+            for publication in errands.takePublications(id) { publication.add(result, from: url) }
+        case .rest(let until):
+            link?.rest(for: until - environment.now())
+        }
+    }
+
+    /// Proves who we are (NIP-42). Without a signature the relay goes on refusing, which is said where it matters.
+    private func authenticate(_ challenge: String) {
+        let now = environment.now()
+        guard
+            let event = try? Event.signed(
+                kind: .clientAuthentication,
+                createdAt: now / 1_000,
+                tags: [["relay", url.text], ["challenge", challenge]],
+                by: environment.identity
+            )
+        else { return }
+        perform(session.signed(event, now: now))
+    }
+
+    private func scheduleTick() {
+        guard let next = session.nextTick, !isOver else {
+            alarm?.task.cancel()
+            alarm = nil
+            return
+        }
+        guard alarm?.at != next else { return }
+        alarm?.task.cancel()
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        let wait = max(1, next - environment.now())
+        alarm = (next, loop.scheduleTask(in: .milliseconds(wait)) { bound.value.tick() })
+    }
+
+    private func tick() {
+        alarm = nil
+        perform(session.tick(now: environment.now()))
+    }
+}

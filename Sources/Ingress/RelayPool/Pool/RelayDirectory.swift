@@ -1,0 +1,132 @@
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// All relays of a pool, each on one event loop, and the way there from any thread.
+final class RelayDirectory: Sendable {
+    private struct Entry {
+        let link: RelayLink
+        var rank = RelayRank()
+        /// Errands that were sent to the link.
+        var errands = 0
+    }
+
+    private struct State {
+        var entries: [RelayURL: Entry] = [:]
+        /// Relays that are users' only.
+        var usersCount = 0
+        var places: OpeningPlaces
+        var isOver = false
+        var hasComplained = false
+    }
+
+    private let environment: RelayEnvironment
+    private let group: any EventLoopGroup
+    private let maxRelays: Int
+    private let state: NIOLockedValueBox<State>
+
+    init(environment: RelayEnvironment, group: any EventLoopGroup, maxRelays: Int) {
+        self.environment = environment
+        self.group = group
+        self.maxRelays = maxRelays
+        state = NIOLockedValueBox(State(places: OpeningPlaces(environment.limits.opening)))
+    }
+
+    var links: [RelayLink] {
+        state.withLockedValue { $0.entries.values.map(\.link) }
+    }
+
+    /// Relays that are stayed connected to.
+    var kept: [RelayURL] {
+        state.withLockedValue { $0.entries.values.filter(\.rank.isKept).map(\.link.url) }
+    }
+
+    /// Has `errand` done at a relay, which becomes known by it, on its event loop and in the order of calls. False if there are
+    /// no relays any more, or too many.
+    func send(to url: RelayURL, _ errand: @escaping @Sendable (RelayConversation) -> Void) -> Bool {
+        state.withLockedValue { state in
+            guard var entry = entry(url, RelayRank(), &state) else { return false }
+            entry.errands += 1
+            state.entries[url] = entry
+            // Inside of the lock, so that what is sent first arrives first.
+            let link = entry.link
+            link.loop.execute { link.run(errand) }
+            return true
+        }
+    }
+
+    /// The same for a relay that is known.
+    func sendIfKnown(to url: RelayURL, _ errand: @escaping @Sendable (RelayConversation) -> Void) {
+        guard state.withLockedValue({ $0.entries[url] != nil }) else { return }
+        _ = send(to: url, errand)
+    }
+
+    /// Changes whose relay it is. False if there are no relays any more, or too many.
+    @discardableResult
+    func rank(_ url: RelayURL, _ change: (inout RelayRank) -> Void) -> Bool {
+        state.withLockedValue { state in
+            let rank = (state.entries[url]?.rank ?? RelayRank()).changed(change)
+            if state.entries[url]?.rank == rank { return true }
+            guard var entry = entry(url, rank, &state) else { return false }
+            state.usersCount += (rank.isOperators ? 0 : 1) - (entry.rank.isOperators ? 0 : 1)
+            entry.rank = rank
+            entry.errands += 1
+            state.entries[url] = entry
+            let link = entry.link
+            link.loop.execute { link.set(rank) }
+            return true
+        }
+    }
+
+    /// Takes a place among the connections being opened, or waits for one.
+    func takePlace(_ url: RelayURL) -> Bool {
+        state.withLockedValue { $0.places.take(url) }
+    }
+
+    func leavePlace() {
+        state.withLockedValue { state in
+            while let next = state.places.leave() {
+                guard let link = state.entries[next]?.link else { continue }
+                return link.loop.execute { link.placed() }
+            }
+        }
+    }
+
+    /// Forgets a relay that nobody needs, unless something was sent there since.
+    func forget(_ url: RelayURL, errandsDone: Int) {
+        state.withLockedValue { state in
+            guard let entry = state.entries[url], entry.errands == errandsDone, !entry.rank.isKept else { return }
+            state.entries[url] = nil
+            if !entry.rank.isOperators { state.usersCount -= 1 }
+        }
+    }
+
+    /// Forgets all relays and lets none in any more. Returns those that there were.
+    func end() -> [RelayLink] {
+        state.withLockedValue { state in
+            state.isOver = true
+            defer { state.entries = [:] }
+            return state.entries.values.map(\.link)
+        }
+    }
+
+    private func entry(_ url: RelayURL, _ rank: RelayRank, _ state: inout State) -> Entry? {
+        guard !state.isOver else { return nil }
+        if let entry = state.entries[url] { return entry }
+        if !rank.isOperators {
+            guard state.usersCount < maxRelays else {
+                complain(&state)
+                return nil
+            }
+        }
+        state.usersCount += 1
+        let link = RelayLink(url: url, loop: group.next(), environment: environment, directory: self)
+        return Entry(link: link)
+    }
+
+    private func complain(_ state: inout State) {
+        guard !state.hasComplained else { return }
+        state.hasComplained = true
+        environment.logger.warning("Users name more relays than are allowed", metadata: ["limit": "\(maxRelays)"])
+    }
+}

@@ -1,0 +1,248 @@
+import HTTPLanes
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// One relay of a pool: opens and closes its connection, and has a conversation over it.
+///
+/// `@unchecked Sendable`: lives on its event loop; others reach it by ``RelayDirectory`` alone, which goes there, and may read
+/// the constants and the published status.
+final class RelayLink: @unchecked Sendable {
+    let url: RelayURL
+    let loop: any EventLoop
+    private let environment: RelayEnvironment
+    private let directory: RelayDirectory
+    private let published: NIOLockedValueBox<RelayStatus>
+
+    private let conversation: RelayConversation
+    private var life: ConnectionLife
+    private var information: RelayInformation
+    private var rank = RelayRank()
+    private var holdsPlace = false
+    private var isOpen = false
+    private var lastFailure: ConnectionFailure?
+    private var alarm: (at: Int64, task: Scheduled<Void>)?
+    /// To be fulfilled when nothing of this is open any more.
+    private var end: EventLoopPromise<Void>?
+    private var isStopping = false
+    /// Errands of the directory that were done; only when all were may the relay be forgotten.
+    private var errandsDone = 0
+
+    init(url: RelayURL, loop: any EventLoop, environment: RelayEnvironment, directory: RelayDirectory) {
+        self.url = url
+        self.loop = loop
+        self.environment = environment
+        self.directory = directory
+        life = ConnectionLife(pauses: environment.pauses, idle: environment.limits.idle, mayRest: true)
+        information = RelayInformation(age: environment.limits.informationAge)
+        conversation = RelayConversation(url: url, environment: environment, loop: loop)
+        published = NIOLockedValueBox(RelayStatus(url: url))
+        conversation.link = self
+    }
+
+    /// How it stands, from any thread.
+    var status: RelayStatus { published.withLockedValue { $0 } }
+
+    /// Does what the directory asked for.
+    func run(_ errand: (RelayConversation) -> Void) {
+        errandsDone += 1
+        errand(conversation)
+        review()
+    }
+
+    /// Says whose relay it is.
+    func set(_ rank: RelayRank) {
+        errandsDone += 1
+        let wasKept = self.rank.isKept
+        self.rank = rank
+        life.mayRest = !rank.isOperators
+        if wasKept != rank.isKept { conversation.watchOwnKey(rank.isKept) }
+        review()
+    }
+
+    /// There is a place among the connections being opened.
+    func placed() {
+        holdsPlace = true
+        perform(life.placed())
+        review()
+    }
+
+    /// Closes the connection for good. `patience` is for what was handed over and is not settled, in milliseconds.
+    func stop(patience: Int64, _ promise: EventLoopPromise<Void>) {
+        end = promise
+        isStopping = true
+        conversation.abandon()
+        guard conversation.isWorking, isOpen else { return stopNow() }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        alarm?.task.cancel()
+        alarm = (.max, loop.scheduleTask(in: .milliseconds(patience)) { bound.value.stopNow() })
+    }
+
+    /// Something was said, or something else is waited for.
+    func conversed() {
+        review()
+    }
+
+    /// Events that were handed over are settled.
+    func settled() {
+        if isStopping, !conversation.isWorking { stopNow() }
+    }
+
+    /// The relay wants nothing to do with us.
+    func rest(for milliseconds: Int64) {
+        perform(life.rest(for: milliseconds, now: loop.milliseconds))
+    }
+
+    /// The connection that was open is not any more.
+    func ended(_ failure: ConnectionFailure?) {
+        isOpen = false
+        failed(failure)
+    }
+
+    private func perform(_ action: ConnectionLife.Action) {
+        switch action {
+        case .nothing: break
+        // The operator's few relays wait for nobody.
+        case .queue: if rank.isOperators || directory.takePlace(url) { placedAtOnce() }
+        case .passOn: leavePlace()
+        case .open: open()
+        case .close: conversation.leave()
+        }
+    }
+
+    private func placedAtOnce() {
+        holdsPlace = !rank.isOperators
+        perform(life.placed())
+    }
+
+    private func leavePlace() {
+        guard holdsPlace else { return }
+        holdsPlace = false
+        directory.leavePlace()
+    }
+
+    private func open() {
+        fetchInformation()
+        environment.connector.connect(to: url, isGuarded: !rank.isOperators, on: loop)
+            .assumeIsolated()
+            .whenComplete { result in
+                self.leavePlace()
+                switch result {
+                case .success(let wire): self.opened(wire.value)
+                case .failure(let error): self.failed(error as? ConnectionFailure ?? .unreachable)
+                }
+            }
+    }
+
+    private func opened(_ wire: RelayWire) {
+        isOpen = true
+        conversation.attach(wire)
+        perform(life.opened(now: loop.milliseconds))
+        if let limitation = information.limitation { conversation.begin(limitation) }
+        log(.info, "Connected to a relay", [:])
+        review()
+    }
+
+    private func failed(_ failure: ConnectionFailure?) {
+        if let failure {
+            log(
+                lastFailure == failure ? .debug : .warning,
+                "A relay is not connected",
+                ["reason": "\(failure.rawValue)"]
+            )
+        }
+        lastFailure = failure
+        perform(life.ended(now: loop.milliseconds, jitter: environment.jitter()))
+        review()
+        if life.state == .over { fulfill() }
+    }
+
+    private func fulfill() {
+        end?.succeed()
+        end = nil
+    }
+
+    private func fetchInformation() {
+        guard information.begin(now: loop.milliseconds) else { return }
+        let request = HTTPRequest(
+            method: "GET",
+            url: url.informationURL,
+            headers: [HTTPField("accept", "application/nostr+json")],
+            timeout: UInt32(clamping: environment.limits.information),
+            untrustedURL: !rank.isOperators
+        )
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        environment.http.send(request) { [loop] result in
+            loop.execute { bound.value.informed(result) }
+        }
+    }
+
+    private func informed(_ result: Result<HTTPResponse, HTTPFailure>) {
+        let limitation = information.end(result, now: loop.milliseconds)
+        if isOpen { conversation.begin(limitation) }
+    }
+
+    private func stopNow() {
+        alarm?.task.cancel()
+        alarm = nil
+        guard life.state != .over else { return }
+        perform(life.stop())
+        publish()
+        if !isOpen { fulfill() }
+    }
+
+    /// Looks again at whether a connection is needed, when to do something next, and whether anything is left to be known.
+    private func review() {
+        guard !isStopping else { return publish() }
+        perform(life.need(rank.isKept || conversation.isNeeded, now: loop.milliseconds))
+        schedule()
+        publish()
+        if life.isForgettable, !rank.isKept, !conversation.isNeeded, !conversation.isWorking {
+            directory.forget(url, errandsDone: errandsDone)
+        }
+    }
+
+    private func schedule() {
+        guard alarm?.at != life.nextTick else { return }
+        alarm?.task.cancel()
+        alarm = nil
+        guard let next = life.nextTick else { return }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        let wait = max(1, next - loop.milliseconds)
+        alarm = (next, loop.scheduleTask(in: .milliseconds(wait)) { bound.value.tick() })
+    }
+
+    private func tick() {
+        alarm = nil
+        perform(life.tick(now: loop.milliseconds))
+        review()
+    }
+
+    private func publish() {
+        var status = RelayStatus(url: url)
+        status.state = state
+        status.isOperators = rank.isOperators
+        status.keys = conversation.keyCount
+        status.isAskedByKind = conversation.isAskedByKind
+        status.requestsSent = conversation.requestsSent
+        status.lastFailure = lastFailure
+        published.withLockedValue { $0 = status }
+    }
+
+    private var state: RelayStatus.State {
+        switch life.state {
+        case .idle, .over: .idle
+        case .waiting(let until): .waiting(until: environment.now() + max(0, until - loop.milliseconds))
+        case .queued: .waiting(until: environment.now())
+        case .opening: .connecting
+        case .open, .closing: .connected
+        }
+    }
+
+    /// A user's relay is the user's secret: only the operator's are named.
+    private func log(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) {
+        var metadata = metadata
+        if rank.isOperators { metadata["relay"] = "\(url.text)" }
+        environment.logger.log(level: rank.isOperators ? level : .debug, message, metadata: metadata)
+    }
+}

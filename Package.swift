@@ -292,7 +292,10 @@ let package = Package(
         .testTarget(name: "CarillonLabTests", dependencies: ["CarillonLab", "CarillonLabCLI", nio]),
         .testTarget(
             name: "CarillonRouterTests",
-            dependencies: ["CarillonRouter", "Nostr", "Cipher", "Notifications", "YAMLReading"]
+            dependencies: [
+                "CarillonRouter", "AccountWatch", "Delivery", "RelayPool", "Nostr", "Cipher", "Notifications",
+                "YAMLReading", logging,
+            ]
         ),
     ],
     swiftLanguageModes: [.v6]

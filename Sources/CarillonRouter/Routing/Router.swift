@@ -30,6 +30,7 @@ package final class Router: Service {
     private let identity: KeyPair
     private let pipeline: PipelineThread
     private let transports: Transports
+    private let advertising: Advertising
     private let lock: StoreLock
 
     /// How long outcomes under way are waited for when the router stops, in milliseconds. With what plugins get below it stays
@@ -103,6 +104,14 @@ package final class Router: Service {
             ),
             log: logger
         )
+        advertising = Advertising(
+            identity: identity,
+            relays: configuration.relays.publish,
+            publisher: nil,
+            alarm: DispatchAlarm(now: now),
+            now: now,
+            logger: logger
+        )
         intake = Intake()
         let courier = courier
         pipeline = PipelineThread(
@@ -132,6 +141,7 @@ package final class Router: Service {
         defer { keeper.cancel() }
         // First of all: where it fails nothing was attempted yet.
         let listener = try await listen()
+        advertise(port: listener.port)
         courier.start()
         logger.info(
             "Listening",
@@ -156,6 +166,18 @@ package final class Router: Service {
         logger.info("Stopped", metadata: ["waiting": "\(courier.waiting)"])
     }
 
+    private func advertise(port: Int) {
+        do {
+            try advertising.advertise(
+                Advertisement(configuration: configuration, port: port, platforms: transports.platforms),
+                stored: registry.storedEvents(of: identity.publicKey),
+                keep: { try registry.keep($0) }
+            )
+        } catch {
+            logger.error("The advertisement could not be kept, so there is none", metadata: ["error": "\(error)"])
+        }
+    }
+
     private func listen() async throws -> RelayListener {
         do {
             return try await relayServer().start()
@@ -178,7 +200,7 @@ package final class Router: Service {
         }
     }
 
-    private func relayServer() throws -> RelayServer {
+    private func relayServer() -> RelayServer {
         var relay = RelayServerConfiguration()
         relay.host = configuration.relay.host
         relay.port = configuration.relay.port
@@ -197,8 +219,7 @@ package final class Router: Service {
                 intake: intake,
                 registry: registry,
                 logger: logger,
-                advertisement: try Advertisement(relay: configuration.relay, platforms: transports.platforms)
-                    .event(by: identity, now: now())
+                advertisement: { [advertising] in advertising.event }
             ),
             group: group,
             now: now,

@@ -13,8 +13,8 @@ struct SocketBackend: RelayBackend {
     let intake: Intake
     let registry: Registry
     let logger: Logger
-    /// Our own kind 10067.
-    let advertisement: Event
+    /// Our own kind 10067, once there is one.
+    let advertisement: @Sendable () -> Event?
 
     func submit(
         _ events: [[UInt8]],
@@ -42,7 +42,7 @@ struct SocketBackend: RelayBackend {
                 return []
             }
         }
-        return StoredEvents.select(from: own + [advertisement], filters: filters).map(\.json)
+        return StoredEvents.select(from: own + (advertisement().map { [$0] } ?? []), filters: filters).map(\.json)
     }
 }
 

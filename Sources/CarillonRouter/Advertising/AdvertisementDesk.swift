@@ -1,0 +1,64 @@
+import Nostr
+import RelayPool
+
+/// Sees to it that every relay that is to have the advertisement gets it. Knows no relay and no clock; times are in
+/// milliseconds since 1970.
+struct AdvertisementDesk {
+    private struct Attempt {
+        /// Nil while one is under way.
+        var at: Int64?
+        /// How long to wait when nobody answers.
+        var pause: Int64
+    }
+
+    private static let shortestPause: Int64 = 60_000
+    private static let longestPause: Int64 = 3_600_000
+
+    private let relays: [RelayURL]
+    private var lacking: [RelayURL: Attempt] = [:]
+    private(set) var event: Event?
+
+    init(relays: [RelayURL]) {
+        self.relays = relays
+    }
+
+    /// When to ask ``due(at:)`` again; nil: not before an answer comes.
+    var nextAttempt: Int64? { lacking.values.compactMap(\.at).min() }
+
+    /// Replaces what is advertised: each relay is to get it anew.
+    mutating func advertise(_ event: Event, now: Int64) {
+        self.event = event
+        for relay in relays { lacking[relay] = Attempt(at: now, pause: Self.shortestPause) }
+    }
+
+    /// The relays to publish at by now.
+    mutating func due(at now: Int64) -> [RelayURL] {
+        let due = relays.filter { relay in lacking[relay]?.at.map { $0 <= now } ?? false }
+        for relay in due { lacking[relay]?.at = nil }
+        return due
+    }
+
+    /// Takes what became of `event` at `attempted`. Returns those that do not have it; what a newer advertisement overtook
+    /// no longer counts.
+    mutating func answered(
+        _ event: Event,
+        at attempted: [RelayURL],
+        _ results: [RelayURL: PublishResult],
+        now: Int64
+    ) -> [RelayURL] {
+        guard event == self.event else { return [] }
+        return attempted.filter { relay in
+            guard let attempt = lacking[relay] else { return false }
+            switch results[relay] ?? .unanswered {
+            case .accepted:
+                lacking[relay] = nil
+                return false
+            case .refused:
+                lacking[relay]?.at = now + Self.longestPause
+            case .unanswered:
+                lacking[relay] = Attempt(at: now + attempt.pause, pause: min(attempt.pause * 2, Self.longestPause))
+            }
+            return true
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import Delivery
+import Logging
+import Nostr
+import RelayPool
+import Synchronization
+
+/// Keeps and publishes the advertisement: the shell around ``AdvertisementDesk``.
+final class Advertising: Sendable {
+    private struct State {
+        var desk: AdvertisementDesk
+        /// The earliest time at which the alarm rings.
+        var alarmAt: Int64?
+        var isStopped = false
+    }
+
+    private let identity: KeyPair
+    private let publisher: (any EventPublisher)?
+    private let alarm: any Alarm
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    /// `relays` are to have it; without a `publisher` it is kept and served, and published nowhere. `now` is in milliseconds since 1970.
+    init(
+        identity: KeyPair,
+        relays: [RelayURL],
+        publisher: (any EventPublisher)?,
+        alarm: any Alarm,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) {
+        self.identity = identity
+        self.publisher = publisher
+        self.alarm = alarm
+        self.now = now
+        self.logger = logger
+        state = Mutex(State(desk: AdvertisementDesk(relays: publisher == nil ? [] : relays)))
+    }
+
+    /// What is advertised; nil before anything is.
+    var event: Event? { state.withLock { $0.desk.event } }
+
+    /// Advertises this from now on. `stored` are the events kept of our own; `keep` keeps another one of them. Returns it.
+    @discardableResult
+    func advertise(_ advertisement: Advertisement, stored: [Event], keep: (Event) throws -> Void) throws -> Event {
+        let kept = stored.filter { $0.kind == .notificationRelay }.max { $0.createdAt < $1.createdAt }
+        let event = try advertisement.event(by: identity, replacing: kept, now: now())
+        if event != kept { try keep(event) }
+        state.withLock { $0.desk.advertise(event, now: now()) }
+        publish()
+        return event
+    }
+
+    /// Publishes no more.
+    func stop() {
+        state.withLock { $0.isStopped = true }
+    }
+
+    private func publish() {
+        let time = now()
+        let (event, relays, alarmAt) = state.withLock { state -> (Event?, [RelayURL], Int64?) in
+            guard !state.isStopped else { return (nil, [], nil) }
+            if let alarmAt = state.alarmAt, alarmAt <= time { state.alarmAt = nil }
+            let relays = state.desk.due(at: time)
+            guard let next = state.desk.nextAttempt, next < state.alarmAt ?? .max else {
+                return (state.desk.event, relays, nil)
+            }
+            state.alarmAt = next
+            return (state.desk.event, relays, next)
+        }
+        if let event, let publisher, !relays.isEmpty {
+            publisher.publish(event, to: relays) { [weak self] results in self?.answered(event, relays, results) }
+        }
+        if let alarmAt { ring(at: alarmAt) }
+    }
+
+    private func answered(_ event: Event, _ relays: [RelayURL], _ results: [RelayURL: PublishResult]) {
+        let lacking = state.withLock { $0.desk.answered(event, at: relays, results, now: now()) }
+        let given = relays.filter { results[$0] == .accepted }
+        if !given.isEmpty {
+            logger.info("Advertised", metadata: ["relays": "\(given.map(\.text).joined(separator: ", "))"])
+        }
+        for relay in lacking {
+            let isRefused = if case .refused = results[relay] { true } else { false }
+            logger.notice(
+                "A relay did not take the advertisement; it is asked again later",
+                metadata: ["relay": "\(relay.text)", "reason": isRefused ? "refused" : "no answer"]
+            )
+        }
+        publish()
+    }
+
+    /// An alarm may ring early, and is then set again.
+    private func ring(at time: Int64) {
+        alarm.ring(at: time) { [weak self] in
+            guard let self else { return }
+            if now() < time { ring(at: time) } else { publish() }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Cipher
+import Nostr
+import RelayPool
+import Testing
+
+@testable import CarillonRouter
+
+@Suite struct AdvertisementDeskTests {
+    private let one: RelayURL
+    private let two: RelayURL
+    private let event: Event
+    private let changed: Event
+    private let minute: Int64 = 60_000
+
+    init() throws {
+        let identity = try KeyPair(random: SecureRandom.bytes)
+        one = try #require(RelayURL("wss://one.example.com"))
+        two = try #require(RelayURL("wss://two.example.com"))
+        event = try Event.signed(kind: .notificationRelay, createdAt: 1, tags: [], content: "", by: identity)
+        changed = try Event.signed(kind: .notificationRelay, createdAt: 2, tags: [], content: "", by: identity)
+    }
+
+    @Test func eachRelayIsAskedUntilItHasIt() {
+        var desk = AdvertisementDesk(relays: [one, two])
+        #expect(desk.due(at: 0) == [] && desk.nextAttempt == nil)
+        desk.advertise(event, now: 0)
+        #expect(desk.due(at: 0) == [one, two])
+        // Not twice while nobody answered.
+        #expect(desk.due(at: .max) == [] && desk.nextAttempt == nil)
+        #expect(desk.answered(event, at: [one, two], [one: .accepted, two: .unanswered], now: 0) == [two])
+        #expect(desk.nextAttempt == minute)
+        #expect(desk.due(at: minute - 1) == [] && desk.due(at: minute) == [two])
+        #expect(desk.answered(event, at: [two], [two: .accepted], now: minute) == [])
+        #expect(desk.nextAttempt == nil && desk.due(at: .max) == [])
+    }
+
+    @Test func silenceIsAnsweredWithPatienceUpToAnHour() {
+        var desk = AdvertisementDesk(relays: [one])
+        desk.advertise(event, now: 0)
+        var now: Int64 = 0
+        for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
+            #expect(desk.due(at: now) == [one])
+            // No word on a relay is no answer.
+            #expect(desk.answered(event, at: [one], [:], now: now) == [one])
+            #expect(desk.nextAttempt == now + Int64(pause) * minute)
+            now += Int64(pause) * minute
+        }
+    }
+
+    @Test func aRefusalIsNotArguedWithForAnHour() {
+        var desk = AdvertisementDesk(relays: [one])
+        desk.advertise(event, now: 0)
+        _ = desk.due(at: 0)
+        #expect(desk.answered(event, at: [one], [one: .refused(message: "blocked: no")], now: 5) == [one])
+        #expect(desk.nextAttempt == 5 + 60 * minute)
+    }
+
+    @Test func aChangeGoesToEverybodyAtOnce() {
+        var desk = AdvertisementDesk(relays: [one, two])
+        desk.advertise(event, now: 0)
+        _ = desk.due(at: 0)
+        #expect(desk.answered(event, at: [one], [one: .accepted], now: 0) == [])
+        desk.advertise(changed, now: 1)
+        #expect(desk.due(at: 1) == [one, two])
+        // What the second relay says now is about the former one.
+        #expect(desk.answered(event, at: [two], [two: .accepted], now: 2) == [])
+        #expect(desk.answered(changed, at: [one, two], [one: .accepted, two: .unanswered], now: 3) == [two])
+        #expect(desk.event == changed)
+    }
+}

@@ -1,0 +1,126 @@
+import Cipher
+import Delivery
+import Logging
+import Nostr
+import RelayPool
+import Synchronization
+import Testing
+
+@testable import CarillonRouter
+
+@Suite struct AdvertisingTests {
+    /// Relays that answer as they are told.
+    private final class Relays: EventPublisher {
+        private let answers: Mutex<[[RelayURL: PublishResult]]>
+        private let attempts = Mutex<[(Event, [RelayURL])]>([])
+
+        init(_ answers: [[RelayURL: PublishResult]]) {
+            self.answers = Mutex(answers)
+        }
+
+        var asked: [[RelayURL]] { attempts.withLock { $0.map(\.1) } }
+
+        func publish(
+            _ event: Event,
+            to relays: [RelayURL],
+            completion: (@Sendable ([RelayURL: PublishResult]) -> Void)?
+        ) {
+            attempts.withLock { $0.append((event, relays)) }
+            completion?(answers.withLock { $0.isEmpty ? [:] : $0.removeFirst() })
+        }
+    }
+
+    /// A clock that stands until an alarm is let ring.
+    private final class ManualAlarm: Alarm {
+        private let state = Mutex((now: Int64(10_000), alarms: [(Int64, @Sendable () -> Void)]()))
+
+        var now: Int64 { state.withLock { $0.now } }
+        var times: [Int64] { state.withLock { $0.alarms.map(\.0) } }
+
+        func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
+            state.withLock { $0.alarms.append((time, action)) }
+        }
+
+        /// Sets the clock and lets everything ring, early or not.
+        func advance(to time: Int64) {
+            let due = state.withLock { state in
+                state.now = time
+                defer { state.alarms = [] }
+                return state.alarms
+            }
+            for (_, action) in due { action() }
+        }
+    }
+
+    private let identity: KeyPair
+    private let one: RelayURL
+    private let two: RelayURL
+    private let alarm = ManualAlarm()
+
+    init() throws {
+        identity = try KeyPair(random: SecureRandom.bytes)
+        one = try #require(RelayURL("wss://one.example.com"))
+        two = try #require(RelayURL("wss://two.example.com"))
+    }
+
+    private func advertising(_ relays: Relays) -> Advertising {
+        Advertising(
+            identity: identity,
+            relays: [one, two],
+            publisher: relays,
+            alarm: alarm,
+            now: { [alarm] in alarm.now },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    private var advertisement: Advertisement {
+        Advertisement(configuration: Configuration(keyFile: "", storePath: ""), port: 7447, platforms: ["ios"])
+    }
+
+    @Test func isKeptOnceAndPublishedOnEveryStart() throws {
+        let relays = Relays([[one: .accepted, two: .accepted], [one: .accepted, two: .accepted]])
+        var kept: [Event] = []
+        let first = advertising(relays)
+        #expect(first.event == nil)
+        let event = try first.advertise(advertisement, stored: []) { kept.append($0) }
+        #expect(kept == [event] && first.event == event)
+        alarm.advance(to: 99_000)
+        let second = advertising(relays)
+        #expect(try second.advertise(advertisement, stored: kept) { kept.append($0) } == event)
+        #expect(kept == [event])
+        #expect(relays.asked == [[one, two], [one, two]])
+        #expect(alarm.times == [])
+    }
+
+    @Test func whatCannotBeKeptIsNotPublished() {
+        struct Full: Error {}
+        let relays = Relays([])
+        let advertising = advertising(relays)
+        #expect(throws: Full.self) { try advertising.advertise(advertisement, stored: []) { _ in throw Full() } }
+        #expect(relays.asked == [] && advertising.event == nil)
+    }
+
+    @Test func theAlarmBringsItToThoseThatLackIt() throws {
+        let relays = Relays([[one: .accepted], [two: .refused(message: "error: later")], [two: .accepted]])
+        let advertising = advertising(relays)
+        try advertising.advertise(advertisement, stored: []) { _ in }
+        #expect(relays.asked == [[one, two]] && alarm.times == [70_000])
+        // An alarm that rings early does no harm.
+        alarm.advance(to: 69_999)
+        #expect(relays.asked.count == 1 && alarm.times == [70_000])
+        alarm.advance(to: 70_000)
+        #expect(relays.asked == [[one, two], [two]] && alarm.times == [3_670_000])
+        alarm.advance(to: 3_670_000)
+        #expect(relays.asked == [[one, two], [two], [two]] && alarm.times == [])
+    }
+
+    @Test func asksNobodyOnceStopped() throws {
+        let relays = Relays([])
+        let advertising = advertising(relays)
+        try advertising.advertise(advertisement, stored: []) { _ in }
+        advertising.stop()
+        alarm.advance(to: 4_000_000)
+        #expect(relays.asked.count == 1)
+    }
+}

@@ -4,30 +4,35 @@ import Registry
 
 /// What the stages made of the events of one batch, until it is kept and answered.
 struct Batch {
-    static let notKept = "error: could not be kept, try again later"
+    static let notKept = EventVerdict.Result.refused("error: could not be kept, try again later")
 
     var log: StepLog
     /// Milliseconds since 1970, for the whole batch.
     let time: Int64
     var deliveries: [Delivery] = []
-    /// The events that `deliveries` are for.
+    /// The events that `deliveries` are for, and those that shall wake nobody after a restart either.
     var causes: [EventID] = []
     var contactLists: [ContactList] = []
+    /// Registrations and lists in a row, for one transaction.
+    var held = HeldEvents()
+    /// Events that waited before this batch, in the order of their verdicts, which are the last ones.
+    private(set) var resumed: [Parked] = []
     /// One for each event, in order.
     private(set) var verdicts: [EventVerdict] = []
-    /// Events that went all the way, and where their verdicts are.
-    private var finishedAt: [EventID: Int] = [:]
+    /// Where the verdicts are that this batch does not bring, in ascending order.
+    private(set) var waiting: [Int] = []
+    /// Verified events, and where their verdicts are.
+    private var positions: [EventID: Int] = [:]
+    private var finished: Set<EventID> = []
     /// Where the verdicts of further copies of those are.
-    private var repeatedAt: [(EventID, Int)] = []
+    private var copies: [(EventID, Int)] = []
 
     init(log: StepLog, time: Int64) {
         self.log = log
         self.time = time
     }
 
-    var finished: some Sequence<EventID> { finishedAt.keys }
-
-    func contains(_ id: EventID) -> Bool { finishedAt[id] != nil }
+    func contains(_ id: EventID) -> Bool { positions[id] != nil }
 
     /// An event goes no further.
     mutating func stop(_ step: PipelineStep, _ verdict: EventVerdict) {
@@ -35,23 +40,64 @@ struct Batch {
         verdicts.append(verdict)
     }
 
-    /// An event went all the way; it is accepted once the batch is kept.
-    mutating func finish(_ id: EventID) {
-        finishedAt[id] = verdicts.count
+    /// A verified event sets out; how it ends is said later in this batch.
+    mutating func begin(_ id: EventID) {
+        positions[id] = verdicts.count
         verdicts.append(EventVerdict(id: id, .accepted))
     }
 
-    /// Another copy of an event that went all the way; it is as well off as that one.
-    mutating func stopRepeated(_ id: EventID) {
-        repeatedAt.append((id, verdicts.count))
-        stop(.duplicate, EventVerdict(id: id, .duplicate))
+    /// One that waited sets out again.
+    mutating func resume(_ parked: Parked) {
+        resumed.append(parked)
+        begin(parked.event.id)
     }
 
-    /// The batch could not be kept.
-    mutating func failFinished() {
-        for (id, place) in finishedAt.map({ ($0, $1) }) + repeatedAt {
-            verdicts[place].result = .refused(Self.notKept)
-            log.note(.notKept, event: id)
+    /// An event that set out goes no further, and may come again.
+    mutating func end(_ id: EventID, _ step: PipelineStep, _ result: EventVerdict.Result) {
+        log.note(step, event: id)
+        guard let position = positions[id] else { return }
+        verdicts[position].result = result
+    }
+
+    /// An event that set out went all the way; it is done with once the batch is kept.
+    mutating func finish(_ id: EventID, _ result: EventVerdict.Result = .accepted) {
+        finished.insert(id)
+        guard let position = positions[id] else { return }
+        verdicts[position].result = result
+    }
+
+    /// An event that set out waits beyond this batch.
+    mutating func wait(_ id: EventID) {
+        guard let position = positions.removeValue(forKey: id) else { return }
+        waiting.append(position)
+    }
+
+    /// Another copy of an event that set out; it is as well off as that one.
+    mutating func addCopy(_ id: EventID) {
+        log.note(.duplicate, event: id)
+        copies.append((id, verdicts.count))
+        verdicts.append(EventVerdict(id: id, .duplicate))
+    }
+
+    /// Another copy of an event that waits beyond this batch.
+    mutating func addWaitingCopy(_ id: EventID) {
+        log.note(.duplicate, event: id)
+        waiting.append(verdicts.count)
+        verdicts.append(EventVerdict(id: id, .duplicate))
+    }
+
+    /// The events that set out and are done with, and those that may come again. Copies get their verdicts. `isKept` says
+    /// whether what the batch wakes is on disk.
+    mutating func conclude(isKept: Bool) -> (done: Set<EventID>, open: [EventID]) {
+        if !isKept {
+            for id in finished { end(id, .notKept, Self.notKept) }
+            finished = []
         }
+        for (id, position) in copies {
+            guard let original = positions[id] else { continue }
+            verdicts[position].result = verdicts[original].result.ofCopy
+            if !verdicts[position].result.isFinal { log.note(.notKept, event: id) }
+        }
+        return (finished, positions.keys.filter { !finished.contains($0) })
     }
 }

@@ -7,27 +7,33 @@ import Rules
 
 /// The way of an event, every stage in its order: gate, match, rules, outbox. Belongs to one thread.
 ///
-/// Events come in batches and what they wake is kept in one transaction, so that a sender's OK means that nothing is lost.
+/// Events come in batches and what they wake is kept in one transaction, so that a sender's OK means that nothing is lost. An
+/// event that lacks a name or a note waits for it beyond its batch, unanswered.
 package final class Pipeline {
-    private var gate: Gate
-    private var context: EventContext
-    private var index: MatchIndex
-    private let registry: Registry
-    private let addressees: Addressees
-    private let keep: ([Delivery], _ causes: [EventID]) throws -> Void
-    private let now: @Sendable () -> Int64
-    let doors: PipelineDoors
+    /// From where it takes events, and where it hears that what it asked for has come.
     let intake: Intake
+    let registry: Registry
+    let doors: PipelineDoors
+    let addressees: Addressees
+    let now: @Sendable () -> Int64
+    let logger: Logger
+    private let keep: ([Delivery], _ causes: [EventID]) throws -> Void
     private let observer: any PipelineObserver
-    private let logger: Logger
-    /// Contact lists of an earlier batch, accepted, whose follows the disk has not taken yet.
-    private var unremembered: [ContactList] = []
+
+    var gate: Gate
+    var index: MatchIndex
+    var context: EventContext
+    var follows: Follows
+    var hints = HintDesk()
+    var parking: Parking
+    private var answers = OpenAnswers()
+    private var submissions = 0
 
     /// Loads the index of `registry`, which this pipeline owns from now on. `accepted` are events that were accepted before
     /// this process began. `deliveryID` names a delivery, the same for the same event and device; `keep` puts deliveries on
-    /// disk, and with them the events they are for, and sets the courier going, or throws; `now` is in milliseconds since
-    /// 1970. From `intake` the pipeline's thread takes events, and there the pipeline hears that what it asked for has come.
-    /// Throws when the registry cannot be read.
+    /// disk, and with them the events they are for and others that shall wake nobody again, and sets the courier going, or
+    /// throws; `now` is in milliseconds since 1970. From `intake` the pipeline's thread takes events. Throws when the registry
+    /// cannot be read.
     package init(
         settings: PipelineSettings,
         registry: Registry,
@@ -40,139 +46,143 @@ package final class Pipeline {
         observer: any PipelineObserver,
         logger: Logger
     ) throws {
-        self.gate = Gate(notifiableKinds: settings.rules.notifiableKinds)
+        self.intake = intake
+        self.registry = registry
+        self.doors = doors
+        self.addressees = Addressees(settings: settings, deliveryID: deliveryID)
+        self.now = now
+        self.logger = logger
+        self.keep = keep
+        self.observer = observer
+        self.gate = Gate(
+            purposes: Purposes(
+                ourKey: registry.ourKey,
+                notifiableKinds: settings.rules.notifiableKinds,
+                takesRequests: doors.remoteSigner != nil,
+                takesHints: settings.takesHints
+            )
+        )
         self.index = try registry.load(signals: Array(settings.rules.namedSignals))
         self.context = EventContext(store: try settings.contextPath.map { try ContextStore(path: $0, logger: logger) })
-        self.registry = registry
-        self.addressees = Addressees(settings: settings, deliveryID: deliveryID)
-        self.keep = keep
-        self.now = now
-        self.doors = doors
-        self.intake = intake
-        self.observer = observer
-        self.logger = logger
+        self.follows = Follows(registry: registry, logger: logger)
+        self.parking = Parking(limits: ParkingLimits(wait: doors.contextFetcher == nil ? 0 : settings.contextWait))
         for id in accepted { gate.remember(id) }
     }
 
-    /// Works on submissions in their order and answers each when everything that any of them wakes is kept.
-    package func process(_ submissions: [Submission]) {
+    /// Works on what arrived, in its order. A submission is answered when everything that any event of the batch wakes is
+    /// kept, and when none of its own waits any longer.
+    package func process(_ arrivals: Arrivals) {
         registry.update(&index)
         var batch = Batch(log: StepLog(logger: logger), time: now())
-        for submission in submissions {
-            for json in submission.events {
-                json.withUnsafeBytes { admit($0, from: submission.source, into: &batch) }
+        for (offset, submission) in arrivals.submissions.enumerated() {
+            for (position, json) in submission.events.enumerated() {
+                let place = AnswerPlace(submission: submissions + offset, position: position)
+                json.withUnsafeBytes { admit($0, from: submission.source, at: place, into: &batch) }
             }
         }
-        commit(&batch)
+        settleHeld(&batch)
+        resumeReady(after: arrivals.endedFetches, into: &batch)
+        conclude(&batch, answering: arrivals.submissions)
         context.keep(at: batch.time)
-        var verdicts = batch.verdicts[...]
-        for submission in submissions {
-            submission.completion(Array(verdicts.prefix(submission.events.count)))
-            verdicts = verdicts.dropFirst(submission.events.count)
+        fetchContext()
+    }
+
+    /// How long events may be waited for, in milliseconds; nil: for ever.
+    package var patience: Int64? { parking.deadline.map { max(0, $0 == .min ? 0 : $0 - now()) } }
+
+    /// Ends all waiting, what waits for context goes on without it, and writes what is not written yet. Once, at the end.
+    package func finish() {
+        registry.update(&index)
+        var batch = Batch(log: StepLog(logger: logger), time: now())
+        for parked in parking.takeAll() { resume(parked, into: &batch) }
+        conclude(&batch, answering: [])
+        context.close(at: batch.time)
+    }
+
+    private func admit(
+        _ json: UnsafeRawBufferPointer,
+        from source: EventSource,
+        at place: AnswerPlace,
+        into batch: inout Batch
+    ) {
+        let scanned: ScannedEvent
+        switch gate.scan(json) {
+        case .success(let event): scanned = event
+        case .failure(let error):
+            let message = MachineReadablePrefix.invalid.message(error)
+            return batch.stop(.malformed, EventVerdict(id: nil, .refused(message)))
+        }
+        if !batch.held.isEmpty, !batch.held.continues(with: scanned.kind) { settleHeld(&batch) }
+        switch gate.judge(scanned, in: json, from: source, index: index, concerns: concerns) {
+        case .stopped(let step, let verdict): batch.stop(step, verdict)
+        case .repeated(let id): addCopy(of: id, at: place, into: &batch)
+        case .fetched(let event): learn(fetched: event, into: &batch)
+        case .registration(let event): hold(registration: event, into: &batch)
+        case .list(let event): hold(list: event, into: &batch)
+        case .request(let event): answer(request: event, into: &batch)
+        case .hint(let event, let hits): wake(on: event, hits, into: &batch)
+        case .unaddressed(let scanned): pass(scanned, in: json, into: &batch)
+        case .addressed(let event, let hits):
+            begin(event, into: &batch)
+            learn(event, into: batch)
+            let accounts = Set(hits.map(\.account))
+            if source.isNews {
+                route(event, to: accounts, from: source, waitingAt: (place, json.count), into: &batch)
+            } else {
+                rememberOnly(event, to: accounts, into: &batch)
+            }
+        }
+    }
+
+    /// A verified event sets out; further copies of it wait for how it ends.
+    func begin(_ event: Event, into batch: inout Batch) {
+        gate.hold(event.id)
+        batch.begin(event.id)
+    }
+
+    private func addCopy(of id: EventID, at place: AnswerPlace, into batch: inout Batch) {
+        if batch.contains(id) {
+            batch.addCopy(id)
+        } else if parking.join(id, at: place) {
+            batch.addWaitingCopy(id)
+        } else {
+            batch.stop(.notKept, EventVerdict(id: id, Batch.notKept))
+        }
+    }
+
+    /// Everything the batch wakes goes to disk at once; only then are its events done with, and answered.
+    private func conclude(_ batch: inout Batch, answering arrived: [Submission]) {
+        let isKept = keep(batch)
+        let (done, open) = batch.conclude(isKept: isKept)
+        for id in done { gate.remember(id) }
+        for id in open { gate.release(id) }
+        if isKept { follows.remember(batch.contactLists) }
+
+        var (verdicts, waiting) = (batch.verdicts[...], batch.waiting[...])
+        for submission in arrived {
+            let own = verdicts.prefix(submission.events.count)
+            let missing = waiting.prefix { $0 < own.endIndex }.count
+            answers.answer(submission, number: submissions, Array(own), missing: missing)
+            submissions += 1
+            verdicts = verdicts.dropFirst(own.count)
+            waiting = waiting.dropFirst(missing)
+        }
+        for (parked, verdict) in zip(batch.resumed, verdicts) {
+            for (number, place) in parked.places.enumerated() {
+                answers.settle(place, number == 0 ? verdict.result : verdict.result.ofCopy)
+            }
         }
         observer.record(batch.log.counts)
     }
 
-    /// Writes what is not written yet. Once, when everything is processed.
-    func close() {
-        context.close(at: now())
-    }
-
-    private func admit(_ json: UnsafeRawBufferPointer, from source: EventSource, into batch: inout Batch) {
-        switch gate.admit(json, from: source, index: index) {
-        case .stopped(let step, let verdict):
-            batch.stop(step, verdict)
-        case .registration(let event):
-            register(event, into: &batch)
-        case .unaddressed(let scanned):
-            if EventContext.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: json) {
-                context.learn(event, at: batch.time)
-            }
-            batch.stop(.unaddressed, EventVerdict(id: scanned.id, .accepted))
-        case .addressed(let event, let hits):
-            if batch.contains(event.id) { return batch.stopRepeated(event.id) }
-            context.learn(event, at: batch.time)
-            route(event, to: hits, into: &batch)
-        }
-    }
-
-    /// A registration counts for the very next event, also of the same batch.
-    private func register(_ event: Event, into batch: inout Batch) {
+    private func keep(_ batch: Batch) -> Bool {
+        guard !batch.deliveries.isEmpty || !batch.causes.isEmpty else { return true }
         do {
-            let result = try registry.apply(event)
-            registry.update(&index)
-            switch result {
-            case .registered, .updated, .deregistered, .waiting:
-                batch.stop(.registered, EventVerdict(id: event.id, .accepted))
-            case .duplicate:
-                batch.stop(.duplicate, EventVerdict(id: event.id, .duplicate))
-            case .outdated:
-                batch.stop(.duplicate, EventVerdict(id: event.id, .outdated))
-            case .notForUs, .refused:
-                batch.stop(.registrationRefused, EventVerdict(id: event.id, .refused(result.message)))
-            }
-        } catch {
-            logger.error("A registration could not be kept", metadata: ["error": "\(error)"])
-            batch.stop(.notKept, EventVerdict(id: event.id, .refused(Batch.notKept)))
-        }
-    }
-
-    private func route(_ event: Event, to hits: [MatchHit], into batch: inout Batch) {
-        guard !event.isExpired(at: batch.time / 1000) else {
-            return batch.stop(.expired, EventVerdict(id: event.id, .accepted))
-        }
-        do {
-            let newFollows = try newFollows(event, hits, into: &batch)
-            let others = batch.deliveries.count
-            for account in Set(hits.map(\.account)) {
-                guard let key = index.key(of: account) else { continue }
-                if let newFollows, !newFollows.contains(key) {
-                    batch.log.note(.knownFollow, event: event.id)
-                    continue
-                }
-                addressees.address(event, to: account, key, index: index, context: &context, into: &batch)
-            }
-            if batch.deliveries.count > others { batch.causes.append(event.id) }
-            batch.finish(event.id)
-        } catch {
-            logger.error("An event could not be routed", metadata: ["error": "\(error)"])
-            batch.stop(.notKept, EventVerdict(id: event.id, .refused(Batch.notKept)))
-        }
-    }
-
-    /// For a contact list, whom of ours it names for the first time; nil for every other kind.
-    private func newFollows(_ event: Event, _ hits: [MatchHit], into batch: inout Batch) throws -> Set<PublicKey>? {
-        guard event.kind == .contactList else { return nil }
-        if !unremembered.isEmpty { try rememberFollows() }
-        let named = Set(hits.map(\.account)).compactMap { index.key(of: $0) }
-        let list = ContactList(author: event.pubkey, named: named, createdAt: event.createdAt)
-        let known = batch.contactLists.filter { $0.author == list.author }.flatMap(\.named)
-        let new = try registry.newFollows(list)
-        batch.contactLists.append(list)
-        return Set(new).subtracting(known)
-    }
-
-    /// Everything the batch wakes goes to disk at once; only then are its events done with.
-    private func commit(_ batch: inout Batch) {
-        do {
-            if !batch.deliveries.isEmpty { try keep(batch.deliveries, batch.causes) }
+            try keep(batch.deliveries, batch.causes)
+            return true
         } catch {
             logger.error("Deliveries could not be kept; their events are not accepted", metadata: ["error": "\(error)"])
-            return batch.failFinished()
+            return false
         }
-        for id in batch.finished { gate.remember(id) }
-        unremembered += batch.contactLists
-        guard !unremembered.isEmpty else { return }
-        do {
-            try rememberFollows()
-        } catch {
-            // What they wake is on its way, so a sender must not try again. The next contact list does, and waits for it.
-            logger.error("Follows could not be remembered yet", metadata: ["error": "\(error)"])
-        }
-    }
-
-    private func rememberFollows() throws {
-        try registry.remember(unremembered)
-        unremembered = []
     }
 }

@@ -10,16 +10,20 @@ package struct PipelineSettings: Sendable {
     package var contextWait: Int64
     /// The file that keeps names and notes; nil: memory only.
     package var contextPath: String?
+    /// Whether hints of an account's partners (seed 004, kind 20062) wake it.
+    package var takesHints: Bool
 
     package init(
         rules: RuleBook,
         defaultMode: Mode = .wake,
         contextWait: Int64 = 1500,
-        contextPath: String? = nil
+        contextPath: String? = nil,
+        takesHints: Bool = true
     ) {
         self.rules = rules
         self.defaultMode = defaultMode
         self.contextWait = contextWait
         self.contextPath = contextPath
+        self.takesHints = takesHints
     }
 }

@@ -7,7 +7,7 @@ package final class PipelineThread: Sendable {
     /// Starts a thread that feeds `pipeline` from its intake until that is closed and empty.
     ///
     /// While `isFull` says that the outbox is, nothing is processed; sources then see no answers and read no more. A closed
-    /// intake is emptied all the same.
+    /// intake is emptied all the same, and nothing waits for context any longer.
     package init(
         isFull: @escaping @Sendable () -> Bool,
         pipeline: sending Pipeline
@@ -17,11 +17,11 @@ package final class PipelineThread: Sendable {
         let finished = finished
         let intake = pipeline.intake
         let thread = Thread {
-            while let submissions = intake.next() {
+            while let arrivals = intake.next(within: pipeline.patience) {
                 while isFull(), !intake.isClosed { Thread.sleep(forTimeInterval: 0.05) }
-                pipeline.process(submissions)
+                pipeline.process(arrivals)
             }
-            pipeline.close()
+            pipeline.finish()
             finished.signal()
         }
         thread.name = "carillon-pipeline"

@@ -21,15 +21,15 @@ import Testing
         let intake = Intake()
         intake.submit(submission(1))
         intake.submit(submission(2))
-        #expect(intake.next()?.map(\.events.count) == [1, 2])
+        #expect(intake.next()?.submissions.map(\.events.count) == [1, 2])
     }
 
     @Test func closedIntakeEmptiesAndEnds() {
         let intake = Intake()
         intake.submit(submission(1))
         intake.close()
-        #expect(intake.next()?.count == 1)
-        #expect(intake.next() == nil)
+        #expect(intake.next()?.submissions.count == 1)
+        #expect(intake.next()?.submissions.count == nil)
     }
 
     @Test func beyondTheBytesTheSenderIsToldUntilTheyAreTaken() {
@@ -40,10 +40,10 @@ import Testing
         )
         intake.submit(submission(1) { verdicts in refusals.withLock { $0 += verdicts.count } })
         #expect(refusals.withLock(\.self) == 1)
-        #expect(intake.next()?.count == 1)
+        #expect(intake.next()?.submissions.count == 1)
         intake.submit(submission(1) { verdicts in refusals.withLock { $0 += verdicts.count } })
         #expect(refusals.withLock(\.self) == 1)
-        #expect(intake.next()?.count == 1)
+        #expect(intake.next()?.submissions.count == 1)
     }
 
     @Test func beyondTheLimitTheSenderIsTold() {
@@ -55,7 +55,7 @@ import Testing
             answers.withLock(\.self).map(\.result)
                 == Array(repeating: .refused("error: too busy, try again later"), count: 3)
         )
-        #expect(intake.next()?.count == 1)
+        #expect(intake.next()?.submissions.count == 1)
     }
 
     @Test func whoIsRefusedLearnsWhichEvent() throws {

@@ -93,9 +93,8 @@ final class Workbench {
     @discardableResult
     func submit(_ events: [[UInt8]], from source: EventSource = .socket(authenticated: [])) -> [EventVerdict] {
         let answers = Mutex<[EventVerdict]>([])
-        pipeline?.process([
-            Submission(events: events, source: source) { verdicts in answers.withLock { $0 = verdicts } }
-        ])
+        let submission = Submission(events: events, source: source) { verdicts in answers.withLock { $0 = verdicts } }
+        pipeline?.process(Arrivals(submissions: [submission]))
         return answers.withLock(\.self)
     }
 

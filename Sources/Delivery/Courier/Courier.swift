@@ -79,7 +79,8 @@ package final class Courier: Sendable {
     /// Takes responsibility for `deliveries`: when this returns they survive a power cut and will be attempted. When it
     /// throws, none of them was accepted.
     ///
-    /// `causes` are the ids of the events they are for, kept in the same transaction: see ``Outbox/forEachCause(_:)``.
+    /// `causes` are the ids of the events they are for, and of others that shall wake nobody either, kept in the same
+    /// transaction: see ``Outbox/forEachCause(_:)``.
     ///
     /// Bring them in groups: each call flushes to disk once. Callable from any thread.
     package func accept(_ deliveries: [Delivery], causes: [[UInt8]] = []) throws {

@@ -2,9 +2,9 @@
 package protocol DeliveryStore: Sendable {
     /// Stores all of `deliveries` in one transaction, or throws and stores none. When this returns they survive a power cut.
     ///
-    /// `causes` are the ids of the events that they are for: stored with them and kept beyond their end, so that an event that
-    /// comes again after a restart is known.
-    /// `handOver` is called once, after the commit and before any other insertion begins: what it passes on arrives in the
+    /// `causes` are the ids of the events that they are for, and of others that shall wake nobody either: stored with them and
+    /// kept beyond their end, so that an event that comes again after a restart is known. There may be causes alone.
+    /// `handOver` is called once if there are deliveries, after the commit and before any other insertion begins: what it passes on arrives in the
     /// order of the keys.
     func insert(_ deliveries: [Delivery], causes: [[UInt8]], handOver: ([StoredDelivery]) -> Void) throws
 

@@ -1,6 +1,6 @@
 import GRDB
 
-/// The events that deliveries were for. They are remembered beyond the deliveries' end: an event that comes again after a
+/// The events that deliveries were for, and those that were to wake nobody. They are remembered beyond the deliveries' end: an event that comes again after a
 /// restart must not push again.
 extension Outbox {
     /// Calls `body` with the id of each event remembered, the oldest first.

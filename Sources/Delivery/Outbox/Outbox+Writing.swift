@@ -5,7 +5,7 @@ import Synchronization
 
 extension Outbox {
     package func insert(_ deliveries: [Delivery], causes: [[UInt8]], handOver: ([StoredDelivery]) -> Void) throws {
-        guard !deliveries.isEmpty else { return }
+        guard !deliveries.isEmpty || !causes.isEmpty else { return }
         let blobs = deliveries.map(\.notification.blob)
         try state.withLock { state in
             var next = state
@@ -26,7 +26,7 @@ extension Outbox {
             }
             state = next
             stored.add(inserted.count, ordering: .relaxed)
-            handOver(inserted)
+            if !inserted.isEmpty { handOver(inserted) }
         }
     }
 

@@ -4,66 +4,98 @@ import Registry
 /// The first stage: reads an event as far as it must, and lets through only what is new, concerns somebody, and is
 /// really its author's. Matches before it verifies, since a look at the tags costs a fraction of a signature check.
 struct Gate {
-    /// What the gate makes of an event.
-    enum Passage {
-        /// It goes no further; `verdict` is what its sender is told.
-        case stopped(PipelineStep, EventVerdict)
-        /// It registers a device, by its kind; verified.
-        case registration(Event)
-        /// It concerns nobody; verified, since its source is answered.
-        case unaddressed(ScannedEvent)
-        /// It names these accounts; verified.
-        case addressed(Event, [MatchHit])
-    }
-
     private var scanner = EventScanner()
     private let verifier = EventVerifier()
     private var accepted: GenerationalSet<EventID>
-    /// Nil: any kind may be notifiable.
-    private let notifiableKinds: Set<UInt16>?
+    /// Verified, and on their way: of the batch at work, and what waits for context.
+    private var underWay: Set<EventID> = []
+    private let purposes: Purposes
     private var hits: [MatchHit] = []
 
     /// `memory` is how many ids are remembered at least.
-    init(notifiableKinds: Set<UInt16>?, memory: Int = 500_000) {
-        self.notifiableKinds = notifiableKinds
+    init(purposes: Purposes, memory: Int = 500_000) {
+        self.purposes = purposes
         self.accepted = GenerationalSet(capacity: memory)
     }
 
-    /// Judges the bytes of one event.
-    mutating func admit(
-        _ json: UnsafeRawBufferPointer,
-        from source: EventSource,
-        index: borrowing MatchIndex
-    ) -> Passage {
-        let scanned: ScannedEvent
-        do {
-            scanned = try scanner.scan(json)
+    /// Reads the bytes of one event, which ``judge(_:in:from:index:concerns:)`` is to be asked about next.
+    mutating func scan(_ json: UnsafeRawBufferPointer) -> Result<ScannedEvent, EventError> {
+        do throws(EventError) {
+            return .success(try scanner.scan(json))
         } catch {
-            return stopped(.malformed, nil, .refused(MachineReadablePrefix.invalid.message(error)))
+            return .failure(error)
         }
-        if accepted.contains(scanned.id) { return stopped(.duplicate, scanned.id, .duplicate) }
+    }
 
-        let isRegistration = scanned.kind == .pushRegistration || scanned.kind == .addressablePushRegistration
-        match(scanned, index: index)
-        if hits.isEmpty && !isRegistration && !source.isAnswered {
-            return stopped(.unaddressed, scanned.id, .accepted)
+    /// Judges the event scanned last. `concerns` says whose lists of relays and devices are worth a look.
+    mutating func judge(
+        _ scanned: ScannedEvent,
+        in json: UnsafeRawBufferPointer,
+        from source: EventSource,
+        index: borrowing MatchIndex,
+        concerns: (PublicKey) -> Bool
+    ) -> Passage {
+        // What was asked for is learned from even if it once went all the way.
+        if case .relay(.fetched) = source { return built(scanned, in: json) { .fetched($0) } }
+        if accepted.contains(scanned.id) { return stopped(.duplicate, scanned, .duplicate) }
+        if !underWay.isEmpty, underWay.contains(scanned.id) { return .repeated(scanned.id) }
+
+        switch purposes.purpose(of: scanned, naming: scanner.pValues) {
+        case .registration:
+            guard source.isAnswered || isForUs(scanned, in: json) else { break }
+            return built(scanned, in: json) { .registration($0) }
+        case .request:
+            guard source.isNews else { break }
+            return built(scanned, in: json) { .request($0) }
+        case .list:
+            guard source.isAnswered || concerns(scanned.pubkey) else { break }
+            return built(scanned, in: json) { .list($0) }
+        case .hint:
+            guard source.isNews else { break }
+            let hits = match(scanned, index: index)
+            guard !hits.isEmpty else { break }
+            return built(scanned, in: json) { .hint($0, hits) }
+        case .notice:
+            let hits = match(scanned, index: index)
+            guard !hits.isEmpty else { break }
+            return built(scanned, in: json) { .addressed($0, hits) }
+        case .other:
+            break
         }
-        if let fault = fault(of: scanned, in: json) {
-            return stopped(.forged, scanned.id, .refused(MachineReadablePrefix.invalid.message(fault)))
-        }
-        if hits.isEmpty && !isRegistration { return .unaddressed(scanned) }
-        do {
-            let event = try Event(scanned: scanned, in: json)
-            return isRegistration ? .registration(event) : .addressed(event, hits)
-        } catch {
-            return stopped(.malformed, scanned.id, .refused(MachineReadablePrefix.invalid.message(error)))
-        }
+        guard source.isAnswered else { return stopped(.unaddressed, scanned, .accepted) }
+        if let fault = fault(of: scanned, in: json) { return forged(scanned, fault) }
+        return .unaddressed(scanned)
+    }
+
+    /// Further copies of a verified event are ``Passage/repeated(_:)`` until it is remembered or released.
+    mutating func hold(_ id: EventID) {
+        underWay.insert(id)
+    }
+
+    /// An event is on its way no more, and not done with either.
+    mutating func release(_ id: EventID) {
+        underWay.remove(id)
     }
 
     /// Remembers that an event is done with. Only after its signature held and what it wakes is kept: a forged copy must not
     /// suppress the real one, and a full disk must not swallow the next attempt.
     mutating func remember(_ id: EventID) {
+        underWay.remove(id)
         accepted.insert(id)
+    }
+
+    /// Verifies and builds an event.
+    private func built(
+        _ scanned: ScannedEvent,
+        in json: UnsafeRawBufferPointer,
+        as passage: (Event) -> Passage
+    ) -> Passage {
+        if let fault = fault(of: scanned, in: json) { return forged(scanned, fault) }
+        do throws(EventError) {
+            return passage(try Event(scanned: scanned, in: json))
+        } catch {
+            return stopped(.malformed, scanned, .refused(MachineReadablePrefix.invalid.message(error)))
+        }
     }
 
     private func fault(of scanned: ScannedEvent, in json: UnsafeRawBufferPointer) -> EventError? {
@@ -74,13 +106,25 @@ struct Gate {
         }
     }
 
-    private mutating func match(_ scanned: ScannedEvent, index: borrowing MatchIndex) {
+    private mutating func match(_ scanned: ScannedEvent, index: borrowing MatchIndex) -> [MatchHit] {
         hits.removeAll(keepingCapacity: true)
-        if let notifiableKinds, !notifiableKinds.contains(scanned.kind.rawValue) { return }
         scanner.pValues.withUnsafeBufferPointer { index.match($0, into: &hits) }
+        guard !hits.isEmpty else { return [] }
+        return hits.filter { $0.counts(for: scanned.kind) }
     }
 
-    private func stopped(_ step: PipelineStep, _ id: EventID?, _ result: EventVerdict.Result) -> Passage {
-        .stopped(step, EventVerdict(id: id, result))
+    /// Other projects use the kinds of registrations as well: from where nobody is answered only what says it is for us is
+    /// worth a signature check.
+    private func isForUs(_ scanned: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
+        guard let event = try? Event(scanned: scanned, in: json) else { return true }
+        return event.identifier.hasPrefix(purposes.ourKey.hex)
+    }
+
+    private func forged(_ scanned: ScannedEvent, _ fault: EventError) -> Passage {
+        stopped(.forged, scanned, .refused(MachineReadablePrefix.invalid.message(fault)))
+    }
+
+    private func stopped(_ step: PipelineStep, _ scanned: ScannedEvent, _ result: EventVerdict.Result) -> Passage {
+        .stopped(step, EventVerdict(id: scanned.id, result))
     }
 }

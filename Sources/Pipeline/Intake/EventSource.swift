@@ -14,4 +14,12 @@ package enum EventSource: Sendable {
     var isAnswered: Bool {
         if case .socket = self { true } else { false }
     }
+
+    /// Whether what comes from there may wake anybody.
+    var isNews: Bool {
+        switch self {
+        case .socket, .feed, .relay(.live), .relay(.stored): true
+        case .relay(.baseline), .relay(.fetched): false
+        }
+    }
 }

@@ -29,3 +29,8 @@ package struct EventVerdict: Sendable, Hashable {
         self.result = result
     }
 }
+
+extension EventVerdict.Result {
+    /// What another copy of the event is told.
+    var ofCopy: Self { self == .accepted ? .duplicate : self }
+}

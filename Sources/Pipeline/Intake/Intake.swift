@@ -6,11 +6,17 @@ import Synchronization
 /// answer that says so, instead of being kept in memory.
 package final class Intake: Sendable {
     private struct State {
-        var waiting: [Submission] = []
+        var arrivals = Arrivals()
         var events = 0
         var bytes = 0
         var isClosed = false
         var ownerSleeps = false
+
+        /// Whether the owner has to be woken, which is then seen to.
+        mutating func mustWake() -> Bool {
+            defer { ownerSleeps = false }
+            return ownerSleeps
+        }
     }
 
     private let state = Mutex(State())
@@ -30,11 +36,10 @@ package final class Intake: Sendable {
         let (refusal, mustWake) = state.withLock { state -> (String?, Bool) in
             if state.isClosed { return ("error: shutting down, try again later", false) }
             if state.events >= limit || state.bytes >= byteLimit { return ("error: too busy, try again later", false) }
-            state.waiting.append(submission)
+            state.arrivals.submissions.append(submission)
             state.events += submission.events.count
             state.bytes += bytes
-            defer { state.ownerSleeps = false }
-            return (nil, state.ownerSleeps)
+            return (nil, state.mustWake())
         }
         if mustWake { wake.signal() }
         if let refusal { Self.refuse(submission, refusal) }
@@ -51,21 +56,32 @@ package final class Intake: Sendable {
         )
     }
 
-    /// Everything that waits; blocks until there is something. Nil once closed and empty. For the pipeline's thread alone.
-    func next() -> [Submission]? {
+    /// Tells the pipeline that everything a fetch found was submitted.
+    func fetchEnded(_ number: Int) {
+        let mustWake = state.withLock { state in
+            state.arrivals.endedFetches.append(number)
+            return state.mustWake()
+        }
+        if mustWake { wake.signal() }
+    }
+
+    /// Everything that waits; blocks until there is something, or for `patience` milliseconds. Nil once closed and empty. For
+    /// the pipeline's thread alone.
+    func next(within patience: Int64? = nil) -> Arrivals? {
+        let deadline = patience.map { DispatchTime.now() + .milliseconds(Int(clamping: $0)) } ?? .distantFuture
         while true {
-            let (batch, isClosed) = state.withLock { state -> ([Submission], Bool) in
+            let (arrivals, isClosed) = state.withLock { state -> (Arrivals, Bool) in
                 defer {
-                    state.waiting = []
+                    state.arrivals = Arrivals()
                     state.events = 0
                     state.bytes = 0
                 }
-                state.ownerSleeps = state.waiting.isEmpty && !state.isClosed
-                return (state.waiting, state.isClosed)
+                state.ownerSleeps = state.arrivals.isEmpty && !state.isClosed
+                return (state.arrivals, state.isClosed)
             }
-            if !batch.isEmpty { return batch }
+            if !arrivals.isEmpty { return arrivals }
             if isClosed { return nil }
-            wake.wait()
+            if wake.wait(timeout: deadline) == .timedOut { return Arrivals() }
         }
     }
 
@@ -75,8 +91,7 @@ package final class Intake: Sendable {
     package func close() {
         let mustWake = state.withLock { state in
             state.isClosed = true
-            defer { state.ownerSleeps = false }
-            return state.ownerSleeps
+            return state.mustWake()
         }
         if mustWake { wake.signal() }
     }

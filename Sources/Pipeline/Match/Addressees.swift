@@ -4,7 +4,7 @@ import Notifications
 import Registry
 import Rules
 
-/// Turns an event that names an account into deliveries for those of its devices that want it.
+/// Finds the devices of an account that an event wakes, and makes their deliveries.
 struct Addressees {
     private let rules: RuleBook
     private let defaultMode: Mode
@@ -16,20 +16,19 @@ struct Addressees {
         self.deliveryID = deliveryID
     }
 
-    func address(
+    /// What `event` comes to for an account that it names.
+    func plan(
         _ event: Event,
         to account: AccountNumber,
         _ key: PublicKey,
         index: borrowing MatchIndex,
-        context: inout EventContext,
-        into batch: inout Batch
-    ) {
-        guard event.pubkey != key else { return batch.log.note(.own, event: event.id) }
+        context: inout EventContext
+    ) -> AddressingPlan {
         let concern: EventConcern
         do {
             concern = try EventConcern.classify(event, for: key) { context.authors(of: $0) }
         } catch {
-            return batch.log.note(error.step, event: event.id, reason: error.description)
+            return .nobody(error.step, reason: error.description)
         }
         switch rules.decide(
             kind: event.kind,
@@ -38,28 +37,64 @@ struct Addressees {
             signal: concern.signal
         ) {
         case .unmatched:
-            batch.log.note(.unmatched, event: event.id)
+            return .nobody(.unmatched, concern: concern)
         case .drop(let rule):
-            batch.log.note(.dropped, event: event.id, reason: rule.name)
+            return .nobody(.dropped, reason: rule.name, concern: concern)
         case .notify(let rule, let signal):
-            var renderer = Renderer(rule: rule, signal: signal, event: event, recipient: key, concern: concern)
-            let wanted = index.signals[signal]
+            var plan = AddressingPlan(concern: concern, isOfInterest: false)
+            plan.renderer = Renderer(rule: rule, signal: signal, event: event, recipient: key, concern: concern)
+            let (wanted, message) = (index.signals[signal], index.signals[.dm])
             index.forEachDevice(of: account) { device in
-                guard !device.signals.isDisjoint(with: wanted), let route = index.route(device.route) else {
-                    return batch.log.note(.unwanted, event: event.id)
+                guard let route = index.route(device.route) else { return }
+                guard event.isNews(to: device) else { return plan.exceptions.append((.beforeRegistration, "")) }
+                if !device.signals.subtracting(message).isEmpty { plan.isOfInterest = true }
+                guard !device.signals.isDisjoint(with: wanted) else {
+                    return plan.exceptions.append((.unwanted, signal.rawValue))
                 }
-                batch.log.note(.queued, event: event.id, reason: rule.name)
-                batch.deliveries.append(
-                    Delivery(
-                        id: deliveryID(event.id, device.device),
-                        device: device.device,
-                        platform: route.platform,
-                        app: route.app,
-                        notification: renderer.notification(in: device.mode ?? defaultMode, context: &context),
-                        acceptedAt: batch.time
-                    )
+                plan.targets.append(
+                    AddressingPlan.Target(device: device.device, route: route, mode: device.mode ?? defaultMode)
                 )
             }
+            return plan
         }
+    }
+
+    /// Makes the deliveries of a plan.
+    func carryOut(_ plan: AddressingPlan, of event: EventID, context: inout EventContext, into batch: inout Batch) {
+        for (step, reason) in plan.exceptions { batch.log.note(step, event: event, reason: reason) }
+        guard var renderer = plan.renderer else { return }
+        for target in plan.targets {
+            let notification = renderer.notification(in: target.mode, context: &context)
+            deliver(notification, for: event, to: target.device, target.route, reason: renderer.rule.name, into: &batch)
+        }
+    }
+
+    /// Adds the delivery of a notification to one device.
+    func deliver(
+        _ notification: Notification,
+        for event: EventID,
+        to device: DeviceID,
+        _ route: Route,
+        reason: @autoclosure () -> String,
+        into batch: inout Batch
+    ) {
+        batch.log.note(.queued, event: event, reason: reason())
+        batch.deliveries.append(
+            Delivery(
+                id: deliveryID(event, device),
+                device: device,
+                platform: route.platform,
+                app: route.app,
+                notification: notification,
+                acceptedAt: batch.time
+            )
+        )
+    }
+}
+
+extension Event {
+    /// Whether the event happened since the device was registered. Gift wraps do not say: they are dated back (NIP-59).
+    fileprivate func isNews(to device: DeviceEntry) -> Bool {
+        kind.isGiftWrap || createdAt >= device.registeredAt / 1000
     }
 }

@@ -1,5 +1,7 @@
 /// Why an event went no further, or that it did: one word each, fit for a metric's label.
 package enum PipelineStep: String, Sendable, CaseIterable {
+    // The gate.
+
     /// No event: not JSON, or a field is not what NIP-01 says.
     case malformed
     /// The id or the signature is wrong.
@@ -8,9 +10,37 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case duplicate
     /// Concerns no registered account.
     case unaddressed
+    /// Asked for, and learned from.
+    case fetched
+
+    // What is addressed to the router.
+
+    /// A registration changed something.
+    case registered
+    /// A registration changed nothing.
+    case registrationRefused = "registration-refused"
+    /// Registering takes a NIP-46 session, and its author has none.
+    case noSession = "no-session"
+    /// A list of relays or devices is the newest one now.
+    case learned
+    /// A list of relays or devices that cannot be taken.
+    case listRefused = "list-refused"
+    /// A NIP-46 request was handed over.
+    case request
+    /// A hint that says nothing, or is dated too far from now.
+    case hintStale = "hint-stale"
+    /// A hint by somebody of whom nothing proves that they speak for a partner.
+    case hintUnproven = "hint-unproven"
+    /// A hint of a partner who gives too many.
+    case hintLimited = "hint-limited"
+
+    // What names an account.
+
+    /// Stored before anybody listened for it.
+    case baseline
     /// Its NIP-40 expiration has passed.
     case expired
-    /// The recipient wrote it.
+    /// It is the recipient's own doing.
     case own
     /// Names the recipient, but is about somebody else's event (NIP-25).
     case notTarget = "not-target"
@@ -22,14 +52,14 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case unmatched
     /// A rule drops it.
     case dropped
+    /// It happened before the device was registered.
+    case beforeRegistration = "before-registration"
     /// The device's filters switch its signal off.
     case unwanted
     /// A delivery was kept for a device.
     case queued
-    /// A registration changed something.
-    case registered
-    /// A registration changed nothing.
-    case registrationRefused = "registration-refused"
+    /// It waits a moment for a name or a note that a text speaks of.
+    case waiting
     /// It could not be kept: the disk refused.
     case notKept = "not-kept"
 }

@@ -1,0 +1,51 @@
+import Logging
+import Nostr
+import Notifications
+import Registry
+
+/// Wake-up hints of partners (seed 004 section 6): they wake, and say that the partner is alive.
+extension Pipeline {
+    /// Whatever becomes of it, its sender is told that it was taken: who is whose partner is nobody's business.
+    func wake(on event: Event, _ hits: [MatchHit], into batch: inout Batch) {
+        begin(event, into: &batch)
+        guard let hint = WakeUpHint(event), hints.isFresh(hint.createdAt, at: batch.time) else {
+            return batch.end(event.id, .hintStale, .accepted)
+        }
+        do {
+            let others = batch.deliveries.count
+            for account in Set(hits.map(\.account)) {
+                try wake(account, on: hint, event.id, event.pubkey, into: &batch)
+            }
+            if batch.deliveries.count > others { batch.causes.append(event.id) }
+            batch.finish(event.id)
+        } catch {
+            logger.error("A hint could not be judged", metadata: ["error": "\(error)"])
+            batch.end(event.id, .notKept, Batch.notKept)
+        }
+    }
+
+    private func wake(
+        _ account: AccountNumber,
+        on hint: WakeUpHint,
+        _ id: EventID,
+        _ author: PublicKey,
+        into batch: inout Batch
+    ) throws {
+        guard let key = index.key(of: account) else { return }
+        let partnered = try registry.partners(of: key).filter { $0.value.contains(hint.partner) }
+        guard !partnered.isEmpty, try registry.speaks(author, for: hint.partner) else {
+            return batch.log.note(.hintUnproven, event: id)
+        }
+        doors.hintObserver?.heard(account: key, partner: hint.partner, at: batch.time)
+        guard hints.admits(hint.partner, for: key, at: batch.time) else {
+            return batch.log.note(.hintLimited, event: id)
+        }
+        let wanted = index.signals[hint.signal]
+        let notification = Notification.wake(hint.signal, urgency: hint.signal == .dm ? .high : .normal)
+        index.forEachDevice(of: account) { device in
+            guard partnered[device.device] != nil, let route = index.route(device.route) else { return }
+            guard !device.signals.isDisjoint(with: wanted) else { return batch.log.note(.unwanted, event: id) }
+            addressees.deliver(notification, for: id, to: device.device, route, reason: "hint", into: &batch)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Logging
+import Nostr
+import Registry
+
+/// Tells the follows in contact lists (NIP-02), which name everybody each time.
+struct Follows {
+    private let registry: Registry
+    private let logger: Logger
+    /// Lists whose follows are on their way and which the disk has not taken yet.
+    private var unremembered: [ContactList] = []
+
+    init(registry: Registry, logger: Logger) {
+        self.registry = registry
+        self.logger = logger
+    }
+
+    /// Whom `list` names anew. `earlier` are lists that are taken for known when what they wake is kept.
+    mutating func new(
+        in list: ContactList,
+        seen: ContactListSighting,
+        earlier: [ContactList]
+    ) throws -> Set<PublicKey> {
+        if !unremembered.isEmpty { try writeDown() }
+        let ofAuthor = earlier.filter { $0.author == list.author }
+        guard !ofAuthor.contains(where: { $0.createdAt > list.createdAt }) else { return [] }
+        return Set(try registry.newFollows(list, seen: seen)).subtracting(ofAuthor.flatMap(\.named))
+    }
+
+    /// Takes lists for known: what they wake is kept.
+    mutating func remember(_ lists: [ContactList]) {
+        unremembered += lists
+        guard !unremembered.isEmpty else { return }
+        do {
+            try writeDown()
+        } catch {
+            // What they wake is on its way, so a sender must not try again. The next contact list does, and waits for it.
+            logger.error("Follows could not be remembered yet", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private mutating func writeDown() throws {
+        try registry.remember(unremembered)
+        unremembered = []
+    }
+}

@@ -1,0 +1,84 @@
+import Logging
+import Nostr
+import Registry
+
+/// From the accounts that an event names to the deliveries for their devices.
+extension Pipeline {
+    /// Makes the deliveries of an event that set out. If what their texts speak of is not at hand and there is room, the event
+    /// waits for it instead; `waitingAt` is where its verdict belongs and how many bytes it has, nil when it has waited.
+    func route(
+        _ event: Event,
+        to accounts: Set<AccountNumber>,
+        from source: EventSource,
+        waitingAt place: (AnswerPlace, size: Int)?,
+        into batch: inout Batch
+    ) {
+        guard !event.isExpired(at: batch.time / 1000) else { return batch.end(event.id, .expired, .accepted) }
+        do {
+            let list = contactList(event, naming: accounts)
+            let plans = try plans(for: event, to: accounts, from: source, list: list, batch)
+            if let (place, size) = place, park(event, from: source, at: place, size, lacking: plans, into: &batch) {
+                return
+            }
+            let others = batch.deliveries.count
+            for plan in plans { addressees.carryOut(plan, of: event.id, context: &context, into: &batch) }
+            // Two days of gift wraps are read again after a restart. What woke nobody now must not then.
+            if batch.deliveries.count > others || event.kind.isGiftWrap { batch.causes.append(event.id) }
+            if let list { batch.contactLists.append(list) }
+            batch.finish(event.id)
+        } catch {
+            logger.error("An event could not be routed", metadata: ["error": "\(error)"])
+            batch.end(event.id, .notKept, Batch.notKept)
+        }
+    }
+
+    /// Takes note of an event that was there before anybody listened: it wakes nobody, now or later.
+    func rememberOnly(_ event: Event, to accounts: Set<AccountNumber>, into batch: inout Batch) {
+        batch.log.note(.baseline, event: event.id)
+        if event.kind.isGiftWrap { batch.causes.append(event.id) }
+        if let list = contactList(event, naming: accounts) { batch.contactLists.append(list) }
+        batch.finish(event.id)
+    }
+
+    private func plans(
+        for event: Event,
+        to accounts: Set<AccountNumber>,
+        from source: EventSource,
+        list: ContactList?,
+        _ batch: Batch
+    ) throws -> [AddressingPlan] {
+        let newFollows = try list.map { list in
+            try follows.new(in: list, seen: source.contactListSighting, earlier: batch.contactLists)
+        }
+        return try accounts.compactMap { account in
+            guard let key = index.key(of: account) else { return nil }
+            if try isOwn(event, of: key, from: source) { return .nobody(.own) }
+            if let newFollows, !newFollows.contains(key) { return .nobody(.knownFollow) }
+            return addressees.plan(event, to: account, key, index: index, context: &context)
+        }
+    }
+
+    /// Whether the account itself is behind an event. Nobody but the publisher can tell that of a gift wrap, of which one goes
+    /// to its author too (NIP-17): who signed in on our socket is believed.
+    private func isOwn(_ event: Event, of account: PublicKey, from source: EventSource) throws -> Bool {
+        if try registry.isOwn(event, of: account, in: index) { return true }
+        guard event.kind.isGiftWrap, case .socket(let authenticated) = source else { return false }
+        return try authenticated.contains { try registry.speaks($0, for: account) }
+    }
+
+    private func contactList(_ event: Event, naming accounts: Set<AccountNumber>) -> ContactList? {
+        guard event.kind == .contactList else { return nil }
+        let named = accounts.compactMap { index.key(of: $0) }
+        return ContactList(author: event.pubkey, named: named, createdAt: event.createdAt)
+    }
+}
+
+extension EventSource {
+    fileprivate var contactListSighting: ContactListSighting {
+        switch self {
+        case .socket: .direct
+        case .feed, .relay(.live), .relay(.stored): .relay
+        case .relay(.baseline), .relay(.fetched): .baseline
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import DequeModule
+import Nostr
+
+/// Events that wait a moment for names and notes that relays may have. Bounded; what does not come in time they go without.
+///
+/// Knows no clock, no relay and no context: it is told what was found, and says what is to be asked for.
+struct Parking {
+    /// What relays are asked for in one go.
+    struct Fetch: Equatable {
+        let number: Int
+        let wants: ContextWants
+    }
+
+    private struct Place {
+        var parked: Parked
+        var wants: ContextWants
+        let bytes: Int
+        let deadline: Int64
+    }
+
+    private let limits: ParkingLimits
+    private var places: [EventID: Place] = [:]
+    private var bytes = 0
+    /// When each has waited long enough, the earliest first; some may have gone before.
+    private var deadlines: Deque<(moment: Int64, id: EventID)> = []
+    /// Who waits for what; some may have gone.
+    private var waitingForProfile: [PublicKey: [EventID]] = [:]
+    private var waitingForEvent: [EventID: [EventID]] = [:]
+    /// To be asked for next.
+    private var wanted = ContextWants()
+    /// Being asked for.
+    private var asked: [Int: ContextWants] = [:]
+    private var nextNumber = 0
+    /// Those that lack nothing any more.
+    private var ready: [EventID] = []
+
+    init(limits: ParkingLimits) {
+        self.limits = limits
+    }
+
+    /// Whether another event of that many bytes may wait.
+    func hasRoom(for size: Int) -> Bool {
+        limits.wait > 0 && places.count < limits.events && bytes + size <= limits.bytes
+    }
+
+    /// When somebody has waited long enough, in milliseconds since 1970; nil when nobody waits.
+    var deadline: Int64? { ready.isEmpty ? deadlines.first?.moment : .min }
+
+    /// Lets an event of `size` bytes wait for `wants`, at `now` in milliseconds since 1970.
+    mutating func park(_ parked: Parked, size: Int, for wants: ContextWants, at now: Int64) {
+        let id = parked.event.id
+        places[id] = Place(parked: parked, wants: wants, bytes: size, deadline: now + limits.wait)
+        bytes += size
+        deadlines.append((now + limits.wait, id))
+        for key in wants.profiles {
+            if waitingForProfile[key] == nil { wanted.profiles.insert(key) }
+            waitingForProfile[key, default: []].append(id)
+        }
+        for event in wants.events {
+            if waitingForEvent[event] == nil { wanted.events.insert(event) }
+            waitingForEvent[event, default: []].append(id)
+        }
+    }
+
+    /// Lets a further copy of an event that waits share its end; false when that event does not wait.
+    mutating func join(_ id: EventID, at place: AnswerPlace) -> Bool {
+        places[id]?.parked.places.append(place) != nil
+    }
+
+    /// That author's profile is known now.
+    mutating func found(profileOf key: PublicKey) {
+        wanted.profiles.remove(key)
+        for id in waitingForProfile.removeValue(forKey: key) ?? [] {
+            places[id]?.wants.profiles.remove(key)
+            noteIfReady(id)
+        }
+    }
+
+    /// The event of that id is known now.
+    mutating func found(event: EventID) {
+        wanted.events.remove(event)
+        for id in waitingForEvent.removeValue(forKey: event) ?? [] {
+            places[id]?.wants.events.remove(event)
+            noteIfReady(id)
+        }
+    }
+
+    private mutating func noteIfReady(_ id: EventID) {
+        if places[id]?.wants.isEmpty == true { ready.append(id) }
+    }
+
+    /// What is to be asked for now, all that came up since the last time together; nil: nothing.
+    mutating func nextFetch() -> Fetch? {
+        guard !wanted.isEmpty else { return nil }
+        nextNumber += 1
+        asked[nextNumber] = wanted
+        defer { wanted = ContextWants() }
+        return Fetch(number: nextNumber, wants: wanted)
+    }
+
+    /// Everybody answered; what was not found by now is waited for no longer. Returns what had been asked for.
+    mutating func ended(_ number: Int) -> ContextWants {
+        guard let wants = asked.removeValue(forKey: number) else { return ContextWants() }
+        for key in wants.profiles { found(profileOf: key) }
+        for event in wants.events { found(event: event) }
+        return wants
+    }
+
+    /// Those that lack nothing any more, or have waited long enough at `now`.
+    mutating func takeReady(at now: Int64) -> [Parked] {
+        while let first = deadlines.first {
+            let isWaiting = places[first.id]?.deadline == first.moment
+            // A clock that was put back must not make them wait for it.
+            let isDue = first.moment <= now || first.moment > now + limits.wait
+            guard !isWaiting || isDue else { break }
+            deadlines.removeFirst()
+            if isWaiting { ready.append(first.id) }
+        }
+        return takeReady()
+    }
+
+    /// All that wait, in the order in which they came.
+    mutating func takeAll() -> [Parked] {
+        ready = deadlines.map(\.id)
+        deadlines = []
+        return takeReady()
+    }
+
+    private mutating func takeReady() -> [Parked] {
+        defer { ready = [] }
+        return ready.compactMap { id in
+            guard let place = places.removeValue(forKey: id) else { return nil }
+            bytes -= place.bytes
+            return place.parked
+        }
+    }
+}

@@ -1,0 +1,8 @@
+/// How long and how much may wait for context.
+struct ParkingLimits {
+    /// In milliseconds; 0: nothing waits.
+    var wait: Int64
+    var events = 10_000
+    /// Of events as they came.
+    var bytes = 64 << 20
+}

@@ -1,0 +1,75 @@
+import Nostr
+import Registry
+
+/// Learning what notifications may speak of, and waiting for it.
+extension Pipeline {
+    /// An event that concerns nobody, of a source that is answered.
+    func pass(_ scanned: ScannedEvent, in json: UnsafeRawBufferPointer, into batch: inout Batch) {
+        if EventContext.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: json) {
+            learn(event, into: batch)
+        }
+        batch.stop(.unaddressed, EventVerdict(id: scanned.id, .accepted))
+    }
+
+    func learn(_ event: Event, into batch: Batch) {
+        context.learn(event, at: batch.time)
+        if EventContext.isWorthLearning(event.kind) { noteFound(event) }
+    }
+
+    /// An event that was asked for, by us or by whoever reads lists of relays and devices.
+    func learn(fetched event: Event, into batch: inout Batch) {
+        guard event.kind != .relayList, event.kind != .deviceList else { return hold(list: event, into: &batch) }
+        context.learn(fetched: event, at: batch.time)
+        noteFound(event)
+        batch.stop(.fetched, EventVerdict(id: event.id, .accepted))
+    }
+
+    private func noteFound(_ event: Event) {
+        if event.kind == .profile { parking.found(profileOf: event.pubkey) }
+        parking.found(event: event.id)
+    }
+
+    /// Lets an event wait for what `plans` lack; false when they lack nothing that is worth it.
+    func park(
+        _ event: Event,
+        from source: EventSource,
+        at place: AnswerPlace,
+        _ size: Int,
+        lacking plans: [AddressingPlan],
+        into batch: inout Batch
+    ) -> Bool {
+        guard parking.hasRoom(for: size) else { return false }
+        var wants = ContextWants()
+        for plan in plans { wants.formUnion(plan.missing(in: &context, at: batch.time)) }
+        guard !wants.isEmpty else { return false }
+        parking.park(Parked(event: event, source: source, places: [place]), size: size, for: wants, at: batch.time)
+        batch.log.note(.waiting, event: event.id)
+        batch.wait(event.id)
+        return true
+    }
+
+    /// Lets those go on that lack nothing any more or have waited long enough.
+    func resumeReady(after endedFetches: [Int], into batch: inout Batch) {
+        for number in endedFetches { context.noteSought(parking.ended(number), at: batch.time) }
+        for parked in parking.takeReady(at: batch.time) { resume(parked, into: &batch) }
+    }
+
+    /// Accounts may have come and gone while it waited, so it is matched again.
+    func resume(_ parked: Parked, into batch: inout Batch) {
+        batch.resume(parked)
+        let event = parked.event
+        var hits: [MatchHit] = []
+        event.mentionedKeys.map(\.bytes).withUnsafeBufferPointer { index.match($0, into: &hits) }
+        let accounts = Set(hits.lazy.filter { $0.counts(for: event.kind) }.map(\.account))
+        route(event, to: accounts, from: parked.source, waitingAt: nil, into: &batch)
+    }
+
+    /// Asks relays for what events of this batch began to wait for.
+    func fetchContext() {
+        guard let fetch = parking.nextFetch() else { return }
+        guard let fetcher = doors.contextFetcher else { return intake.fetchEnded(fetch.number) }
+        fetcher.fetch(profiles: fetch.wants.profiles, events: fetch.wants.events) { [intake] in
+            intake.fetchEnded(fetch.number)
+        }
+    }
+}

@@ -7,6 +7,9 @@ enum RegistrySchema {
         migrator.registerMigration("1 devices, tombstones, events, follows") { db in
             try db.execute(sql: first)
         }
+        migrator.registerMigration("3 watched keys") { db in
+            try db.execute(sql: watch)
+        }
         return migrator
     }
 

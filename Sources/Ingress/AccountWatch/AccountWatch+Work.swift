@@ -1,0 +1,120 @@
+import Nostr
+import Registry
+import RelayPool
+import Synchronization
+
+extension AccountWatch {
+    /// Works reports off. Returns when to come again without any, in milliseconds since 1970; nil when there is no need.
+    /// What cannot be repeated when it throws has been turned into what can, in `batch`.
+    func work(_ batch: inout WatchInbox.Batch, _ desk: inout WatchDesk) throws -> Int64? {
+        let now = now()
+        for hint in batch.hints where desk.hints.hear(hint.account, hint.partner, at: hint.time, now: now) {
+            batch.keys.insert(hint.account)
+        }
+        batch.hints = []
+        batch.keys.formUnion(desk.hints.silenced(now: now))
+        try record(batch, &desk)
+        batch.established = [:]
+        batch.marked = [:]
+        var rest = Array(batch.keys)[...]
+        while !rest.isEmpty {
+            let keys = rest.prefix(Self.transactionSize)
+            try settle(keys.map { ($0, try wish(for: $0, &desk, now: now)) }, &desk, isTold: true)
+            for key in keys { desk.hints.forget(key, now: now) }
+            rest = rest.dropFirst(keys.count)
+        }
+        if desk.book.isCrowded, now >= desk.nextCount { try survey(&desk, isTold: true) }
+        let next = [desk.hints.nextDeadline, desk.book.isCrowded ? desk.nextCount : nil].compactMap { $0 }.min()
+        // Not for too long, for the system's clock may be set meanwhile.
+        return next.map { min($0, now + Self.longestSleep) }
+    }
+
+    /// Writes how far relays were read.
+    func record(_ batch: WatchInbox.Batch, _ desk: inout WatchDesk) throws {
+        for (url, keys) in batch.established {
+            guard let relay = desk.book[url] else { continue }
+            var rest = keys[...]
+            while !rest.isEmpty {
+                let some = rest.prefix(Self.transactionSize)
+                let accounts = try registry.writeWatch { rows in
+                    try some.filter { try rows.establish($0, at: relay) }
+                }
+                if !accounts.isEmpty { try self.accounts.markFollowsRead(Set(accounts)) }
+                rest = rest.dropFirst(some.count)
+            }
+        }
+        let marks = batch.marked.compactMap { url, mark in desk.book[url].map { ($0, mark) } }
+        guard !marks.isEmpty else { return }
+        try registry.writeWatch { rows in
+            for (relay, mark) in marks { try rows.mark(relay, upTo: mark) }
+        }
+    }
+
+    /// Brings rows in line with wishes in one transaction, and then tells the relays. With `isTold` they know of the rows there are.
+    func settle(_ wishes: [(owner: PublicKey, wish: WatchWish?)], _ desk: inout WatchDesk, isTold: Bool) throws {
+        guard let relays = desk.relays else { return }
+        var book = desk.book
+        var claims = desk.claims
+        var announcer = WatchAnnouncer(relays, operators: book.operators)
+        let deserted = try registry.writeWatch { rows in
+            for number in book.unsaved.sorted() {
+                if let url = book[number] { try rows.put(StoredRelay(number: number, url: url.text, mark: nil)) }
+            }
+            book.saved()
+            var left: Set<RelayNumber> = []
+            for (owner, wish) in wishes {
+                var others = OtherOwners(besides: owner, rows, exist: claims > 0)
+                let plan = try WatchPlan(
+                    from: rows.watchRows(of: owner),
+                    to: wish,
+                    always: book.always,
+                    isTold: isTold
+                ) { try others.watch(of: $0, at: $1) }
+                for row in plan.removed { try rows.remove(row) }
+                for row in plan.put { try rows.put(row) }
+                for step in plan.steps {
+                    if let url = book[step.relay] { announcer.add(step.change, at: url) }
+                }
+                for (relay, difference) in plan.balance {
+                    book.count(relay, by: difference)
+                    if difference < 0 { left.insert(relay) }
+                }
+                claims += plan.claims
+            }
+            let deserted = book.takeDeserted(among: left)
+            for relay in deserted { try rows.removeRelay(relay.number) }
+            return deserted
+        }
+        desk.book = book
+        desk.claims = claims
+        if !deserted.isEmpty { forgetMarks(of: deserted.map(\.url), book) }
+        announcer.finish()
+    }
+
+    private func forgetMarks(of relays: [RelayURL], _ book: RelayBook) {
+        inbox.withLock { $0.forget(relays.filter { book[$0] == nil }) }
+    }
+
+    /// What is to be watched for `key`; nil when nothing is.
+    private func wish(for key: PublicKey, _ desk: inout WatchDesk, now: Int64) throws -> WatchWish? {
+        guard let account = try accounts.watchedAccount(key) else {
+            return try accounts.concerns(key) ? desk.wish(ofRoot: key, now: now) : nil
+        }
+        var wish = desk.wish(of: account, now: now)
+        if account.isPartnered { try consider(desk.hints, for: &wish, now: now) }
+        return wish
+    }
+
+    /// Leaves an account, every device of which lists partners, to these if each has one that was heard lately.
+    func consider(_ hints: HintLedger, for wish: inout WatchWish, now: Int64) throws {
+        guard configuration.hints == .prefer, let lastHint = hints.lastHint(for: wish.owner) else { return }
+        wish.lastHint = lastHint / 1000
+        let partners = try accounts.partners(of: wish.owner).values
+        wish.isLeftToPartners =
+            !partners.isEmpty
+            && partners.allSatisfy { hints.isHeard(wish.owner, throughAnyOf: $0, now: now) }
+    }
+
+    static let transactionSize = 1_000
+    private static let longestSleep: Int64 = 60_000
+}

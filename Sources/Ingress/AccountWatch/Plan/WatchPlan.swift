@@ -1,0 +1,131 @@
+import Nostr
+import Registry
+import RelayPool
+
+/// How the rows of one owner become what its wish asks for, and what relays are to be told.
+struct WatchPlan {
+    /// A change at one relay.
+    struct Step: Hashable {
+        var relay: RelayNumber
+        var change: WatchChange
+    }
+
+    private(set) var put: [WatchRow] = []
+    private(set) var removed: [WatchRow] = []
+    private(set) var steps: [Step] = []
+    /// How many rows more each relay has, or fewer.
+    private(set) var balance: [RelayNumber: Int] = [:]
+    /// How many rows more have a key watched which is not the owner's.
+    private(set) var claims = 0
+
+    /// `known` are the owner's rows, `wish` is nil when nothing is to be watched on its behalf any more. `others` says what those
+    /// besides the owner have watched of a key at a relay. With `isTold` relays know of `known` and learn only what changes; without it
+    /// they are told all there is.
+    init(
+        from known: [WatchRow],
+        to wish: WatchWish?,
+        always: [RelayNumber],
+        isTold: Bool,
+        others: (PublicKey, RelayNumber) throws -> KeyWatch?
+    ) rethrows {
+        var rest = Dictionary(known.map { (Spot($0.key, $0.relay), $0) }) { first, _ in first }
+        for place in wish?.places(always: always) ?? [] {
+            let row = rest.removeValue(forKey: Spot(place.key, place.relay))
+            let other = isTold && row?.interest == place.interest.rawValue ? nil : try others(place.key, place.relay)
+            if let wish { add(place, of: wish, replacing: row, isTold: isTold, beside: other) }
+        }
+        // In an order of its own, so that a plan is the same each time it is made.
+        for row in known where rest[Spot(row.key, row.relay)] != nil {
+            removed.append(row)
+            count(row, by: -1)
+            guard isTold else { continue }
+            let other = try others(row.key, row.relay)
+            tell(row.key, row.relay, from: KeyWatch(row).joined(by: other), to: other)
+        }
+    }
+
+    var isEmpty: Bool { put.isEmpty && removed.isEmpty && steps.isEmpty }
+
+    /// Whether rows are already what a wish asks for.
+    static func holds(_ known: [WatchRow], _ places: [WatchPlace]) -> Bool {
+        guard known.count == places.count else { return false }
+        if known.count > 8 {
+            let rows = Set(known.map { WatchPlace($0) })
+            return places.allSatisfy(rows.contains)
+        }
+        return places.allSatisfy { place in known.contains { WatchPlace($0) == place } }
+    }
+
+    private mutating func add(
+        _ place: WatchPlace,
+        of wish: WatchWish,
+        replacing row: WatchRow?,
+        isTold: Bool,
+        beside other: KeyWatch?
+    ) {
+        let next = row.map { Self.row($0, becoming: place, of: wish) } ?? Self.row(place, of: wish, beside: other)
+        if row == nil { count(next, by: 1) }
+        if next != row { put.append(next) }
+        let former = isTold ? row.map { KeyWatch($0).joined(by: other) } ?? other : nil
+        tell(place.key, place.relay, from: former, to: KeyWatch(next).joined(by: other))
+    }
+
+    private mutating func count(_ row: WatchRow, by difference: Int) {
+        balance[row.relay, default: 0] += difference
+        if row.key != row.owner { claims += difference }
+    }
+
+    /// A key that somebody else has watched there already is not begun with again.
+    private static func row(_ place: WatchPlace, of wish: WatchWish, beside other: KeyWatch?) -> WatchRow {
+        let covers = other.map { $0.interest.watched.isSuperset(of: place.interest.watched) } ?? false
+        return WatchRow(
+            owner: wish.owner,
+            key: place.key,
+            relay: place.relay,
+            interest: place.interest.rawValue,
+            since: covers ? other?.since ?? wish.begin : wish.begin,
+            isEstablished: covers ? other?.isEstablished ?? false : false
+        )
+    }
+
+    private static func row(_ row: WatchRow, becoming place: WatchPlace, of wish: WatchWish) -> WatchRow {
+        var next = row
+        let former = WatchInterest(rawValue: row.interest)
+        next.interest = place.interest.rawValue
+        if place.interest.contains(.addressed), !former.contains(.addressed) {
+            if former.contains(.leftToPartners) {
+                next.since = max(row.since, wish.lastHint ?? row.since)
+            } else {
+                // What names the key was not read so far.
+                next.since = wish.begin
+                next.isEstablished = false
+            }
+        } else if place.interest.contains(.leftToPartners), let lastHint = wish.lastHint,
+            !former.contains(.leftToPartners) || lastHint - row.since >= Self.hintGranularity
+        {
+            next.since = max(row.since, lastHint)
+        }
+        return next
+    }
+
+    private mutating func tell(_ key: PublicKey, _ relay: RelayNumber, from former: KeyWatch?, to next: KeyWatch?) {
+        guard former?.interest.watched ?? [] != next?.interest.watched ?? [] else { return }
+        let change = next?.watched(key).map(WatchChange.put) ?? .remove(key)
+        steps.append(Step(relay: relay, change: change))
+    }
+
+    /// A hint that is this much later than the one written down, in seconds, is written down. Only a restart reads it.
+    private static let hintGranularity: Int64 = 600
+}
+
+extension WatchPlan {
+    private struct Spot: Hashable {
+        var key: PublicKey
+        var relay: RelayNumber
+
+        init(_ key: PublicKey, _ relay: RelayNumber) {
+            self.key = key
+            self.relay = relay
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Registry
+import RelayPool
+
+/// The relays at which keys are watched: their numbers, how many keys each has, and which of those that users named have a place.
+struct RelayBook {
+    private struct Entry {
+        var url: RelayURL
+        var rows = 0
+    }
+
+    /// The operator's, in the order of their numbers.
+    private(set) var always: [RelayNumber] = []
+    /// Whether a relay was left out because there were too many.
+    private(set) var isCrowded = false
+    private var entries: [RelayNumber: Entry] = [:]
+    private var numbers: [RelayURL: RelayNumber] = [:]
+    let operators: Set<RelayURL>
+    private var last: RelayNumber
+    private let limit: Int
+    /// Not on disk yet.
+    private(set) var unsaved: Set<RelayNumber> = []
+
+    /// `always` are the operator's, of the others at most `limit` are admitted.
+    init(stored: [StoredRelay], always: [RelayURL], limit: Int) {
+        operators = Set(always)
+        self.limit = limit
+        last = stored.map(\.number).max() ?? RelayNumber(rawValue: 0)
+        for relay in stored {
+            guard let url = RelayURL(relay.url) else { continue }
+            entries[relay.number] = Entry(url: url)
+            numbers[url] = relay.number
+        }
+        self.always = operators.sorted().map { numbers[$0] ?? add($0) }.sorted()
+    }
+
+    subscript(_ number: RelayNumber) -> RelayURL? { entries[number]?.url }
+
+    subscript(_ url: RelayURL) -> RelayNumber? { numbers[url] }
+
+    func isOperators(_ number: RelayNumber) -> Bool { always.contains(number) }
+
+    /// The relay's number; nil when there are too many relays already. The operator's are never too many.
+    mutating func admit(_ url: RelayURL) -> RelayNumber? {
+        if let number = numbers[url] { return number }
+        guard numbers.count - always.count < limit else {
+            isCrowded = true
+            return nil
+        }
+        return add(url)
+    }
+
+    private mutating func add(_ url: RelayURL) -> RelayNumber {
+        last = RelayNumber(rawValue: last.rawValue + 1)
+        entries[last] = Entry(url: url)
+        numbers[url] = last
+        unsaved.insert(last)
+        return last
+    }
+
+    /// Counts rows that came to a relay, or left it.
+    mutating func count(_ number: RelayNumber, by difference: Int) {
+        entries[number]?.rows += difference
+    }
+
+    /// The relays of users at which nothing is watched any more. They are forgotten.
+    mutating func takeDeserted(among numbers: some Sequence<RelayNumber>) -> [(number: RelayNumber, url: RelayURL)] {
+        var deserted: [(number: RelayNumber, url: RelayURL)] = []
+        for number in numbers where !isOperators(number) {
+            guard let entry = entries[number], entry.rows <= 0 else { continue }
+            deserted.append((number, entry.url))
+            forget(number)
+        }
+        return deserted
+    }
+
+    var all: [RelayNumber] { entries.keys.sorted() }
+
+    mutating func saved() { unsaved.removeAll() }
+
+    /// Gives the places to the relays that most accounts named. Those that lose theirs go on having their rows, until those are
+    /// taken from them.
+    mutating func admit(by counts: RelayCounts) {
+        let users = Set(numbers.keys).subtracting(operators)
+        let ranked = counts.ranked(limit: limit, preferring: users)
+        for url in users.subtracting(ranked) { numbers[url] = nil }
+        for url in ranked { _ = admit(url) }
+        isCrowded = counts.exceeds(limit)
+    }
+
+    private mutating func forget(_ number: RelayNumber) {
+        guard let entry = entries.removeValue(forKey: number) else { return }
+        if numbers[entry.url] == number { numbers[entry.url] = nil }
+        unsaved.remove(number)
+    }
+}

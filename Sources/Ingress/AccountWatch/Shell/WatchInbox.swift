@@ -1,0 +1,91 @@
+import Nostr
+import RelayPool
+
+/// What was reported and not worked off yet, and when it will be.
+struct WatchInbox {
+    /// Reports that are worked off together.
+    struct Batch {
+        var keys: Set<PublicKey> = []
+        var hints: [Hint] = []
+        var established: [RelayURL: [PublicKey]] = [:]
+        var marked: [RelayURL: Int64] = [:]
+
+        var isEmpty: Bool { keys.isEmpty && hints.isEmpty && established.isEmpty && marked.isEmpty }
+    }
+
+    struct Hint {
+        var account: PublicKey
+        var partner: PublicKey
+        /// In milliseconds since 1970.
+        var time: Int64
+    }
+
+    private(set) var batch = Batch()
+    /// By relay, in seconds since 1970.
+    private(set) var marks: [RelayURL: Int64] = [:]
+    private var due: Int64?
+    private var isOpen = false
+
+    init(marks: [RelayURL: Int64]) {
+        self.marks = marks
+    }
+
+    /// Begins to hand out what was reported. Returns when to take it first.
+    mutating func open(now: Int64) -> Int64? {
+        isOpen = true
+        return batch.isEmpty ? nil : wake(at: now)
+    }
+
+    mutating func close() {
+        isOpen = false
+    }
+
+    mutating func change(_ keys: Set<PublicKey>) { batch.keys.formUnion(keys) }
+
+    mutating func hear(_ hint: Hint) { batch.hints.append(hint) }
+
+    mutating func establish(_ keys: [PublicKey], at relay: RelayURL) {
+        batch.established[relay, default: []].append(contentsOf: keys)
+    }
+
+    /// Marks never go back.
+    mutating func mark(_ relay: RelayURL, upTo moment: Int64) {
+        guard marks[relay].map({ $0 < moment }) ?? true else { return }
+        marks[relay] = moment
+        batch.marked[relay] = moment
+    }
+
+    mutating func forget(_ relays: [RelayURL]) {
+        for relay in relays {
+            marks[relay] = nil
+            batch.marked[relay] = nil
+        }
+    }
+
+    /// Takes back what could not be worked off.
+    mutating func restore(_ failed: Batch) {
+        batch.keys.formUnion(failed.keys)
+        batch.hints.insert(contentsOf: failed.hints, at: 0)
+        batch.established.merge(failed.established) { $1 + $0 }
+        batch.marked.merge(failed.marked) { max($0, $1) }
+    }
+
+    /// Returns `time` when somebody has to come at that time who would not come before.
+    mutating func wake(at time: Int64) -> Int64? {
+        guard isOpen, due.map({ time < $0 }) ?? true else { return nil }
+        due = time
+        return time
+    }
+
+    /// Takes what is there, for who was to come at `time`; nil when somebody else was asked to come since.
+    mutating func take(at time: Int64) -> Batch? {
+        guard isOpen, due == time else { return nil }
+        due = nil
+        return takeAll()
+    }
+
+    mutating func takeAll() -> Batch {
+        defer { batch = Batch() }
+        return batch
+    }
+}

@@ -1,5 +1,6 @@
 import Cipher
 import Delivery
+import Feed
 import Foundation
 import HTTPLanes
 import Logging
@@ -31,6 +32,8 @@ package final class Router: Service {
     private let pipeline: PipelineThread
     private let transports: Transports
     private let advertising: Advertising
+    private let feed: Feed?
+    private let feedEnd = FeedEnd()
     private let lock: StoreLock
 
     /// How long outcomes under way are waited for when the router stops, in milliseconds. With what plugins get below it stays
@@ -41,8 +44,8 @@ package final class Router: Service {
 
     /// Opens everything; attempts nothing yet.
     ///
-    /// Throws `Mistakes` for what an operator can mend in a file, a `RouterError` when another router has the store, and the
-    /// stores' errors.
+    /// Throws `Mistakes` for what an operator can mend in a file, a `RouterError` when another router has the store, a
+    /// `FeedError` when there is nothing to feed from, and the stores' errors.
     package init(
         configuration: Configuration,
         logger: Logger,
@@ -113,6 +116,7 @@ package final class Router: Service {
             logger: logger
         )
         intake = Intake()
+        feed = try Self.feed(configuration, into: intake, end: feedEnd, now: now, logger: logger)
         let courier = courier
         pipeline = PipelineThread(
             isFull: { courier.isFull },
@@ -150,20 +154,33 @@ package final class Router: Service {
                 "platforms": "\(transports.platforms.joined(separator: ", "))",
             ]
         )
+        feed?.start()
         started(listener.port)
-        // Throws when this task is cancelled, which is to stop as well.
-        try? await gracefulShutdown()
+        await stopWanted()
         logger.info("Stopping")
         do {
             try await listener.close()
         } catch {
             logger.warning("The relay socket did not close", metadata: ["error": "\(error)"])
         }
+        advertising.stop()
+        await feed?.stop()
         intake.close()
         await pipeline.join()
         await courier.shutdown(deadline: now() + Self.patience)
         await closeConnections()
         logger.info("Stopped", metadata: ["waiting": "\(courier.waiting)"])
+    }
+
+    /// Returns on graceful shutdown, and at the end of a feed that is to be the router's too.
+    private func stopWanted() async {
+        await withTaskGroup { [feedEnd] group in
+            // Throws when this task is cancelled, which is to stop as well.
+            group.addTask { try? await gracefulShutdown() }
+            group.addTask { await feedEnd.wait() }
+            await group.next()
+            group.cancelAll()
+        }
     }
 
     private func advertise(port: Int) {

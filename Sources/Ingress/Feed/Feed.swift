@@ -157,7 +157,7 @@ package final class Feed: Sendable {
     private func metadata(_ counts: FeedCounts) -> Logger.Metadata {
         [
             "feed": "\(path)", "lines": "\(counts.lines)", "taken": "\(counts.taken)", "refused": "\(counts.refused)",
-            "passed over": "\(counts.passedOver)",
+            "passed": "\(counts.passedOver)",
         ]
     }
 }

@@ -5,6 +5,8 @@ import Notifications
 package struct DeviceListing: Hashable, Sendable {
     package var device: DeviceID
     package var slot: RegistrationSlot
+    /// Whose device it is.
+    package var account: PublicKey
     package var route: Route
     package var mode: Mode?
     /// What it wants to be woken for, the well-known ones first.

@@ -5,8 +5,8 @@ extension Registry {
     /// What one event came to before the store is written to.
     private enum Draft {
         case done(RegistrationResult)
-        case register(RegistrationSlot, RegistrationContent)
-        case deregister(RegistrationSlot)
+        case register(RegistrationDraft)
+        case deregister(RegistrationSlot, Event)
     }
 
     /// Takes a registration event (seed 004, kind 10062 or 30062) whose signature was verified.
@@ -21,16 +21,22 @@ extension Registry {
         guard drafts.contains(where: { if case .done = $0 { false } else { true } }) else {
             return drafts.compactMap { if case .done(let result) = $0 { result } else { nil } }
         }
-        return try store.write { rows -> ([RegistrationResult], [IndexChange]) in
-            var results: [RegistrationResult] = []
-            var changes: [IndexChange] = []
-            for (event, draft) in zip(events, drafts) {
-                results.append(try settle(draft, event, now: now, rows, &changes))
-            }
-            return (results, changes)
+        return try change { rows, changes in
+            try drafts.map { try settle($0, now: now, rows, &changes) }
+        }
+    }
+
+    /// Writes, and tells of it.
+    func change<Value>(_ body: (RegistryRows, inout RegistryChanges) throws -> Value) throws -> Value {
+        let (value, changes) = try store.write { rows in
+            var changes = RegistryChanges()
+            let value = try body(rows, &changes)
+            return (value, changes)
         } afterwards: {
-            mailbox.post($0.1)
-        }.0
+            mailbox.post($0.1.index)
+        }
+        if !changes.keys.isEmpty { changed(changes.keys) }
+        return value
     }
 
     /// Reads events as far as that needs no writing. What was known already is not even decrypted.
@@ -39,7 +45,7 @@ extension Registry {
         let weighed = try store.read { rows in
             try zip(events, readings).map { event, reading in
                 guard case .request(let request) = reading else { return reading }
-                var state = try rows.state(of: request.slot)
+                var state = try rows.state(of: request.slot, for: event.pubkey)
                 // Devices may yet go while this batch is written; the limit is judged then.
                 state.devices = 0
                 return desk.weigh(request, mark: SlotMark(event), against: state).map { .done($0) } ?? reading
@@ -48,17 +54,27 @@ extension Registry {
         return zip(events, weighed).map { event, reading in
             switch reading {
             case .done(let result): return .done(result)
-            case .request(.deregister(let slot)): return .deregister(slot)
-            case .request(.register(let slot)):
+            case .request(.deregister(let slot)): return .deregister(slot, event)
+            case .request(.register(let slot, let account)):
                 do throws(RegistrationRefusal) {
-                    let content = try open(event)
-                    try validate(content.address(registeredAt: now))
-                    return .register(slot, content)
+                    return .register(try draft(of: event, slot, account, arrivedAt: now))
                 } catch {
                     return .done(.refused(error))
                 }
             }
         }
+    }
+
+    /// Opens a registration and checks what is in it.
+    func draft(
+        of event: Event,
+        _ slot: RegistrationSlot,
+        _ account: PublicKey,
+        arrivedAt: Int64
+    ) throws(RegistrationRefusal) -> RegistrationDraft {
+        let content = try open(event)
+        try validate(content.address(registeredAt: arrivedAt))
+        return RegistrationDraft(event: event, slot: slot, account: account, content: content, arrivedAt: arrivedAt)
     }
 
     private func open(_ event: Event) throws(RegistrationRefusal) -> RegistrationContent {
@@ -84,83 +100,34 @@ extension Registry {
 
     private func settle(
         _ draft: Draft,
-        _ event: Event,
         now: Int64,
         _ rows: RegistryRows,
-        _ changes: inout [IndexChange]
+        _ changes: inout RegistryChanges
     ) throws -> RegistrationResult {
-        let mark = SlotMark(event)
         switch draft {
         case .done(let result):
             return result
-        case .deregister(let slot):
-            if let result = desk.weigh(.deregister(slot), mark: mark, against: try rows.state(of: slot)) {
-                return result
-            }
-            changes += try rows.clear(slot, leaving: mark, keeping: event)
+        case .deregister(let slot, let event):
+            let mark = SlotMark(event)
+            let state = try rows.state(of: slot, for: slot.author)
+            if let result = desk.weigh(.deregister(slot), mark: mark, against: state) { return result }
+            try rows.clear(slot, leaving: mark, keeping: event, &changes)
             return .deregistered
-        case .register(let slot, let content):
-            let handle = vault.handle(of: content.token)
-            let ruling = desk.rule(
-                on: try rows.holders(of: handle, outside: slot),
-                mark: mark,
-                shared: content.shared,
-                now: now
-            )
-            var state = try rows.state(of: slot)
-            if case .take(let holders) = ruling { state.devices -= holders.count { $0.slot.account == slot.account } }
-            if let result = desk.weigh(.register(slot), mark: mark, against: state) { return result }
-            guard case .take(let holders) = ruling else {
-                changes += try rows.clear(slot, leaving: mark)
-                return .outdated
+        case .register(let draft):
+            guard try draft.isDelegated && !rows.lists(draft.slot.author, for: draft.account) else {
+                return try admit(draft, now: now, rows, &changes)
             }
-            for holder in holders { changes.append(try rows.evict(holder)) }
-            let device = try put(content, handle, event, in: slot, now: now, rows)
-            changes.append(.put(device))
-            return state.isRegistered ? .updated(device.device) : .registered(device.device)
+            var state = try rows.state(of: draft.slot, for: draft.account)
+            // Nobody's devices are counted for what is nobody's yet.
+            state.devices = 0
+            let request = RegistrationDesk.Request.register(draft.slot, account: draft.account)
+            if let result = desk.weigh(request, mark: draft.mark, against: state) { return result }
+            let json = String(decoding: draft.event.json, as: UTF8.self)
+            changes.keys.formUnion(
+                try rows.wait(draft.slot, root: draft.account, draft.mark, json: json, now: now)
+            )
+            changes.keys.insert(draft.account)
+            return .waiting
         }
-    }
-
-    private func put(
-        _ content: RegistrationContent,
-        _ handle: [UInt8],
-        _ event: Event,
-        in slot: RegistrationSlot,
-        now: Int64,
-        _ rows: RegistryRows
-    ) throws -> IndexedDevice {
-        // Later than any address handed out for the slot before, even if a client's clock went back.
-        let earlier = try rows.device(in: slot)?.registeredAt ?? -1
-        let registeredAt = max(earlier + 1, min(event.createdAt * 1000, now))
-        let address = content.address(registeredAt: registeredAt)
-        let route = Route(platform: content.platform, app: content.app)
-        let known = SignalNames()
-        let row = DeviceRow(
-            slot: slot,
-            mark: SlotMark(event),
-            registeredAt: registeredAt,
-            route: try rows.number(of: route),
-            mode: content.mode,
-            signals: known.set(of: content.signals),
-            furtherSignals: content.signals.filter { known[$0].isEmpty }.sorted { $0.rawValue < $1.rawValue }
-        )
-        let device = try rows.put(row)
-        try rows.putSecrets(
-            of: device,
-            handle: handle,
-            address: try vault.seal(AddressCodec.encode(address), of: device, for: .address),
-            content: try vault.seal(Array(content.json.utf8), of: device, for: .content)
-        )
-        try rows.putEvent(event, in: slot)
-        return IndexedDevice(
-            account: slot.account,
-            device: device,
-            registeredAt: registeredAt,
-            signals: row.signals,
-            furtherSignals: row.furtherSignals,
-            mode: row.mode,
-            route: route,
-            routeID: row.route
-        )
     }
 }

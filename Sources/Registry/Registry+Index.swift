@@ -2,6 +2,9 @@ import Nostr
 import Notifications
 
 extension Registry {
+    /// For how long lists are remembered of those who have nothing to do with any account now, in milliseconds: 90 days.
+    private static let listMemory: Int64 = 90 * 86_400_000
+
     /// Reads all devices into an index. `signals` are those that the operator's rules raise besides the well-known
     /// ones.
     ///
@@ -12,6 +15,11 @@ extension Registry {
         try store.write { rows in
             index = MatchIndex(signals: names, capacity: try rows.deviceCount())
             try rows.fill(&index)
+            let now = now()
+            try rows.forgetLists(unneededSince: now - Self.listMemory)
+            for (account, keys) in try rows.allMessageKeys(now: now) {
+                index.apply(.messageKeys(keys, of: account))
+            }
         } afterwards: {
             // Everything posted so far is in what was just read.
             _ = mailbox.take()
@@ -19,11 +27,14 @@ extension Registry {
         return index
     }
 
-    /// Brings an index up to date; returns how many changes that took. Cheap when there are none.
+    /// Brings an index up to date, and takes out former keys for messages whose time has run out; returns how many changes of the
+    /// registry that took. Cheap when there are none.
     @discardableResult
     package func update(_ index: inout MatchIndex) -> Int {
         let changes = mailbox.take()
         for change in changes { index.apply(change) }
+        let accounts = index.expire(now: now())
+        if !accounts.isEmpty { changed(Set(accounts)) }
         return changes.count
     }
 

@@ -8,35 +8,81 @@ extension Registry {
         try learn([event]).first ?? .ignored
     }
 
-    /// Takes lists in their order, in one transaction. Answers with as many results.
+    /// Takes lists in their order, in one transaction, or none if nothing in them is new. Answers with as many results.
     package func learn(_ events: [Event]) throws -> [Learned] {
-        events.map { _ in .ignored }
+        let now = now()
+        let weighed = try store.read { rows in try events.map { try weigh($0, now: now, rows) } }
+        guard weighed.contains(nil) else { return weighed.compactMap { $0 } }
+        return try change { rows, changes in
+            try zip(events, weighed).map { event, done in
+                if let done { return done }
+                // An earlier one of these may have been newer.
+                if let done = try weigh(event, now: now, rows) { return done }
+                try take(event, now: now, rows, &changes)
+                return .learned
+            }
+        }
     }
 
-    /// Whether ``learn(_:)`` would look at lists of `author`: it has an account here, is somebody's partner, or a device that
-    /// waits claims to be its own.
-    package func concerns(_ author: PublicKey) throws -> Bool {
-        false
+    /// Nil: it is to be taken.
+    private func weigh(_ event: Event, now: Int64, _ rows: RegistryRows) throws -> Learned? {
+        guard event.kind == .relayList || event.kind == .deviceList else { return .ignored }
+        guard try rows.hasDevice(event.pubkey) || rows.isRootOfInterest(event.pubkey) else { return .ignored }
+        // One from the future would stand against every later one until then.
+        guard event.createdAt >= 0, event.createdAt <= now / 1000 + desk.limits.secondsAhead else {
+            return .refused(.invalid("created_at: expected at most \(desk.limits.secondsAhead) seconds ahead of now"))
+        }
+        guard let known = try rows.mark(of: event.kind, by: event.pubkey) else { return nil }
+        let mark = SlotMark(event)
+        if mark == known { return .duplicate }
+        return mark.replaces(known) ? nil : .outdated
     }
 
-    /// The keys besides those of accounts whose kind 10050 is wanted: partners, and roots that waiting registrations name.
-    package func rootsOfInterest() throws -> Set<PublicKey> {
-        []
+    private func take(
+        _ event: Event,
+        now: Int64,
+        _ rows: RegistryRows,
+        _ changes: inout RegistryChanges
+    ) throws {
+        changes.keys.insert(event.pubkey)
+        let list = DeviceList(event)
+        let isDeviceList = event.kind == .deviceList
+        let relays = ListLimits.relays(isDeviceList ? list.relays : RelayList(event).read)
+        try rows.putList(event.kind, by: event.pubkey, SlotMark(event), relays: relays, now: now)
+        guard isDeviceList else { return }
+        var ring = MessageKeyRing(try rows.messageKeys(of: event.pubkey))
+        ring.replace(with: list.messageKeys, at: event.createdAt * 1000, now: now)
+        try rows.putMessageKeys(ring.keys, of: event.pubkey)
+        changes.index.append(.messageKeys(ring.keys, of: event.pubkey))
+        try recognise(Set(list.devices.prefix(ListLimits.devices)), as: event.pubkey, now: now, rows, &changes)
     }
 
-    /// Whether `key` may speak for `root`: it is the same, or a device in the newest kind 10050 of that root.
-    package func speaks(_ key: PublicKey, for root: PublicKey) throws -> Bool {
-        key == root
+    /// From now on these devices, and no others, speak for `root`.
+    private func recognise(
+        _ devices: Set<PublicKey>,
+        as root: PublicKey,
+        now: Int64,
+        _ rows: RegistryRows,
+        _ changes: inout RegistryChanges
+    ) throws {
+        try rows.putListedDevices(devices, of: root)
+        for device in try rows.delegatedDevices(of: root) where !devices.contains(device.slot.author) {
+            try rows.revoke(device, now: now, &changes)
+        }
+        for waiting in try rows.waiting(for: root) {
+            guard let event = try? Event(json: Array(waiting.json.utf8)) else {
+                throw RegistryStoreError.damaged(path: store.path)
+            }
+            guard devices.contains(event.pubkey), let draft = draft(of: event, arrivedAt: waiting.arrivedAt) else {
+                continue
+            }
+            _ = try admit(draft, wasWaiting: true, now: now, rows, &changes)
+        }
     }
 
-    /// Whose wake-up hints (kind 20062) count for which devices of an account. Devices without partners are left out.
-    package func partners(of account: PublicKey) throws -> [DeviceID: Set<PublicKey>] {
-        [:]
-    }
-
-    /// Whether `event` is the account's own doing: by its key, by a key that it receives messages under, or by a device that its
-    /// kind 10050 lists and the event's `root_identity` says so.
-    package func isOwn(_ event: Event, of account: PublicKey, in index: borrowing MatchIndex) throws -> Bool {
-        event.pubkey == account
+    /// Nil when no transport serves it any more: it goes on waiting, since that may change.
+    private func draft(of event: Event, arrivedAt: Int64) -> RegistrationDraft? {
+        guard case .register(let slot, let account)? = try? desk.request(of: event) else { return nil }
+        return try? draft(of: event, slot, account, arrivedAt: arrivedAt)
     }
 }

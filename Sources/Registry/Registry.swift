@@ -41,6 +41,7 @@ package final class Registry: Sendable {
         desk = RegistrationDesk(ourKey: identity.publicKey, limits: limits)
         let owner = try store.write { try $0.claim(for: identity.publicKey.hex) }
         guard owner == identity.publicKey.hex else { throw RegistryStoreError.anotherIdentity(path: store.path) }
+        try bringWishesOut()
     }
 
     /// Where `device` is now; nil when it is registered no more. Throws a ``RegistryStoreError``.
@@ -67,23 +68,9 @@ package final class Registry: Sendable {
     /// Forgets a device that its push service called gone, unless it was registered anew after `registeredAt`, which is
     /// the one of the address that was tried. The event that registered it does not bring it back; a later one does.
     package func removeGone(_ device: DeviceID, registeredAt: Int64) throws {
-        _ = try store.write { rows -> [IndexChange] in
-            guard let (holder, latest) = try rows.holder(device), latest <= registeredAt else { return [] }
-            return [try rows.evict(holder)]
-        } afterwards: {
-            mailbox.post($0)
+        try change { rows, changes in
+            guard let tried = try rows.device(device), tried.registeredAt <= registeredAt else { return }
+            try rows.evict(tried, &changes)
         }
-    }
-
-    /// Whom `list` names that no remembered list of its author names: naming everybody again is no follow. Nobody, when a
-    /// newer list of that author is remembered.
-    package func newFollows(_ list: ContactList, seen: ContactListSighting = .direct) throws -> [PublicKey] {
-        try store.read { rows in try rows.newFollows(list) }
-    }
-
-    /// Remembers whom contact lists name, in one transaction. To be called when what they wake is kept, so that a follow is
-    /// not lost between the two.
-    package func remember(_ lists: [ContactList]) throws {
-        try store.write { rows in for list in lists { try rows.remember(list) } }
     }
 }

@@ -5,4 +5,6 @@ import Notifications
 package enum IndexChange: Hashable, Sendable {
     case put(IndexedDevice)
     case remove(DeviceID, of: PublicKey)
+    /// These keys, and no others besides its own, are the account's to receive messages under.
+    case messageKeys([MessageKey], of: PublicKey)
 }

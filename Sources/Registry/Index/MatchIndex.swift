@@ -14,13 +14,16 @@ package struct MatchIndex: ~Copyable, Sendable {
 
     private static let none = UInt32.max
 
+    /// The keys of accounts, and those that accounts receive messages under, which have no devices of their own.
     private var table: KeyTable
     /// The first device of each account, by account number.
     private var heads: [UInt32] = []
     private var nodes: [Node] = []
     private var free = Self.none
+    private var owners = MessageKeyOwners()
     private var routes: [RouteID: Route] = [:]
     package private(set) var signals: SignalNames
+    package private(set) var accountCount = 0
     package private(set) var deviceCount = 0
 
     /// An empty index with room for that many devices.
@@ -36,16 +39,17 @@ package struct MatchIndex: ~Copyable, Sendable {
         nodes.reserveCapacity(capacity)
     }
 
-    package var accountCount: Int { table.count }
-
-    /// Appends a hit for every one of `keys` that has an account here, in their order. `hits` is not emptied first.
+    /// Appends a hit for every one of `keys` that has an account here, and for every account that receives messages under it,
+    /// in their order. `hits` is not emptied first.
     package func match(_ keys: UnsafeBufferPointer<Bytes32>, into hits: inout [MatchHit]) {
+        let first = hits.count
         table.match(keys, into: &hits)
+        if !owners.isEmpty && hits.count > first { passOn(&hits, from: first) }
     }
 
     /// The account of one key; for many keys ``match(_:into:)`` is faster.
     package func account(of key: PublicKey) -> AccountNumber? {
-        table.find(key.bytes).map { AccountNumber(rawValue: UInt32(truncatingIfNeeded: $0)) }
+        number(of: key.bytes).map { AccountNumber(rawValue: UInt32(truncatingIfNeeded: $0)) }
     }
 
     /// Whose account that is; nil when the number is no account's.
@@ -66,7 +70,7 @@ package struct MatchIndex: ~Copyable, Sendable {
 
     /// Calls `body` with the key of each account.
     package func forEachAccount(_ body: (PublicKey) throws -> Void) rethrows {
-        for key in table.keys { try body(PublicKey(key)) }
+        for (number, key) in table.keys.enumerated() where heads[number] != Self.none { try body(PublicKey(key)) }
     }
 
     /// The platform and app of a device's route.
@@ -76,6 +80,7 @@ package struct MatchIndex: ~Copyable, Sendable {
         switch change {
         case .put(let device): put(device)
         case .remove(let device, let account): remove(device, of: account)
+        case .messageKeys(let keys, let account): set(keys, of: account)
         }
     }
 
@@ -85,8 +90,8 @@ package struct MatchIndex: ~Copyable, Sendable {
 
     /// Adds a device that is not here yet.
     mutating func add(_ entry: DeviceEntry, to account: Bytes32) {
-        let (number, isNew) = table.insert(account)
-        if isNew { heads.append(Self.none) }
+        let number = enter(account)
+        if heads[number] == Self.none { accountCount += 1 }
         let node = Node(entry: entry, next: heads[number])
         if free == Self.none {
             heads[number] = UInt32(truncatingIfNeeded: nodes.count)
@@ -135,9 +140,26 @@ package struct MatchIndex: ~Copyable, Sendable {
         free = UInt32(truncatingIfNeeded: node)
         deviceCount -= 1
         guard heads[account] == Self.none else { return }
-        table.remove(account)
-        heads.swapAt(account, heads.count - 1)
+        accountCount -= 1
+        leave(account)
+    }
+
+    private mutating func enter(_ key: Bytes32) -> Int {
+        let (number, isNew) = table.insert(key)
+        if isNew { heads.append(Self.none) }
+        return number
+    }
+
+    /// Forgets a key that has neither devices nor accounts that receive messages under it.
+    private mutating func leave(_ number: Int) {
+        guard heads[number] == Self.none, !owners.contains(table.keys[number]) else { return }
+        table.remove(number)
+        heads.swapAt(number, heads.count - 1)
         heads.removeLast()
+    }
+
+    private func number(of account: Bytes32) -> Int? {
+        table.find(account).flatMap { heads[$0] == Self.none ? nil : $0 }
     }
 
     private mutating func unlink(_ node: Int, from account: Int) {
@@ -160,5 +182,44 @@ package struct MatchIndex: ~Copyable, Sendable {
     mutating func grant(_ further: [Signal], to device: DeviceID, of account: PublicKey) {
         guard let node = node(of: device, of: account) else { return }
         nodes[node].entry.signals.formUnion(signals.set(of: further))
+    }
+    /// Gives hits of keys without devices to the accounts that receive messages under them. What somebody's own account is
+    /// registered for is passed on to nobody, whatever others' lists say.
+    private func passOn(_ hits: inout [MatchHit], from first: Int) {
+        var place = first
+        while place < hits.count {
+            let key = Int(hits[place].account.rawValue)
+            guard heads[key] == Self.none else {
+                place += 1
+                continue
+            }
+            let position = hits.remove(at: place).position
+            owners.forEachOwner(of: table.keys[key]) { owner in
+                guard let account = number(of: owner) else { return }
+                let number = AccountNumber(rawValue: UInt32(truncatingIfNeeded: account))
+                hits.insert(MatchHit(position: position, account: number, tie: .messageKey), at: place)
+                place += 1
+            }
+        }
+    }
+
+    /// Whether `account` receives messages under `key`, which is not its own.
+    package func isMessageKey(_ key: PublicKey, of account: PublicKey) -> Bool {
+        owners.owns(account.bytes, key.bytes)
+    }
+
+    private mutating func set(_ keys: [MessageKey], of account: PublicKey) {
+        let (gained, lost) = owners.set(keys, of: account.bytes)
+        for key in gained { _ = enter(key) }
+        for key in lost { if let number = table.find(key) { leave(number) } }
+    }
+
+    /// Forgets former keys that have counted until `now` (milliseconds since 1970). Answers with the accounts that had them.
+    /// Costs one comparison when there are none.
+    mutating func expire(now: Int64) -> [PublicKey] {
+        guard owners.nextExpiry <= now else { return [] }
+        let (accounts, lost) = owners.expire(now: now)
+        for key in lost { if let number = table.find(key) { leave(number) } }
+        return accounts.map { PublicKey($0) }
     }
 }

@@ -18,14 +18,14 @@ package struct RegistrationDesk: Sendable {
 
     /// What an event asks for.
     package enum Request: Hashable, Sendable {
-        /// To read its content and put a device into the slot.
-        case register(RegistrationSlot)
+        /// To read its content and put a device of `account` into the slot.
+        case register(RegistrationSlot, account: PublicKey)
         /// To empty the slot.
         case deregister(RegistrationSlot)
 
         package var slot: RegistrationSlot {
             switch self {
-            case .register(let slot), .deregister(let slot): slot
+            case .register(let slot, _), .deregister(let slot): slot
             }
         }
     }
@@ -47,33 +47,46 @@ package struct RegistrationDesk: Sendable {
     /// Reads what needs no memory: kind, the first `d` (NIP-01: only the first tag of a name counts), stamp. `now` is
     /// in milliseconds since 1970.
     package func read(_ event: Event, now: Int64) -> Reading {
+        do throws(RegistrationRefusal) {
+            guard let request = try request(of: event) else { return .done(.notForUs) }
+            guard event.createdAt >= 0, event.createdAt <= now / 1000 + limits.secondsAhead else {
+                throw .invalid("created_at: expected at most \(limits.secondsAhead) seconds ahead of now")
+            }
+            // Events are kept to be served back: what their authors may put into them is bounded.
+            guard event.tags.reduce(0, { $1.reduce($0 + 1) { $0 + $1.utf8.count + 1 } }) <= RegistrationLimits.tags
+            else {
+                throw .invalid("tags: expected at most \(RegistrationLimits.tags) bytes in all")
+            }
+            return .request(request)
+        } catch {
+            return .done(.refused(error))
+        }
+    }
+
+    /// What an event asks for, whenever it was made; nil when it is not for us.
+    func request(of event: Event) throws(RegistrationRefusal) -> Request? {
         guard event.kind == .pushRegistration || event.kind == .addressablePushRegistration,
             let tag = event.tags.first(where: { $0.first == "d" }), tag.count > 1,
             tag[1] == ourKey || tag[1].hasPrefix(ourKey + ":")
-        else { return .done(.notForUs) }
-        var slot = RegistrationSlot(account: event.pubkey)
+        else { return nil }
+        var slot = RegistrationSlot(author: event.pubkey)
         if tag[1] != ourKey {
             slot.deviceID = String(decoding: tag[1].utf8.dropFirst(ourKey.utf8.count + 1), as: UTF8.self)
             guard (1...RegistrationSlot.deviceIDLimit).contains(slot.deviceID.utf8.count),
                 Alphabet.name.spells(slot.deviceID)
             else {
                 let expected = "a device id of 1 to \(RegistrationSlot.deviceIDLimit) of \(Alphabet.name)"
-                return .done(.refused(.invalid("tag d: expected \(expected) after our key and the colon")))
+                throw .invalid("tag d: expected \(expected) after our key and the colon")
             }
         }
-        guard event.createdAt >= 0, event.createdAt <= now / 1000 + limits.secondsAhead else {
-            return .done(.refused(.invalid("created_at: expected at most \(limits.secondsAhead) seconds ahead of now")))
+        if event.content.isEmpty { return .deregister(slot) }
+        guard let claim = event.tags.first(where: { $0.first == "root_identity" }) else {
+            return .register(slot, account: event.pubkey)
         }
-        // Events are kept to be served back: what their authors may put into them is bounded.
-        guard event.tags.reduce(0, { $1.reduce($0 + 1) { $0 + $1.utf8.count + 1 } }) <= RegistrationLimits.tags else {
-            return .done(.refused(.invalid("tags: expected at most \(RegistrationLimits.tags) bytes in all")))
+        guard claim.count > 1, let root = PublicKey(hex: claim[1]) else {
+            throw .invalid("tag root_identity: expected a public key of 64 lower-case hexadecimal digits")
         }
-        if let root = event.tags.first(where: { $0.first == "root_identity" }),
-            root.dropFirst().first != event.pubkey.hex
-        {
-            return .done(.refused(.unsupported("registrations signed by a device key are not supported yet")))
-        }
-        return .request(event.content.isEmpty ? .deregister(slot) : .register(slot))
+        return .register(slot, account: root)
     }
 
     /// Weighs a request against what is remembered; nil: go on.

@@ -4,6 +4,7 @@ import Notifications
 /// What the `devices` table says of a device; nothing here is secret.
 struct DeviceRow: Hashable {
     var slot: RegistrationSlot
+    var account: PublicKey
     var mark: SlotMark
     /// In milliseconds since 1970.
     var registeredAt: Int64

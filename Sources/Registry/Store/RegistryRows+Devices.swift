@@ -5,59 +5,76 @@ import Notifications
 
 extension RegistryRows {
     /// The device that is in a slot.
-    func device(in slot: RegistrationSlot) throws -> (id: DeviceID, registeredAt: Int64)? {
+    func device(in slot: RegistrationSlot) throws -> RegisteredDevice? {
         try one(
-            "SELECT id, registered_at FROM devices WHERE account = ? AND device_id = ?",
-            [slot.account.bytes.data, slot.deviceID]
-        ).map { (DeviceID(rawValue: $0[0]), $0[1]) }
+            "SELECT \(Self.holderColumns) FROM devices WHERE author = ? AND device_id = ?",
+            [slot.author.bytes.data, slot.deviceID]
+        ).map(holder)
+    }
+
+    func device(_ id: DeviceID) throws -> RegisteredDevice? {
+        try one("SELECT \(Self.holderColumns) FROM devices WHERE id = ?", [id.rawValue]).map(holder)
+    }
+
+    /// The devices of an account that keys other than its own registered.
+    func delegatedDevices(of account: PublicKey) throws -> [RegisteredDevice] {
+        try all(
+            "SELECT \(Self.holderColumns) FROM devices WHERE account = ? AND root IS NOT NULL",
+            [account.bytes.data]
+        ).map(holder)
     }
 
     /// The devices outside `slot` that have the token of that handle.
-    func holders(of handle: [UInt8], outside slot: RegistrationSlot) throws -> [TokenHolder] {
+    func holders(of handle: [UInt8], outside slot: RegistrationSlot) throws -> [RegisteredDevice] {
         let rows = try all(
             """
-            SELECT id, account, device_id, created_at, event_id, registered_at
+            SELECT \(Self.holderColumns)
             FROM secrets JOIN devices ON id = device
             WHERE handle = ?
             """,
             [Data(handle)]
         )
-        return try rows.compactMap { row in
-            let holder = RegistrationSlot(account: try key(row, "account"), deviceID: row["device_id"])
-            guard holder != slot else { return nil }
-            return TokenHolder(
-                device: DeviceID(rawValue: row["id"]),
-                slot: holder,
-                mark: try mark(row),
-                registeredAt: row["registered_at"]
-            )
-        }
+        return try rows.map(holder).filter { $0.slot != slot }
+    }
+
+    private static let holderColumns = "id, author, account, device_id, created_at, event_id, registered_at"
+
+    private func holder(_ row: Row) throws -> RegisteredDevice {
+        RegisteredDevice(
+            device: DeviceID(rawValue: row["id"]),
+            slot: RegistrationSlot(author: try key(row, "author"), deviceID: row["device_id"]),
+            account: try key(row, "account"),
+            mark: try mark(row),
+            registeredAt: row["registered_at"]
+        )
     }
 
     /// Puts a device into its slot, whatever was there; a device that was there keeps its number.
     func put(_ device: DeviceRow) throws -> DeviceID {
         let further = device.furtherSignals.isEmpty ? nil : device.furtherSignals.map(\.rawValue).joined(separator: " ")
+        let root = device.account == device.slot.author ? nil : device.account
         let row = try one(
             """
             INSERT INTO devices
-                (account, device_id, created_at, event_id, registered_at, route, mode, signals, further_signals)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (account, device_id) DO UPDATE SET
-                created_at = excluded.created_at, event_id = excluded.event_id, registered_at = excluded.registered_at,
-                route = excluded.route, mode = excluded.mode, signals = excluded.signals,
+                (author, root, device_id, created_at, event_id, registered_at, route, mode, signals, further_signals)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (author, device_id) DO UPDATE SET
+                root = excluded.root, created_at = excluded.created_at, event_id = excluded.event_id,
+                registered_at = excluded.registered_at, route = excluded.route, mode = excluded.mode, signals = excluded.signals,
                 further_signals = excluded.further_signals
             RETURNING id
             """,
             [
-                device.slot.account.bytes.data, device.slot.deviceID, device.mark.createdAt, device.mark.id.bytes.data,
+                device.slot.author.bytes.data, root?.bytes.data, device.slot.deviceID, device.mark.createdAt,
+                device.mark.id.bytes.data,
                 device.registeredAt, Int64(device.route.rawValue), device.mode?.rawValue,
                 Int64(bitPattern: device.signals.rawValue), further,
             ]
         )
         guard let row else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
         try execute(
-            "DELETE FROM tombstones WHERE account = ? AND device_id = ?",
-            [device.slot.account.bytes.data, device.slot.deviceID]
+            "DELETE FROM tombstones WHERE author = ? AND device_id = ?",
+            [device.slot.author.bytes.data, device.slot.deviceID]
         )
         return DeviceID(rawValue: row[0])
     }
@@ -67,22 +84,6 @@ extension RegistryRows {
             "INSERT OR REPLACE INTO secrets (device, handle, address, content) VALUES (?, ?, ?, ?)",
             [device.rawValue, Data(handle), Data(address), Data(content)]
         )
-    }
-
-    /// Takes a device out of its slot, whose mark stays.
-    func remove(_ device: DeviceID, from slot: RegistrationSlot, leaving mark: SlotMark) throws {
-        try execute("DELETE FROM devices WHERE id = ?", [device.rawValue])
-        try bury(slot, mark)
-    }
-
-    func holder(_ device: DeviceID) throws -> (holder: TokenHolder, registeredAt: Int64)? {
-        let row = try one(
-            "SELECT account, device_id, created_at, event_id, registered_at FROM devices WHERE id = ?",
-            [device.rawValue]
-        )
-        guard let row else { return nil }
-        let slot = RegistrationSlot(account: try key(row, "account"), deviceID: row["device_id"])
-        return (TokenHolder(device: device, slot: slot, mark: try mark(row)), row["registered_at"])
     }
 
     func sealedAddress(of device: DeviceID) throws -> [UInt8]? {

@@ -8,8 +8,8 @@ extension RegistryRows {
         let narrowed = account.map { $0.bytes.data }
         let rows = try all(
             """
-            SELECT devices.id AS id, account, device_id, created_at, registered_at, platform, app, mode, signals,
-                further_signals
+            SELECT devices.id AS id, author, account, device_id, created_at, registered_at, platform, app, mode,
+                signals, further_signals
             FROM devices JOIN routes ON routes.id = route
             WHERE devices.id > ? \(narrowed == nil ? "AND ? IS NULL" : "AND account = ?")
             ORDER BY devices.id LIMIT ?
@@ -22,7 +22,8 @@ extension RegistryRows {
             let mode: Int32? = row["mode"]
             return DeviceListing(
                 device: DeviceID(rawValue: row["id"]),
-                slot: RegistrationSlot(account: try key(row, "account"), deviceID: row["device_id"]),
+                slot: RegistrationSlot(author: try key(row, "author"), deviceID: row["device_id"]),
+                account: try key(row, "account"),
                 route: Route(platform: row["platform"], app: row["app"]),
                 mode: mode.flatMap(Mode.init(rawValue:)),
                 signals: Signal.wellKnown.filter { signals.contains(names[$0]) }

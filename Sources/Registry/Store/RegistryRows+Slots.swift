@@ -3,27 +3,28 @@ import GRDB
 import Nostr
 
 extension RegistryRows {
-    /// How many tombstones an account may have before the oldest ones are folded into its floor.
+    /// How many tombstones an author may have before the oldest ones are folded into his floor.
     static let tombstonesPerAccount = 128
 
-    /// What is known of a slot and its account.
-    func state(of slot: RegistrationSlot) throws -> AccountState {
-        let account = slot.account.bytes.data
+    /// What is known of a slot, and of the account that is to have it.
+    func state(of slot: RegistrationSlot, for account: PublicKey) throws -> AccountState {
+        let author = slot.author.bytes.data
         var state = AccountState()
         if let row = try one(
-            "SELECT created_at, event_id FROM devices WHERE account = ? AND device_id = ?",
-            [account, slot.deviceID]
+            "SELECT created_at, event_id FROM devices WHERE author = ? AND device_id = ?",
+            [author, slot.deviceID]
         ) {
             state.mark = try mark(row)
             state.isRegistered = true
         } else if let row = try one(
-            "SELECT created_at, event_id FROM tombstones WHERE account = ? AND device_id = ?",
-            [account, slot.deviceID]
+            "SELECT created_at, event_id FROM tombstones WHERE author = ? AND device_id = ?",
+            [author, slot.deviceID]
         ) {
             state.mark = try mark(row)
         }
-        state.devices = try one("SELECT count(*) FROM devices WHERE account = ?", [account])?[0] ?? 0
-        state.floor = try one("SELECT created_at FROM floors WHERE account = ?", [account])?[0]
+        if let waiting = try mark(waitingIn: slot), state.mark.map(waiting.replaces) ?? true { state.mark = waiting }
+        state.devices = try one("SELECT count(*) FROM devices WHERE account = ?", [account.bytes.data])?[0] ?? 0
+        state.floor = try one("SELECT created_at FROM floors WHERE author = ?", [author])?[0]
         return state
     }
 
@@ -46,34 +47,34 @@ extension RegistryRows {
 
     /// Remembers that the slot is empty since `mark`.
     func bury(_ slot: RegistrationSlot, _ mark: SlotMark) throws {
-        let account = slot.account.bytes.data
+        let author = slot.author.bytes.data
         try execute(
-            "INSERT OR REPLACE INTO tombstones (account, device_id, created_at, event_id) VALUES (?, ?, ?, ?)",
-            [account, slot.deviceID, mark.createdAt, mark.id.bytes.data]
+            "INSERT OR REPLACE INTO tombstones (author, device_id, created_at, event_id) VALUES (?, ?, ?, ?)",
+            [author, slot.deviceID, mark.createdAt, mark.id.bytes.data]
         )
-        let count: Int = try one("SELECT count(*) FROM tombstones WHERE account = ?", [account])?[0] ?? 0
+        let count: Int = try one("SELECT count(*) FROM tombstones WHERE author = ?", [author])?[0] ?? 0
         guard count > Self.tombstonesPerAccount else { return }
-        try foldOldestTombstone(of: slot.account)
+        try foldOldestTombstone(of: slot.author)
     }
 
     /// Forgets a tombstone and the deregistration that was kept for it.
     private func foldOldestTombstone(of key: PublicKey) throws {
-        let account = key.bytes.data
+        let author = key.bytes.data
         let oldest = try one(
-            "SELECT device_id, created_at FROM tombstones WHERE account = ? ORDER BY created_at LIMIT 1",
-            [account]
+            "SELECT device_id, created_at FROM tombstones WHERE author = ? ORDER BY created_at LIMIT 1",
+            [author]
         )
         guard let oldest else { return }
         let createdAt: Int64 = oldest["created_at"]
         let deviceID: String = oldest["device_id"]
-        try execute("DELETE FROM tombstones WHERE account = ? AND device_id = ?", [account, deviceID])
-        try deleteEvent(in: RegistrationSlot(account: key, deviceID: deviceID))
+        try execute("DELETE FROM tombstones WHERE author = ? AND device_id = ?", [author, deviceID])
+        try deleteEvent(in: RegistrationSlot(author: key, deviceID: deviceID))
         try execute(
             """
-            INSERT INTO floors (account, created_at) VALUES (?, ?)
-            ON CONFLICT (account) DO UPDATE SET created_at = max(created_at, excluded.created_at)
+            INSERT INTO floors (author, created_at) VALUES (?, ?)
+            ON CONFLICT (author) DO UPDATE SET created_at = max(created_at, excluded.created_at)
             """,
-            [account, createdAt]
+            [author, createdAt]
         )
     }
 }

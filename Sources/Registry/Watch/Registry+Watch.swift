@@ -3,15 +3,34 @@ import Nostr
 extension Registry {
     /// What is to be watched of an account; nil when it has no device.
     package func watchedAccount(_ key: PublicKey) throws -> WatchedAccount? {
-        nil
+        let now = now()
+        var account: WatchedAccount?
+        try store.read { rows in
+            try rows.forEachWatchedAccount(key, now: now) { account = $0 }
+        }
+        return account
     }
 
-    /// Calls `body` with every account that has a device, on one consistent state and beside writers.
+    /// Calls `body` with every account that has a device, on one consistent state and beside writers. It must not call
+    /// the registry.
     package func forEachWatchedAccount(_ body: (WatchedAccount) throws -> Void) throws {
+        let now = now()
+        try store.read { rows in
+            try rows.forEachWatchedAccount(now: now, body)
+        }
     }
 
-    /// Remembers that all contact lists which named these accounts at their relays were read, so that an unknown author's list
-    /// that names one from now on is a follow.
-    package func markFollowsRead(_ accounts: Set<PublicKey>) throws {
+    /// A registry that knew of no watching has wishes in sealed contents only. Opening those at each start would take too long.
+    func bringWishesOut() throws {
+        guard try !store.write({ try $0.areWishesOut() }) else { return }
+        try store.write { rows in
+            for device in try rows.allDevices() {
+                guard let sealed = try rows.sealedContent(of: device) else { continue }
+                let json = String(decoding: try vault.open(sealed, of: device, for: .content), as: UTF8.self)
+                guard let content = try? RegistrationContent(json: json) else { continue }
+                try rows.putWishes(of: device, relays: content.relays, partners: Set(content.partners))
+            }
+            try rows.noteWishesAreOut()
+        }
     }
 }

@@ -129,20 +129,17 @@ struct RegistryApplyTests {
         #expect(try bench.registry.apply(event).message.hasPrefix("invalid: content: expected NIP-44"))
     }
 
-    @Test func refusesDeviceKeysForNow() throws {
+    @Test func refusesARootIdentityThatIsNone() throws {
         let bench = try Bench()
         let ours = bench.identity.publicKey.hex
-        let root = try bench.account(9).publicKey.hex
-        let own = try bench.account(1).publicKey.hex
-        for identity in [["root_identity", root], ["root_identity"], ["root_identity", ""]] {
+        for identity in [["root_identity"], ["root_identity", ""], ["root_identity", ours.uppercased()]] {
             let event = try bench.event(of: 1, Samples.phone("one"), tags: [["d", ours], identity])
-            #expect(
-                try bench.registry.apply(event).message
-                    == "unsupported: registrations signed by a device key are not supported yet"
-            )
+            let result = try bench.registry.apply(event)
+            #expect(result.message.hasPrefix("invalid: tag root_identity: expected a public key"))
         }
+        let own = try bench.account(1).publicKey.hex
         let event = try bench.event(of: 1, Samples.phone("one"), tags: [["d", ours], ["root_identity", own]])
-        #expect(try bench.registry.apply(event).isAccepted)
+        #expect(try bench.registry.apply(event) == .registered(DeviceID(rawValue: 1)))
     }
 
     @Test func refusesWhatNoTransportServes() throws {

@@ -1,20 +1,6 @@
-import GRDB
-
-/// The tables, and how they came to be. A migration that was published is never changed; a new one is added.
-enum RegistrySchema {
-    static var migrator: DatabaseMigrator {
-        var migrator = DatabaseMigrator()
-        migrator.registerMigration("1 devices, tombstones, events, follows") { db in
-            try db.execute(sql: first)
-        }
-        migrator.registerMigration("3 watched keys") { db in
-            try db.execute(sql: watch)
-        }
-        return migrator
-    }
-
+extension RegistrySchema {
     /// Secrets are apart from `devices`, which is read as a whole at every start.
-    private static let first = """
+    static let devices = """
         CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
         CREATE TABLE routes (

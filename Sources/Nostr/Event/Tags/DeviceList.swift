@@ -1,0 +1,25 @@
+/// What a kind 10050 says in public: the relays its author receives messages at (NIP-17), and in Gozzip the devices that
+/// speak for that root identity and the keys it receives messages under.
+package struct DeviceList: Hashable, Sendable {
+    /// Public keys of devices, from `device` tags.
+    package var devices: [PublicKey]
+    /// From `dm_key` tags.
+    package var messageKeys: [PublicKey]
+    /// From `relay` tags; URLs are as the author wrote them.
+    package var relays: [String]
+
+    package init(devices: [PublicKey] = [], messageKeys: [PublicKey] = [], relays: [String] = []) {
+        self.devices = devices
+        self.messageKeys = messageKeys
+        self.relays = relays
+    }
+
+    /// Reads the tags in their order. What is no key is left out.
+    package init(_ event: Event) {
+        self.init(
+            devices: event.values(of: "device").compactMap { PublicKey(hex: $0) },
+            messageKeys: event.values(of: "dm_key").compactMap { PublicKey(hex: $0) },
+            relays: event.values(of: "relay")
+        )
+    }
+}

@@ -1,0 +1,100 @@
+import Nostr
+import Notifications
+
+extension Registry {
+    /// A registration that waited longer than this, in milliseconds, counts as of when its waiting ended: what happened
+    /// meanwhile was nobody's news.
+    private static let promptness: Int64 = 600_000
+
+    /// Puts a device into its slot, if its author may do that for the account.
+    ///
+    /// `wasWaiting`: its event is the one that the slot waits with.
+    func admit(
+        _ draft: RegistrationDraft,
+        wasWaiting: Bool = false,
+        now: Int64,
+        _ rows: RegistryRows,
+        _ changes: inout RegistryChanges
+    ) throws -> RegistrationResult {
+        let handle = vault.handle(of: draft.content.token)
+        let ruling = desk.rule(
+            on: try rows.holders(of: handle, outside: draft.slot),
+            mark: draft.mark,
+            shared: draft.content.shared,
+            now: now
+        )
+        var state = try rows.state(of: draft.slot, for: draft.account)
+        if wasWaiting {
+            state.mark = nil
+            state.floor = nil
+        }
+        if case .take(let holders) = ruling { state.devices -= holders.count { $0.account == draft.account } }
+        let former = try rows.device(in: draft.slot)
+        if let former, former.account != draft.account { state.isRegistered = false }
+        let request = RegistrationDesk.Request.register(draft.slot, account: draft.account)
+        if let result = desk.weigh(request, mark: draft.mark, against: state) { return result }
+        guard case .take(let holders) = ruling else {
+            try rows.clear(draft.slot, leaving: draft.mark, &changes)
+            return .outdated
+        }
+        for holder in holders { try rows.evict(holder, &changes) }
+        // Under another account it is another device: what is on its way to this one is not for that one's eyes.
+        if let former, former.account != draft.account { try rows.delete(former, &changes) }
+        _ = try rows.stopWaiting(in: draft.slot)
+        let device = try put(draft, handle, now: now, rows, &changes)
+        changes.index.append(.put(device))
+        return state.isRegistered ? .updated(device.device) : .registered(device.device)
+    }
+
+    private func put(
+        _ draft: RegistrationDraft,
+        _ handle: [UInt8],
+        now: Int64,
+        _ rows: RegistryRows,
+        _ changes: inout RegistryChanges
+    ) throws -> IndexedDevice {
+        // Later than any address handed out for the slot before, even if a client's clock went back.
+        let earlier = try rows.device(in: draft.slot)?.registeredAt ?? -1
+        let isPrompt = now - draft.arrivedAt <= Self.promptness
+        let registeredAt = max(earlier + 1, isPrompt ? min(draft.event.createdAt * 1000, now) : now)
+        let content = draft.content
+        let route = Route(platform: content.platform, app: content.app)
+        let known = SignalNames()
+        let row = DeviceRow(
+            slot: draft.slot,
+            account: draft.account,
+            mark: draft.mark,
+            registeredAt: registeredAt,
+            route: try rows.number(of: route),
+            mode: content.mode,
+            signals: known.set(of: content.signals),
+            furtherSignals: content.signals.filter { known[$0].isEmpty }.sorted { $0.rawValue < $1.rawValue }
+        )
+        let device = try rows.put(row)
+        try rows.putSecrets(
+            of: device,
+            handle: handle,
+            address: try vault.seal(
+                AddressCodec.encode(content.address(registeredAt: registeredAt)),
+                of: device,
+                for: .address
+            ),
+            content: try vault.seal(Array(content.json.utf8), of: device, for: .content)
+        )
+        let partners = Set(content.partners)
+        changes.keys.insert(draft.account)
+        changes.keys.formUnion(try rows.partners(of: device).symmetricDifference(partners))
+        try rows.putWishes(of: device, relays: content.relays, partners: partners)
+        try rows.putEvent(draft.event, in: draft.slot)
+        return IndexedDevice(
+            account: draft.account,
+            device: device,
+            registeredAt: registeredAt,
+            signals: row.signals,
+            furtherSignals: row.furtherSignals,
+            mode: row.mode,
+            route: route,
+            routeID: row.route
+        )
+    }
+}

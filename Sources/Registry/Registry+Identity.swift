@@ -1,0 +1,43 @@
+import Nostr
+import Notifications
+
+extension Registry {
+    /// How many roots ``rootsOfInterest()`` names at most: registrations name partners as they like.
+    package static let rootsOfInterestLimit = 50_000
+
+    /// Whether ``learn(_:)`` would look at lists of `author`: it has an account here, is somebody's partner, or a device that
+    /// waits claims to be its own.
+    package func concerns(_ author: PublicKey) throws -> Bool {
+        try store.read { try $0.hasDevice(author) || $0.isRootOfInterest(author) }
+    }
+
+    /// The keys besides those of accounts whose kind 10050 is wanted: the roots that waiting registrations name, and partners, of
+    /// which those come first that devices named first.
+    package func rootsOfInterest() throws -> Set<PublicKey> {
+        try store.read { try $0.rootsOfInterest(limit: Self.rootsOfInterestLimit) }
+    }
+
+    /// Whether `key` is somebody's partner or named by a waiting registration as its root, however many others are.
+    package func isRootOfInterest(_ key: PublicKey) throws -> Bool {
+        try store.readOnce { try $0.isRootOfInterest(key) }
+    }
+
+    /// Whether `key` may speak for `root`: it is the same, or a device in the newest kind 10050 of that root.
+    package func speaks(_ key: PublicKey, for root: PublicKey) throws -> Bool {
+        try key == root || store.readOnce { try $0.lists(key, for: root) }
+    }
+
+    /// Whose wake-up hints (kind 20062) count for which devices of an account. Devices without partners are left out.
+    package func partners(of account: PublicKey) throws -> [DeviceID: Set<PublicKey>] {
+        try store.readOnce { try $0.partners(of: account) }
+    }
+
+    /// Whether `event` is the account's own doing: by its key, by a key that it receives messages under, or by a device that its
+    /// kind 10050 lists and the event's `root_identity` says so. Asks the disk only about events that name the account as their
+    /// root.
+    package func isOwn(_ event: Event, of account: PublicKey, in index: borrowing MatchIndex) throws -> Bool {
+        if event.pubkey == account || index.isMessageKey(event.pubkey, of: account) { return true }
+        guard let root = event.value(of: "root_identity"), PublicKey(hex: root) == account else { return false }
+        return try speaks(event.pubkey, for: account)
+    }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import GRDB
+import Nostr
+
+extension RegistryRows {
+    /// The newest list of that kind.
+    func mark(of kind: Kind, by author: PublicKey) throws -> SlotMark? {
+        try one(
+            "SELECT created_at, event_id FROM lists WHERE author = ? AND kind = ?",
+            [author.bytes.data, Int64(kind.rawValue)]
+        ).map(mark)
+    }
+
+    /// `now` is in milliseconds since 1970.
+    func putList(_ kind: Kind, by author: PublicKey, _ mark: SlotMark, relays: [String], now: Int64) throws {
+        try execute(
+            """
+            INSERT OR REPLACE INTO lists (author, kind, created_at, event_id, learned_at, relays)
+            VALUES (?, ?, ?, ?, ?, ?)
+            """,
+            [
+                author.bytes.data, Int64(kind.rawValue), mark.createdAt, mark.id.bytes.data, now,
+                relays.joined(separator: "\n"),
+            ]
+        )
+    }
+
+    /// Whether the root's newest list names that device.
+    func lists(_ device: PublicKey, for root: PublicKey) throws -> Bool {
+        try one(
+            "SELECT 1 FROM listed_devices WHERE root = ? AND device = ?",
+            [root.bytes.data, device.bytes.data]
+        ) != nil
+    }
+
+    func putListedDevices(_ devices: Set<PublicKey>, of root: PublicKey) throws {
+        let root = root.bytes.data
+        try execute("DELETE FROM listed_devices WHERE root = ?", [root])
+        for device in devices {
+            try execute("INSERT INTO listed_devices (root, device) VALUES (?, ?)", [root, device.bytes.data])
+        }
+    }
+
+    func messageKeys(of account: PublicKey) throws -> [MessageKey] {
+        try all("SELECT key, until FROM message_keys WHERE account = ?", [account.bytes.data])
+            .map { MessageKey(key: try key($0, "key"), until: $0["until"]) }
+    }
+
+    func putMessageKeys(_ keys: [MessageKey], of account: PublicKey) throws {
+        let account = account.bytes.data
+        try execute("DELETE FROM message_keys WHERE account = ?", [account])
+        for key in keys {
+            try execute(
+                "INSERT INTO message_keys (account, key, until) VALUES (?, ?, ?)",
+                [account, key.key.bytes.data, key.until]
+            )
+        }
+    }
+
+    /// Every account's, those of which time ran out by `now` (milliseconds since 1970) left out.
+    func allMessageKeys(now: Int64) throws -> [PublicKey: [MessageKey]] {
+        try all("SELECT account, key, until FROM message_keys WHERE until IS NULL OR until > ?", [now])
+            .reduce(into: [:]) { keys, row in
+                let messageKey = MessageKey(key: try key(row, "key"), until: row["until"])
+                keys[try key(row, "account"), default: []].append(messageKey)
+            }
+    }
+
+    /// Forgets lists of those who have long had nothing to do with any account; `time` is in milliseconds since 1970.
+    func forgetLists(unneededSince time: Int64) throws {
+        let authors = """
+            SELECT author FROM lists AS list WHERE learned_at < ?
+                AND NOT EXISTS (SELECT 1 FROM devices WHERE account = list.author)
+                AND NOT EXISTS (SELECT 1 FROM partners WHERE partner = list.author)
+                AND NOT EXISTS (SELECT 1 FROM waiting WHERE root = list.author)
+            """
+        for row in try all(authors, [time]) {
+            let author = try key(row, "author").bytes.data
+            try execute("DELETE FROM lists WHERE author = ?", [author])
+            try execute("DELETE FROM listed_devices WHERE root = ?", [author])
+            try execute("DELETE FROM message_keys WHERE account = ?", [author])
+        }
+    }
+}

@@ -1,0 +1,13 @@
+import GRDB
+
+/// The tables, and how they came to be: each migration in a file of its own, in the order they are run. One that was
+/// published is never changed; a new one is added.
+enum RegistrySchema {
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1 devices, tombstones, events, follows") { try $0.execute(sql: devices) }
+        migrator.registerMigration("2 identities, lists, partners") { try $0.execute(sql: identities) }
+        migrator.registerMigration("3 watched keys") { try $0.execute(sql: watch) }
+        return migrator
+    }
+}

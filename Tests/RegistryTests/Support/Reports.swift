@@ -1,0 +1,19 @@
+import Nostr
+import Synchronization
+
+/// Notes what a registry said of changes.
+final class Reports: Sendable {
+    private let keys = Mutex<[Set<PublicKey>]>([])
+
+    func note(_ changed: Set<PublicKey>) {
+        keys.withLock { $0.append(changed) }
+    }
+
+    /// What was said since the last call.
+    func take() -> [Set<PublicKey>] {
+        keys.withLock { keys in
+            defer { keys = [] }
+            return keys
+        }
+    }
+}

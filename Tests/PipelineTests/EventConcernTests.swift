@@ -12,18 +12,21 @@ import Testing
     private static let first = String(repeating: "0a", count: 32)
     private static let second = String(repeating: "0b", count: 32)
 
-    private func concern(_ kind: Kind, _ tags: [[String]]) throws -> EventConcern {
+    private func event(_ kind: Kind, _ tags: [[String]], _ last: [String]? = nil) -> Event {
         let zero = Bytes32(words: (0, 0, 0, 0))
-        let event = Event(
+        return Event(
             id: EventID(zero),
-            pubkey: PublicKey(zero),
+            pubkey: Self.author,
             createdAt: 0,
             kind: kind,
-            tags: tags + [["p", Self.account.hex]],
+            tags: tags + [["p", Self.account.hex]] + (last.map { [$0] } ?? []),
             content: "",
             signature: Signature(first: zero, second: zero)
         )
-        return try .classify(event, for: Self.account)
+    }
+
+    private func concern(_ kind: Kind, _ tags: [[String]]) throws -> EventConcern {
+        try .classify(event(kind, tags), for: Self.account)
     }
 
     private func id(_ hex: String) -> EventID? { EventID(hex: hex) }
@@ -82,5 +85,75 @@ import Testing
 
     @Test func unknownKindHasNoSignalOfItsOwn() throws {
         #expect(try concern(Kind(23194), []).signal == nil)
+    }
+
+    private func classify(
+        _ kind: Kind,
+        _ tags: [[String]],
+        writtenBy authors: [PublicKey]? = nil
+    ) throws -> EventConcern {
+        try .classify(event(kind, tags), for: Self.account) { $0.hex == Self.first ? authors : nil }
+    }
+
+    @Test func noteThatAnswersOneOfSeveralLeavesOpenWhom() throws {
+        let tags = [["e", Self.first], ["p", Self.other.hex]]
+        let guess = try classify(.textNote, tags)
+        #expect(guess.signal == .reply && guess.openQuestion == id(Self.first))
+        let known = try classify(.textNote, tags, writtenBy: [Self.other])
+        #expect(known.signal == .mention && known.openQuestion == nil)
+    }
+
+    @Test(arguments: [Kind.repost, .audioRepost, .genericRepost])
+    func repostThatNamesSeveralIsForTheAuthor(_ kind: Kind) throws {
+        let tags = [["e", Self.first], ["p", Self.other.hex]]
+        #expect(try classify(kind, tags).openQuestion == id(Self.first))
+        #expect(try classify(kind, tags, writtenBy: [Self.account]).openQuestion == nil)
+        #expect(throws: NoConcern.notTarget) { try classify(kind, tags, writtenBy: [Self.other]) }
+        #expect(try classify(kind, [["e", Self.first]]).openQuestion == nil)
+    }
+
+    @Test func reactionToAnEventOfSomebodyElseIsNotForTheAccount() throws {
+        #expect(throws: NoConcern.notTarget) {
+            try classify(.reaction, [["e", Self.first]], writtenBy: [Self.other])
+        }
+        #expect(throws: NoConcern.notTarget) {
+            try EventConcern.classify(
+                event(.reaction, [["e", Self.first]], ["p", Self.other.hex]),
+                for: Self.account
+            )
+        }
+        #expect(
+            try classify(.reaction, [["e", Self.first]], writtenBy: [Self.other, Self.account]).signal == .reaction
+        )
+    }
+
+    @Test func zapIsTheDoingOfItsSender() throws {
+        let sender = try KeyPair(random: SecureRandom.bytes)
+        let request = try Event.signed(
+            kind: .zapRequest,
+            createdAt: 1,
+            tags: [["p", Self.account.hex], ["e", Self.first]],
+            by: sender
+        )
+        let tags = [["bolt11", "lnbc210n1pqqq"], ["description", String(decoding: request.json, as: UTF8.self)]]
+        let concern = try classify(.zapReceipt, tags)
+        #expect(concern.signal == .zap && concern.author == sender.publicKey)
+        #expect(concern.zap?.millisats == 21_000 && concern.referencedID == id(Self.first))
+        #expect(throws: NoConcern.invalidZap(.noRequest)) { try classify(.zapReceipt, []) }
+        #expect(throws: NoConcern.invalidZap(.wrongRecipient)) {
+            try EventConcern.classify(event(.zapReceipt, tags), for: Self.other)
+        }
+    }
+
+    @Test func zapToOneselfConcernsNobody() throws {
+        let owner = try KeyPair(random: SecureRandom.bytes)
+        let request = try Event.signed(kind: .zapRequest, createdAt: 1, tags: [["p", owner.publicKey.hex]], by: owner)
+        let tags = [
+            ["p", owner.publicKey.hex], ["bolt11", "lnbc210n1pqqq"],
+            ["description", String(decoding: request.json, as: UTF8.self)],
+        ]
+        var receipt = event(.zapReceipt, tags)
+        receipt.tags.removeLast()
+        #expect(throws: NoConcern.ownZap) { try EventConcern.classify(receipt, for: owner.publicKey) }
     }
 }

@@ -1,12 +1,18 @@
 import Cipher
+import Foundation
+import Logging
 import Nostr
+import Notifications
 import Rules
 import Testing
 
 @testable import Pipeline
 
 @Suite struct EventContextTests {
+    private static let noon: Int64 = 1_773_446_400_000
+    private static let day: Int64 = 86_400_000
     private let keys: KeyPair
+    private let noteID = EventID(Bytes32(words: (1, 2, 3, 4)))
     /// One character of Unicode in 100,001 bytes.
     private let tower = "a" + String(repeating: "\u{301}", count: 50_000)
 
@@ -14,13 +20,144 @@ import Testing
         keys = try KeyPair(random: SecureRandom.bytes)
     }
 
+    private func profile(_ content: String, createdAt: Int64 = 1) throws -> Event {
+        try Event.signed(kind: .profile, createdAt: createdAt, content: content, by: keys)
+    }
+
+    private func concern(referenced: EventID? = nil, openQuestion: EventID? = nil) -> EventConcern {
+        EventConcern(
+            signal: .reaction,
+            openQuestion: openQuestion,
+            referencedID: referenced,
+            author: keys.publicKey
+        )
+    }
+
     @Test func whatIsRememberedIsBoundedInBytes() throws {
         var context = EventContext()
         let note = try Event.signed(kind: .textNote, createdAt: 1, content: "see " + tower, by: keys)
         context.learn(note, at: 0)
         #expect(context.referenced(note.id).content == "see ")
-        let profile = #"{"display_name":"\#(tower)","name":"al\#(tower)"}"#
-        context.learn(try Event.signed(kind: .profile, createdAt: 1, content: profile, by: keys), at: 0)
+        context.learn(try profile(#"{"display_name":"\#(tower)","name":"al\#(tower)"}"#), at: 0)
         #expect(context.name(of: keys.publicKey) == "al")
+    }
+
+    @Test(arguments: [
+        (#"{"handle":"h","username":"u","name":"n","displayName":"D","display_name":"d"}"#, "d"),
+        (#"{"handle":"h","username":"u","name":"n","displayName":"D"}"#, "D"),
+        (#"{"handle":"h","username":"u","name":"n"}"#, "n"),
+        (#"{"handle":"h","username":"u"}"#, "u"),
+        (#"{"handle":"h"}"#, "h"),
+        (#"{"display_name":"","displayName":" \n","name":7,"username":null,"handle":" h "}"#, "h"),
+    ])
+    func namesAreSoughtInTheOrderOfSeed000(_ content: String, _ name: String) throws {
+        var context = EventContext()
+        context.learn(try profile(content), at: 0)
+        #expect(context.name(of: keys.publicKey) == name)
+    }
+
+    @Test(arguments: ["", "{}", "[]", "no JSON", #"{"name":""}"#, #"{"about":"x"}"#])
+    func eightDigitsStandInForAMissingName(_ content: String) throws {
+        var context = EventContext()
+        context.learn(try profile(content), at: 0)
+        #expect(context.name(of: keys.publicKey) == keys.publicKey.hex.prefix(8) + "...")
+    }
+
+    @Test func newerProfileStays() throws {
+        var context = EventContext()
+        context.learn(try profile(#"{"name":"new"}"#, createdAt: 2), at: 0)
+        context.learn(try profile(#"{"name":"old"}"#, createdAt: 1), at: 1)
+        #expect(context.name(of: keys.publicKey) == "new")
+    }
+
+    @Test func missingIsWhatTheRuleNeedsAndNobodyKnows() throws {
+        var context = EventContext()
+        let concern = concern(referenced: noteID)
+        let all: RuleNeeds = [.authorName, .referencedEvent]
+        #expect(context.missing([], of: concern, at: Self.noon).isEmpty)
+        #expect(
+            context.missing(all, of: concern, at: Self.noon)
+                == ContextWants(profiles: [keys.publicKey], events: [noteID])
+        )
+        context.learn(try profile("{}"), at: Self.noon)
+        #expect(context.missing(all, of: concern, at: Self.noon) == ContextWants(events: [noteID]))
+        let note = try Event.signed(kind: Kind(30023), createdAt: 1, content: "An article", by: keys)
+        context.learn(note, at: Self.noon)
+        #expect(context.authors(of: note.id) == nil)
+        context.learn(fetched: note, at: Self.noon)
+        #expect(context.missing(all, of: self.concern(referenced: note.id), at: Self.noon).isEmpty)
+        #expect(
+            context.referenced(note.id) == ReferencedEvent(id: note.id, kind: Kind(30023), content: "An article")
+        )
+    }
+
+    @Test func openQuestionIsMissingWhateverTheRuleNeeds() {
+        var context = EventContext()
+        #expect(context.missing([], of: concern(openQuestion: noteID), at: 0) == ContextWants(events: [noteID]))
+    }
+
+    @Test func whatNobodyHadIsNotMissingAgainForTenMinutes() {
+        var context = EventContext()
+        let concern = concern(referenced: noteID)
+        let all: RuleNeeds = [.authorName, .referencedEvent]
+        let wants = context.missing(all, of: concern, at: Self.noon)
+        context.noteSought(wants, at: Self.noon)
+        #expect(context.missing(all, of: concern, at: Self.noon + 599_999).isEmpty)
+        #expect(context.missing(all, of: concern, at: Self.noon + 600_000) == wants)
+    }
+
+    @Test func oldProfileIsWorthLookingForAgainAndUsedMeanwhile() throws {
+        var context = EventContext()
+        let wanted = ContextWants(profiles: [keys.publicKey])
+        let profile = try profile(#"{"name":"alice"}"#)
+        context.learn(profile, at: Self.noon)
+        #expect(context.missing(.authorName, of: concern(), at: Self.noon + 7 * Self.day - 1).isEmpty)
+        #expect(context.missing(.authorName, of: concern(), at: Self.noon + 7 * Self.day) == wanted)
+        #expect(context.name(of: keys.publicKey) == "alice")
+        context.learn(fetched: profile, at: Self.noon + 7 * Self.day)
+        #expect(context.missing(.authorName, of: concern(), at: Self.noon + 8 * Self.day).isEmpty)
+    }
+
+    @Test func anonymousSenderIsNotLookedFor() throws {
+        var context = EventContext()
+        let request = try Event.signed(
+            kind: .zapRequest,
+            createdAt: 1,
+            tags: [["p", String(repeating: "0a", count: 32)], ["anon"]],
+            by: keys
+        )
+        let receipt = try Event.signed(
+            kind: .zapReceipt,
+            createdAt: 1,
+            tags: [
+                ["p", String(repeating: "0a", count: 32)], ["bolt11", "lnbc210n1pqqq"],
+                ["description", String(decoding: request.json, as: UTF8.self)],
+            ],
+            by: keys
+        )
+        var concern = concern()
+        concern.zap = try ZapReceipt(receipt)
+        #expect(context.missing(.authorName, of: concern, at: 0).isEmpty)
+        #expect(context.name(of: concern) == "Anonymous")
+    }
+
+    @Test func repostTeachesTheNoteItCarries() throws {
+        var context = EventContext()
+        let note = try Event.signed(kind: .textNote, createdAt: 1, content: "hello", by: keys)
+        let json = String(decoding: note.json, as: UTF8.self)
+        context.learn(
+            try Event.signed(kind: .repost, createdAt: 2, tags: [["e", note.id.hex]], content: json, by: keys),
+            at: 0
+        )
+        #expect(context.referenced(note.id).content == "hello")
+        #expect(context.authors(of: note.id) == [keys.publicKey])
+    }
+
+    @Test func deviceSpeaksForItsRoot() throws {
+        var context = EventContext()
+        let root = PublicKey(Bytes32(words: (9, 9, 9, 9)))
+        let note = try Event.signed(kind: .textNote, createdAt: 1, tags: [["root_identity", root.hex]], by: keys)
+        context.learn(note, at: 0)
+        #expect(context.authors(of: note.id) == [keys.publicKey, root])
     }
 }

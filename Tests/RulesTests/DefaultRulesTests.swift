@@ -114,7 +114,7 @@ import Testing
         #expect(!notification.title.contains("mallory") && !notification.body.contains("mallory"))
     }
 
-    @Test(arguments: [30311, 22242, 10002, 0, 5, 9735] as [UInt16])
+    @Test(arguments: [30311, 22242, 10002, 0, 5, 9734] as [UInt16])
     func otherKindsWakeNobody(_ kind: UInt16) {
         #expect(book.notification(for: Fixture.input(kind: kind)) == nil)
         #expect(book.notifiableKinds?.contains(kind) == false)
@@ -128,6 +128,17 @@ import Testing
         let input = Fixture.input(kind: kind, content: "secret", referenced: ReferencedEvent(id: Fixture.referencedID))
         let notification = try #require(book.notification(for: input, mode: .wake))
         #expect(notification == .wake(signal, urgency: notification.urgency))
+    }
+
+    @Test func zapNamesItsSenderTheAmountAndTheComment() throws {
+        var input = Fixture.input(kind: 9735, author: "alice")
+        input.author = Fixture.sender
+        input.zap = Fixture.zap(millisats: 21_000, comment: "Thank you!")
+        let notification = try #require(book.notification(for: input))
+        #expect(notification.signal == .zap)
+        #expect(notification.title == "⚡ alice zapped you 21 sats")
+        #expect(notification.body == "Thank you!")
+        #expect(try jsonObject(notification.data)["author_pubkey"] as? String == Fixture.sender.hex)
     }
 
     @Test func longNoteIsCutAfterAHundredCharacters() throws {

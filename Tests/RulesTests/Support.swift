@@ -1,14 +1,15 @@
 import Foundation
-import Nostr
 import Notifications
 import Testing
 
+@testable import Nostr
 @testable import Rules
 
 /// Builds inputs without signing anything: rules never look at signatures.
 enum Fixture {
     static let author = PublicKey(Bytes32(words: (1, 2, 3, 4)))
     static let recipient = PublicKey(Bytes32(words: (5, 6, 7, 8)))
+    static let sender = PublicKey(Bytes32(words: (17, 18, 19, 20)))
     static let eventID = EventID(Bytes32(words: (9, 10, 11, 12)))
     static let referencedID = EventID(Bytes32(words: (13, 14, 15, 16)))
 
@@ -22,6 +23,17 @@ enum Fixture {
             tags: [],
             content: content,
             signature: Signature(first: zero, second: zero)
+        )
+    }
+
+    static func zap(millisats: UInt64, comment: String = "", isAnonymous: Bool = false) -> ZapReceipt {
+        ZapReceipt(
+            sender: sender,
+            isAnonymous: isAnonymous,
+            recipient: recipient,
+            millisats: millisats,
+            comment: comment,
+            zapped: nil
         )
     }
 

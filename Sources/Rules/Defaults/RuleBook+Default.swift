@@ -4,8 +4,8 @@ extension RuleBook {
     /// The name under which the built-in rules appear in mistakes.
     package static let defaultName = "built-in rules"
 
-    /// The rules in force when an operator gives none: every notifiable kind of seed 000, word for word, and the other
-    /// kinds of direct message.
+    /// The rules in force when an operator gives none: every notifiable kind of seed 000, word for word, the other kinds of
+    /// direct message, and zaps, which only devices get that ask for them.
     package static func builtIn() throws(Mistakes) -> RuleBook {
         try RuleBook(yaml: defaultYAML, name: defaultName)
     }
@@ -70,6 +70,14 @@ extension RuleBook {
             title: "🔒 You received an encrypted message"
             body: "You have a new encrypted message"
             category: "kind_{{event.kind}}"
+            apns: { badge: 1, sound: default, mutable-content: 1 }
+
+          - name: zap
+            match: { kinds: [9735] }
+            signal: zap
+            title: "⚡ {{author.name}} zapped you {{zap.amount}} sats"
+            body: "{{excerpt(zap.comment)}}"
+            category: "kind_9735"
             apns: { badge: 1, sound: default, mutable-content: 1 }
 
         summary: { title: "{{count}} new notifications" }

@@ -79,4 +79,104 @@ import Testing
     private func tellsReplyQuoteAndMentionApart(_ row: Row) {
         #expect(Event.sample(kind: row.kind, tags: row.tags).relation(to: .alice).relation == row.relation)
     }
+
+    private struct Known: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        var kind = Kind.textNote
+        let tags: [[String]]
+        /// Who wrote the event `a`, and whom they say to speak for; nil when it is not known.
+        let authors: [PublicKey]?
+        let finding: RelationFinding
+    }
+
+    private static let both = [["p", alice], ["p", bob]]
+    private static let known = [
+        Known(
+            testDescription: "an answer, several named",
+            tags: [["e", a]] + both,
+            authors: nil,
+            finding: RelationFinding(relation: .reply, openQuestion: .first)
+        ),
+        Known(
+            testDescription: "an answer to Alice, several named",
+            tags: [["e", a]] + both,
+            authors: [.alice],
+            finding: RelationFinding(relation: .reply)
+        ),
+        Known(
+            testDescription: "an answer to Bob, several named",
+            tags: [["e", a]] + both,
+            authors: [.bob],
+            finding: RelationFinding(relation: .mention)
+        ),
+        Known(
+            testDescription: "an answer to Alice's device",
+            tags: [["e", a]] + both,
+            authors: [.carol, .alice],
+            finding: RelationFinding(relation: .reply)
+        ),
+        Known(
+            testDescription: "an answer to Bob that names Alice alone",
+            tags: [["e", a], ["p", alice]],
+            authors: [.bob],
+            finding: RelationFinding(relation: .mention)
+        ),
+        Known(
+            testDescription: "Alice named twice",
+            tags: [["e", a], ["p", alice], ["p", alice]],
+            authors: nil,
+            finding: RelationFinding(relation: .reply)
+        ),
+        Known(
+            testDescription: "a tag that lies about the author",
+            tags: [["e", a, "", "reply", alice]] + both,
+            authors: [.bob],
+            finding: RelationFinding(relation: .mention)
+        ),
+        Known(
+            testDescription: "a tag that names the author",
+            tags: [["e", a, "", "reply", bob]] + both,
+            authors: nil,
+            finding: RelationFinding(relation: .mention)
+        ),
+        Known(
+            testDescription: "a quote, several named",
+            tags: [["q", a]] + both,
+            authors: nil,
+            finding: RelationFinding(relation: .quote, openQuestion: .first)
+        ),
+        Known(
+            testDescription: "a quote of Bob, several named",
+            tags: [["q", a]] + both,
+            authors: [.bob],
+            finding: RelationFinding(relation: .mention)
+        ),
+        Known(
+            testDescription: "a comment, whose first p is the parent's author",
+            kind: .comment,
+            tags: [["e", a]] + both,
+            authors: nil,
+            finding: RelationFinding(relation: .reply)
+        ),
+        Known(
+            testDescription: "a comment to another, whose first p is the parent's author",
+            kind: .comment,
+            tags: [["e", a], ["p", bob], ["p", alice]],
+            authors: nil,
+            finding: RelationFinding(relation: .mention)
+        ),
+        Known(
+            testDescription: "nothing to answer",
+            tags: both,
+            authors: nil,
+            finding: RelationFinding(relation: .mention)
+        ),
+    ]
+
+    @Test(arguments: known)
+    private func whoWroteTheParentDecides(_ row: Known) {
+        let event = Event.sample(kind: row.kind, tags: row.tags)
+        let finding = event.relation(to: .alice) { $0 == .first ? row.authors : nil }
+        #expect(finding == row.finding)
+    }
 }

@@ -1,3 +1,4 @@
+import Cipher
 import Testing
 
 @testable import Nostr
@@ -76,5 +77,21 @@ import Testing
         #expect(Event.sample(kind: .reaction, tags: [["e", a, "", bob]]).reactionTarget?.author == .bob)
         #expect(Event.sample(kind: .reaction, tags: [["p", bob]]).reactionTarget == nil)
         #expect(Event.sample(kind: .textNote, tags: tags).reactionTarget == nil)
+    }
+
+    @Test func repostsCarryWhatTheyRepost() throws {
+        let keys = try KeyPair(random: SecureRandom.bytes)
+        let note = try Event.signed(kind: .textNote, createdAt: 1, content: "hello", by: keys)
+        let json = String(decoding: note.json, as: UTF8.self)
+        let repost = Event.sample(kind: .repost, tags: [["e", note.id.hex]], content: json)
+        #expect(repost.repostedID == note.id)
+        #expect(repost.reposted == note)
+        var forged = note
+        forged.content = "goodbye"
+        for content in ["", "{}", String(decoding: forged.json, as: UTF8.self)] {
+            #expect(Event.sample(kind: .repost, tags: [["e", note.id.hex]], content: content).reposted == nil)
+        }
+        #expect(Event.sample(kind: .repost, tags: [["e", a]], content: json).reposted == nil)
+        #expect(Event.sample(kind: .textNote, tags: [["e", note.id.hex]], content: json).repostedID == nil)
     }
 }

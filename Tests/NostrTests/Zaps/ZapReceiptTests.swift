@@ -1,0 +1,119 @@
+import Cipher
+import Foundation
+import Testing
+
+@testable import Nostr
+
+@Suite struct ZapReceiptTests {
+    private struct Vector: Decodable {
+        struct Receipt: Decodable {
+            let pubkey: String
+            let tags: [[String]]
+        }
+
+        let source: String
+        let event: Receipt
+    }
+
+    private let sender: KeyPair
+
+    init() throws {
+        sender = try KeyPair(random: SecureRandom.bytes)
+    }
+
+    private func vector(_ source: String) throws -> Event {
+        let url = try #require(Bundle.module.url(forResource: "Vectors/zap-receipts", withExtension: "json"))
+        let file = try JSONDecoder().decode([String: [Vector]].self, from: Data(contentsOf: url))
+        let vector = try #require(file["receipts"]?.first { $0.source == source }?.event)
+        return Event.sample(kind: .zapReceipt, by: try #require(PublicKey(hex: vector.pubkey)), tags: vector.tags)
+    }
+
+    private func request(
+        to recipients: [PublicKey] = [.alice],
+        amount: String? = "21000",
+        kind: Kind = .zapRequest,
+        tags: [[String]] = []
+    ) throws -> Event {
+        let amount = amount.map { [["amount", $0]] } ?? []
+        return try Event.signed(
+            kind: kind,
+            createdAt: 1000,
+            tags: recipients.map { ["p", $0.hex] } + amount + tags,
+            content: "Zap!",
+            by: sender
+        )
+    }
+
+    private func receipt(
+        _ request: Event,
+        to recipients: [PublicKey] = [.alice],
+        invoice: String = "lnbc210n1pqqq"
+    ) -> Event {
+        let description = String(decoding: request.json, as: UTF8.self)
+        let tags = [["bolt11", invoice], ["description", description]]
+        return .sample(kind: .zapReceipt, by: .bob, tags: recipients.map { ["p", $0.hex] } + tags)
+    }
+
+    @Test func receiptsThatWalletsPublishedAreRead() throws {
+        let ofNote = try ZapReceipt(vector("nostr-client-tests"))
+        #expect(ofNote.millisats == 25_000)
+        #expect(ofNote.sender.hex == "5ce459cafd0d464375b872cb48826012bd1c017566c536d56440b5462591be2f")
+        #expect(ofNote.recipient.hex == "875685e12bdeaaa7a207d8d25c3fd432a8af307b80f8a5226777b50b0aa2f846")
+        #expect(ofNote.zapped?.hex == "49113ee36916684cad14ab94b0e579455e58adedfb5b8952d1b42b56384b438e")
+        #expect(ofNote.comment.isEmpty && !ofNote.isAnonymous)
+        let ofPerson = try ZapReceipt(vector("nostria-service"))
+        #expect(ofPerson.millisats == 971_000)
+        #expect(ofPerson.comment.hasPrefix("🎁 Nostria Premium Gift\n"))
+        #expect(ofPerson.zapped == nil)
+    }
+
+    @Test func exampleOfTheNIPHasARequestThatNobodySigned() {
+        #expect(throws: ZapReceiptError.forgedRequest) { try ZapReceipt(vector("NIP-57")) }
+    }
+
+    @Test func requestNeedNotNameAnAmount() throws {
+        #expect(try ZapReceipt(receipt(request(amount: nil))).millisats == 21_000)
+    }
+
+    @Test func invoiceMustBeOfTheAmountThatWasAskedFor() throws {
+        for amount in ["21001", "21", "", "21000.0", "-21000"] {
+            #expect(throws: ZapReceiptError.otherAmount) { try ZapReceipt(receipt(request(amount: amount))) }
+        }
+        #expect(throws: ZapReceiptError.noAmount) { try ZapReceipt(receipt(request(), invoice: "lnbc1pqqq")) }
+    }
+
+    @Test func anonymousSendersSaySo() throws {
+        #expect(try ZapReceipt(receipt(request(tags: [["anon"]]))).isAnonymous)
+        #expect(try ZapReceipt(receipt(request(tags: [["anon", "pzap1qqq_iv1qqq"]]))).isAnonymous)
+    }
+
+    @Test func recipientMustBeTheSameAndTheOnlyOne() throws {
+        let cases: [([PublicKey], [PublicKey])] = [
+            ([.bob], [.alice]), ([.alice], [.bob]), ([.alice, .bob], [.alice]), ([.alice], [.alice, .bob]), ([], []),
+            ([], [.alice]), ([.alice], []),
+        ]
+        for (asked, named) in cases {
+            #expect(throws: ZapReceiptError.wrongRecipient) { try ZapReceipt(receipt(request(to: asked), to: named)) }
+        }
+        #expect(throws: Never.self) { try ZapReceipt(receipt(request(), to: [.alice, .alice])) }
+    }
+
+    @Test func whatIsNoRequestIsRefused() throws {
+        for description in ["", "{}", "zap", "[]"] {
+            let event = Event.sample(
+                kind: .zapReceipt,
+                tags: [["p", PublicKey.alice.hex], ["description", description]]
+            )
+            #expect(throws: ZapReceiptError.noRequest) { try ZapReceipt(event) }
+        }
+        #expect(throws: ZapReceiptError.noRequest) { try ZapReceipt(Event.sample(kind: .zapReceipt)) }
+        #expect(throws: ZapReceiptError.noRequest) { try ZapReceipt(receipt(request(kind: .textNote))) }
+        #expect(throws: ZapReceiptError.notAReceipt) { try ZapReceipt(Event.sample(kind: .textNote)) }
+    }
+
+    @Test func requestThatWasChangedIsForged() throws {
+        var request = try request()
+        request.content = "I am generous"
+        #expect(throws: ZapReceiptError.forgedRequest) { try ZapReceipt(receipt(request)) }
+    }
+}

@@ -1,0 +1,190 @@
+import Cipher
+import Foundation
+import GRDB
+import Logging
+import Nostr
+import Rules
+import Testing
+
+@testable import Pipeline
+
+@Suite final class ContextStoreTests {
+    private static let noon: Int64 = 1_773_446_400_000
+    private let folder: URL
+    private let path: String
+    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    private let author = PublicKey(Bytes32(words: (1, 1, 1, 1)))
+    private let note = ContextNote(
+        author: PublicKey(Bytes32(words: (1, 1, 1, 1))),
+        root: PublicKey(Bytes32(words: (2, 2, 2, 2))),
+        kind: .textNote,
+        content: "nul \0 and 🔥"
+    )
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "context-" + Hex.encode(SecureRandom.bytes(8))
+        )
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        path = folder.appendingPathComponent("context.sqlite").path
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    private func id(_ number: Int) -> EventID { EventID(Bytes32(words: (UInt64(number), 7, 7, 7))) }
+
+    private func store(_ limits: ContextStore.Limits = ContextStore.Limits()) throws -> ContextStore {
+        try ContextStore(path: path, limits: limits, logger: logger)
+    }
+
+    private func profile(_ name: String?, learnedAt: Int64 = noon) -> ContextProfile {
+        ContextProfile(name: name, createdAt: 5, learnedAt: learnedAt)
+    }
+
+    @Test func whatIsWrittenIsThereAfterARestart() throws {
+        let keys = try KeyPair(random: SecureRandom.bytes)
+        var context = EventContext(store: try store())
+        context.learn(
+            try Event.signed(kind: .profile, createdAt: 1, content: #"{"name":"alice"}"#, by: keys),
+            at: Self.noon
+        )
+        let note = try Event.signed(kind: .textNote, createdAt: 1, content: "hello", by: keys)
+        context.learn(note, at: Self.noon)
+        context.close(at: Self.noon)
+
+        var later = EventContext(store: try store())
+        #expect(later.name(of: keys.publicKey) == "alice")
+        #expect(later.referenced(note.id).content == "hello")
+        #expect(later.authors(of: note.id) == [keys.publicKey])
+        let concern = EventConcern(referencedID: note.id, author: keys.publicKey)
+        #expect(later.missing([.authorName, .referencedEvent], of: concern, at: Self.noon + 1).isEmpty)
+        later.close(at: Self.noon)
+    }
+
+    @Test func rowsComeBackAsTheyWereWritten() throws {
+        let first = try store()
+        let nameless = PublicKey(Bytes32(words: (3, 3, 3, 3)))
+        first.write(
+            profiles: [author: profile("a\0b"), nameless: profile(nil)],
+            notes: [id(1): note],
+            at: Self.noon
+        )
+        first.write(profiles: [author: profile("newer")], notes: [:], at: Self.noon)
+        first.close()
+        let second = try store()
+        #expect(second.profile(of: author) == profile("newer"))
+        #expect(second.profile(of: nameless) == profile(nil))
+        #expect(second.note(id(1)) == note)
+        #expect(second.note(id(2)) == nil)
+        second.close()
+    }
+
+    @Test func oldestAreForgottenBeyondTheLimits() throws {
+        var limits = ContextStore.Limits()
+        limits.notes = 10
+        let first = try store(limits)
+        // Each opening prunes with its first write.
+        first.write(profiles: [:], notes: [id(0): note], at: Self.noon)
+        first.close()
+        for number in 1...30 {
+            let store = try store(limits)
+            store.write(profiles: [:], notes: [id(number): note, id(0): note], at: Self.noon)
+            store.close()
+        }
+        let last = try store(limits)
+        let kept = (0...30).filter { last.note(id($0)) != nil }
+        #expect(kept.contains(0) && kept.contains(30))
+        #expect(kept.count <= 10)
+        last.close()
+    }
+
+    @Test func whatIsTooOldIsForgotten() throws {
+        var limits = ContextStore.Limits()
+        limits.age = 1000
+        let first = try store(limits)
+        first.write(profiles: [author: profile("a")], notes: [id(1): note], at: Self.noon)
+        first.close()
+        let second = try store(limits)
+        second.write(profiles: [:], notes: [id(2): note], at: Self.noon + 1001)
+        second.close()
+        let third = try store(limits)
+        #expect(third.profile(of: author) == nil && third.note(id(1)) == nil && third.note(id(2)) == note)
+        third.close()
+    }
+
+    @Test func damagedFileIsPutAsideAndBegunAnew() throws {
+        try Data(repeating: 0x5A, count: 8192).write(to: URL(fileURLWithPath: path))
+        let store = try store()
+        store.write(profiles: [:], notes: [id(1): note], at: Self.noon)
+        store.close()
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path + ".damaged")).count == 8192)
+        let again = try self.store()
+        #expect(again.note(id(1)) == note)
+        again.close()
+    }
+
+    @Test func damageFoundLaterIsBegunAnewAsWell() throws {
+        let first = try store()
+        first.write(
+            profiles: [:],
+            notes: Dictionary(uniqueKeysWithValues: (0..<500).map { (id($0), note) }),
+            at: Self.noon
+        )
+        first.close()
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        let size = try file.seekToEnd()
+        for page in stride(from: UInt64(8192), to: size, by: 4096) {
+            try file.seek(toOffset: page)
+            try file.write(contentsOf: Data(repeating: 0x5A, count: 4096))
+        }
+        try file.close()
+        let second = try store()
+        for number in 0..<500 { #expect(second.note(id(number)) == nil) }
+        second.write(profiles: [:], notes: [id(7): note], at: Self.noon)
+        second.close()
+        #expect(FileManager.default.fileExists(atPath: path + ".damaged"))
+        let third = try store()
+        #expect(third.note(id(7)) == note)
+        third.close()
+    }
+
+    @Test func databaseOfAnotherVersionIsBegunAnew() throws {
+        try store().close()
+        let other = try DatabaseQueue(path: path)
+        try other.write { db in
+            try db.execute(sql: "DROP TABLE notes; PRAGMA user_version = 99")
+        }
+        try other.close()
+        let store = try store()
+        store.write(profiles: [:], notes: [id(1): note], at: Self.noon)
+        store.close()
+        let again = try self.store()
+        #expect(again.note(id(1)) == note)
+        again.close()
+    }
+
+    @Test func anotherProgramsDatabaseIsLeftAlone() throws {
+        let other = try DatabaseQueue(path: path)
+        try other.write { try $0.execute(sql: "CREATE TABLE accounts (name TEXT)") }
+        try other.close()
+        let before = try Data(contentsOf: URL(fileURLWithPath: path))
+        #expect { try self.store() } throws: {
+            "\($0)".contains("context.sqlite is another program's database")
+        }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+    }
+
+    @Test func missingFolderIsSaid() {
+        #expect { try ContextStore(path: self.folder.path + "/nowhere/x.sqlite", logger: self.logger) } throws: {
+            "\($0)".contains("check that its folder is there and may be written")
+        }
+    }
+
+    @Test func fileIsReadableByItsOwnerOnly() throws {
+        try store().close()
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+    }
+}

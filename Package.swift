@@ -117,7 +117,7 @@ let package = Package(
         ),
         .target(
             name: "RemoteSigning",
-            dependencies: ["Nostr", "Cipher", "Registry", logging],
+            dependencies: ["Nostr", "Cipher", "Schnorr", "Registry", logging],
             path: "Sources/Ingress/RemoteSigning"
         ),
         .target(name: "Feed", dependencies: ["Nostr", logging], path: "Sources/Ingress/Feed"),
@@ -233,7 +233,7 @@ let package = Package(
         ),
         .testTarget(
             name: "RemoteSigningTests",
-            dependencies: ["RemoteSigning", "Registry", "Nostr", "Cipher", "Notifications", logging]
+            dependencies: ["RemoteSigning", "Registry", "Nostr", "Cipher", "Schnorr", "Notifications", logging]
         ),
         .testTarget(name: "FeedTests", dependencies: ["Feed", "Nostr", logging]),
         .testTarget(

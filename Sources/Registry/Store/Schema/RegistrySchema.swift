@@ -8,6 +8,7 @@ enum RegistrySchema {
         migrator.registerMigration("1 devices, tombstones, events, follows") { try $0.execute(sql: devices) }
         migrator.registerMigration("2 identities, lists, partners") { try $0.execute(sql: identities) }
         migrator.registerMigration("3 watched keys") { try $0.execute(sql: watch) }
+        migrator.registerMigration("4 remote sessions") { try $0.execute(sql: remoteSessions) }
         return migrator
     }
 }

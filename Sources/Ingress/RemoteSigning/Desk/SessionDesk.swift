@@ -1,0 +1,123 @@
+import Nostr
+import Registry
+
+/// Who has a NIP-46 session, and how often anyone may ask. Knows no key but those of clients, no store, no clock and no socket.
+struct SessionDesk {
+    /// What becomes of a request at first sight, before it is worth decrypting.
+    enum Admission: String, Hashable {
+        case admitted
+        /// Not from around now: a replay, or a client whose clock is wrong.
+        case stale
+        case repeated
+        /// The client, or all without a session together, ask more than they may.
+        case limited
+    }
+
+    private struct Client {
+        var session: RemoteSession
+        var notedAt: Int64
+        var requests: RateLimit.Debt = 0
+        var registrations: RateLimit.Debt = 0
+    }
+
+    private let limits: SessionLimits
+    private var clients: [PublicKey: Client] = [:]
+    private var strangers: [PublicKey: RateLimit.Debt] = [:]
+    private var allStrangers: RateLimit.Debt = 0
+    private var writes: RateLimit.Debt = 0
+    private var recent: RecentRequests
+
+    /// `sessions` are those that an earlier process wrote down.
+    init(sessions: [RemoteSession], limits: SessionLimits = SessionLimits(), now: Int64) {
+        self.limits = limits
+        recent = RecentRequests(capacity: limits.recentRequests, now: now)
+        for session in sessions { clients[session.client] = Client(session: session, notedAt: session.usedAt) }
+    }
+
+    /// Of how many clients without a session something is remembered.
+    var strangerCount: Int { strangers.count }
+
+    func hasSession(_ client: PublicKey, now: Int64) -> Bool {
+        guard let usedAt = clients[client]?.session.usedAt else { return false }
+        return now - usedAt < limits.unused
+    }
+
+    /// Judges a request that `client` made at `seconds` since 1970.
+    mutating func admit(_ id: EventID, from client: PublicKey, madeAt seconds: Int64, now: Int64) -> Admission {
+        guard RecentRequests.isFresh(seconds, at: now) else { return .stale }
+        guard !recent.contains(id) else { return .repeated }
+        guard mayAsk(client, now: now) else { return .limited }
+        recent.insert(id, at: now)
+        return .admitted
+    }
+
+    /// Whether `client`, who has a session, may register now.
+    mutating func mayRegister(_ client: PublicKey, now: Int64) -> Bool {
+        guard var entry = clients[client], limits.registrations.take(&entry.registrations, at: now) else {
+            return false
+        }
+        clients[client] = entry
+        return mayWrite(now: now)
+    }
+
+    /// Whether something that a client with a session wants may be written to disk now.
+    mutating func mayWrite(now: Int64) -> Bool {
+        limits.writes.take(&writes, at: now)
+    }
+
+    /// Notes that `client` made use of its session. Returns the session when that is to be written down.
+    mutating func use(by client: PublicKey, now: Int64) -> RemoteSession? {
+        guard var entry = clients[client] else { return nil }
+        entry.session.usedAt = max(entry.session.usedAt, now)
+        let isDue = entry.session.usedAt - entry.notedAt >= limits.useNoted
+        if isDue { entry.notedAt = entry.session.usedAt }
+        clients[client] = entry
+        return isDue ? entry.session : nil
+    }
+
+    /// Whose sessions have to end so that `client` may have one: the one unused for longest, when all places are taken.
+    func inTheWay(of client: PublicKey) -> [PublicKey] {
+        guard clients[client] == nil, clients.count >= limits.sessions else { return [] }
+        let oldest = clients.min { ($0.value.session.usedAt, $0.key) < ($1.value.session.usedAt, $1.key) }
+        return oldest.map { [$0.key] } ?? []
+    }
+
+    /// A session is on disk; `others` are no more. What the client may still ask carries over.
+    mutating func opened(_ session: RemoteSession, dropping others: [PublicKey]) {
+        for other in others { clients[other] = nil }
+        var entry = clients[session.client] ?? Client(session: session, notedAt: session.usedAt)
+        entry.session = session
+        entry.notedAt = session.usedAt
+        clients[session.client] = entry
+    }
+
+    /// The session that `client` would have by a `connect` of `seconds`: a late copy of an earlier one does not make it older.
+    func session(of client: PublicKey, connectedAt seconds: Int64, now: Int64) -> RemoteSession {
+        let earlier = clients[client]?.session.openedAt ?? seconds
+        return RemoteSession(client: client, openedAt: max(earlier, seconds), usedAt: now)
+    }
+
+    /// Whether a `logout` of `seconds` means the session there is, and not one before it, of which somebody kept a copy.
+    func mayClose(_ client: PublicKey, by seconds: Int64) -> Bool {
+        clients[client].map { seconds >= $0.session.openedAt } ?? false
+    }
+
+    mutating func closed(_ client: PublicKey) {
+        clients[client] = nil
+    }
+
+    private mutating func mayAsk(_ client: PublicKey, now: Int64) -> Bool {
+        if hasSession(client, now: now), var entry = clients[client] {
+            guard limits.requests.take(&entry.requests, at: now) else { return false }
+            clients[client] = entry
+            return true
+        }
+        if strangers.count >= limits.strangers {
+            strangers = strangers.filter { $0.value > now }
+            // All of them still owe: then the common limit has to do.
+            if strangers.count >= limits.strangers { strangers = [:] }
+        }
+        guard limits.strangersRequests.take(&strangers[client, default: 0], at: now) else { return false }
+        return limits.allStrangersRequests.take(&allStrangers, at: now)
+    }
+}

@@ -1,0 +1,75 @@
+import Cipher
+import Foundation
+import Glibc
+
+/// The file with the secrets that open NIP-46 sessions: one a line; empty lines and lines that begin with `#` do not count.
+package struct SecretFile: Sendable {
+    /// What a secret made by ``add(random:)`` has of randomness, in bytes.
+    private static let strength = 16
+    /// Shorter ones could be found by trying.
+    private static let shortest = 16
+    private static let longest = 256
+    private static let largest = 1 << 20
+
+    package let path: String
+
+    package init(path: String) {
+        self.path = path
+    }
+
+    /// The secrets in the file; none where there is no file yet. Throws a ``SecretFileError`` when it cannot be read, others
+    /// may read it, or a line is no secret.
+    package func read() throws(SecretFileError) -> [String] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            guard errno != ENOENT else { return [] }
+            throw SecretFileError(path, .unreadable)
+        }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw SecretFileError(path, .unreadable)
+        }
+        guard status.st_mode & 0o077 == 0 else { throw SecretFileError(path, .open) }
+        guard status.st_size <= Self.largest, let data = try? file.read(upToCount: Self.largest) ?? Data(),
+            let text = String(validating: data, as: UTF8.self)
+        else { throw SecretFileError(path, .unreadable) }
+        var secrets: [String] = []
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            let secret = line.trimmingCharacters(in: .whitespaces)
+            if secret.isEmpty || secret.hasPrefix("#") { continue }
+            guard (Self.shortest...Self.longest).contains(secret.utf8.count) else {
+                throw SecretFileError(path, .notASecret(line: index + 1))
+            }
+            secrets.append(secret)
+        }
+        return secrets
+    }
+
+    /// Makes a secret and adds it to the file, which is made when there is none, for this user only. Throws a
+    /// ``SecretFileError`` when that fails; the file is then as it was.
+    package func add(random: RandomBytes) throws(SecretFileError) -> String {
+        _ = try read()
+        let secret = Hex.encode(random(Self.strength))
+        let descriptor = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw SecretFileError(path, .unwritable) }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        do {
+            // A file that people edit may end without a line end; an empty line does no harm.
+            try file.write(contentsOf: Data("\(try endsLine(descriptor) ? "" : "\n")\(secret)\n".utf8))
+            try file.synchronize()
+        } catch {
+            throw SecretFileError(path, .unwritable)
+        }
+        return secret
+    }
+
+    private func endsLine(_ descriptor: Int32) throws -> Bool {
+        let size = lseek(descriptor, 0, SEEK_END)
+        guard size >= 0 else { throw SecretFileError(path, .unwritable) }
+        guard size > 0 else { return true }
+        var last: UInt8 = 0
+        guard pread(descriptor, &last, 1, size - 1) == 1 else { throw SecretFileError(path, .unwritable) }
+        return last == UInt8(ascii: "\n")
+    }
+}

@@ -1,0 +1,70 @@
+import Cipher
+import Nostr
+import Testing
+
+@testable import RemoteSigning
+
+/// Who may open a session where secrets are asked for.
+@Suite struct SessionSecretsTests {
+    private static let wrongSecret = "the secret is unknown or was used by another client: ask for a new bunker:// URL"
+
+    @Test func aSecretOpensTheSessionOfOneClientOnly() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write("# phones\n\n0123456789abcdef\nfedcba9876543210\n", to: "secrets")
+        let bench = try Bench(RemoteSigningConfiguration(secretFile: file), folder: folder)
+        let (first, second) = (try bench.client(), try bench.client())
+        let signer = bench.identity.publicKey.hex
+        #expect(try bench.ask("connect", [signer], from: first) == .error(Self.wrongSecret))
+        #expect(try bench.ask("connect", [signer, "0123456789abcdee"], from: first) == .error(Self.wrongSecret))
+        #expect(try bench.ask("connect", [signer, "0123456789abcdef", "", "{}"], from: first) == .result("ack"))
+        #expect(try bench.ask("connect", [signer, "0123456789abcdef"], from: second) == .error(Self.wrongSecret))
+        #expect(try bench.ask("ping", from: second) == .error("no session: connect first"))
+        #expect(try bench.ask("connect", [signer, "fedcba9876543210"], from: second) == .result("ack"))
+    }
+
+    @Test func aUsedSecretStaysUsedAfterLogoutAndRestart() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write("0123456789abcdef\n", to: "secrets")
+        let configuration = RemoteSigningConfiguration(secretFile: file)
+        let bench = try Bench(configuration, folder: folder)
+        let (first, second) = (try bench.client(), try bench.client())
+        #expect(try bench.ask("connect", ["", "0123456789abcdef"], from: first) == .result("ack"))
+        #expect(try bench.ask("logout", from: first) == .result("ack"))
+        try bench.restart(configuration)
+        #expect(try bench.ask("connect", ["", "0123456789abcdef"], from: second) == .error(Self.wrongSecret))
+        #expect(try bench.ask("connect", ["", "0123456789abcdef"], from: first) == .result("ack"))
+    }
+
+    @Test func whoHasASessionConnectsAgainWithOrWithoutTheSecret() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write("0123456789abcdef\n", to: "secrets")
+        let configuration = RemoteSigningConfiguration(secretFile: file)
+        let bench = try Bench(configuration, folder: folder)
+        let client = try bench.client()
+        #expect(try bench.ask("connect", ["", "0123456789abcdef"], from: client) == .result("ack"))
+        try bench.restart(configuration)
+        #expect(try bench.ask("ping", from: client) == .result("pong"))
+        #expect(try bench.ask("connect", [""], from: client) == .result("ack"))
+        #expect(try bench.ask("connect", ["", "0123456789abcdef"], from: client) == .result("ack"))
+    }
+
+    @Test func aSecretAddedLaterCountsAtOnce() throws {
+        let folder = try TemporaryFolder()
+        let file = SecretFile(path: folder.file("secrets"))
+        let bench = try Bench(RemoteSigningConfiguration(secretFile: file.path), folder: folder)
+        let client = try bench.client()
+        #expect(try bench.ask("connect", ["", ""], from: client) == .error(Self.wrongSecret))
+        let secret = try file.add(random: SecureRandom.bytes)
+        #expect(try bench.ask("connect", ["", secret], from: client) == .result("ack"))
+    }
+
+    @Test func aFileThatBreaksLaterOpensNothingMore() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write("0123456789abcdef\n", to: "secrets")
+        let bench = try Bench(RemoteSigningConfiguration(secretFile: file), folder: folder)
+        _ = try folder.write("0123456789abcdef\n", to: "secrets", mode: 0o644)
+        let outcome = try bench.ask("connect", ["", "0123456789abcdef"], from: try bench.client())
+        #expect(outcome == .error("the session could not be opened: try again later"))
+        #expect(throws: SecretFileError.self) { try bench.restart(RemoteSigningConfiguration(secretFile: file)) }
+    }
+}

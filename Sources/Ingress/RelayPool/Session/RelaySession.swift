@@ -17,65 +17,151 @@ import Nostr
 /// All times are milliseconds since 1970 unless seconds are spoken of.
 struct RelaySession: Sendable {
     let settings: SessionSettings
+    var isConnected = false
+    /// Whether there was a conversation before, so that the durable mark says nothing of keys that are put from now on.
+    var wasConnected = false
+    var limitation = RelayLimitation()
+    /// Subscriptions that the relay seems to allow.
+    var capacity = 20
+    var plan: FilterPlan
+    var roster: Roster
+    var isAskedByKind = false
+    /// The relay will not be asked by kind.
+    var isByKindRefused = false
+    var watchesOwnKey = false
+    /// Keys in one chunk at most, after the relay found more too many.
+    var chunkLimit: Int
+
+    var subscriptions: [SubscriptionID: SubscriptionUse] = [:]
+    var live: [LiveSubscription.Name: LiveSubscription] = [:]
+    var retired: [SubscriptionID] = []
+    var authentication = Authentication()
+    var wantsAuthentication = false
+    /// No REQ before that, for the relay wants to know who we are first.
+    var holdUntil: Int64?
+    var pace: RequestPace
+
+    var sweeps: [UInt32: Sweep] = [:]
+    /// Chunks whose established keys must be read for, from that second on.
+    var gaps: [Int: Int64] = [:]
+    /// Places of established keys that must be read for, each from its own moment on.
+    var laggards = ReadingQueue()
+    /// Places of keys for which nothing was read yet.
+    var beginnings = ReadingQueue()
+    /// From when on registrations for our own key must be read; nil when they were.
+    var ownGap: OwnGap?
+    /// Live events that were not dealt with, to be read again at ``missedAt``.
+    var missed: [EventID: Reading] = [:]
+    var missedAt: Int64 = 0
+    var missedFailures = 0
+
+    var progress = MarkProgress()
+    var publications: [EventID: Publication] = [:]
+    var fetches: [UInt64: Fetch] = [:]
+    var fetchOrder: [UInt64] = []
+
+    private(set) var nextTick: Int64?
+    /// REQs sent since the session began.
+    private(set) var requestsSent = 0
+    private var serial: UInt64 = 0
+    private var sweepSerial: UInt32 = 0
+    private var outbox: [RelayAction] = []
+    var scanner = EventScanner()
 
     init(settings: SessionSettings) {
         self.settings = settings
+        plan = FilterPlan(settings, withWraps: true)
+        chunkLimit = settings.keysPerFilter
+        roster = Roster(chunkSize: settings.keysPerFilter)
+        pace = RequestPace(burst: settings.requestBurst, perSecond: settings.requestsPerSecond, now: 0)
     }
 
     /// Keys watched.
-    var keyCount: Int { 0 }
-    /// Whether the relay is asked by kinds only, since the keys exceed what it allows.
-    var isAskedByKind: Bool { false }
-    /// REQs sent since the session began.
-    var requestsSent: Int { 0 }
+    var keyCount: Int { roster.count }
     /// Whether anything waits to be published or fetched: a reason to connect.
-    var hasErrands: Bool { false }
-    /// When to call ``tick(now:)``; nil: not before something else happens.
-    var nextTick: Int64? { nil }
+    var hasErrands: Bool { !publications.isEmpty || !fetches.isEmpty }
 
     /// Watches keys and stops watching them.
-    mutating func update(_ changes: [WatchChange], now: Int64) -> [RelayAction] { [] }
+    mutating func update(_ changes: [WatchChange], now: Int64) -> [RelayAction] {
+        for change in changes {
+            switch change {
+            case .put(let watched): put(watched, now: now)
+            case .remove(let key): remove(key, now: now)
+            }
+        }
+        if isConnected { chooseMode(now: now) }
+        return finish(now)
+    }
 
     /// Watches, or no longer, what is addressed to our own key: registrations and remote signing.
-    mutating func watchOwnKey(_ isWatched: Bool, now: Int64) -> [RelayAction] { [] }
-
-    /// Begins a conversation. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process too.
-    mutating func connected(limitation: RelayLimitation, mark: Int64?, now: Int64) -> [RelayAction] { [] }
-
-    /// Ends the conversation. `isClean` says that we ended it, with nothing unread; `isMessageTooLong` that the relay did
-    /// because a message of ours was too long for it (status 1009).
-    mutating func disconnected(isClean: Bool, isMessageTooLong: Bool = false, now: Int64) -> [RelayAction] { [] }
-
-    /// Says how an event is to be read that came on that subscription; nil when it is not to be read at all.
-    ///
-    /// Looks at the event's bytes only in subscriptions to stored events. Is not followed by actions.
-    mutating func received(_ event: UnsafeRawBufferPointer, on subscription: SubscriptionID, now: Int64) -> Arrival? {
-        nil
+    mutating func watchOwnKey(_ isWatched: Bool, now: Int64) -> [RelayAction] {
+        guard isWatched != watchesOwnKey else { return [] }
+        watchesOwnKey = isWatched
+        if isWatched {
+            ownGap = wasConnected ? .everything : .sinceMark
+            if isConnected { live[.own] = LiveSubscription(dueAt: now) }
+        } else {
+            ownGap = nil
+            abandon(.own)
+        }
+        if isConnected { chooseMode(now: now) }
+        return finish(now)
     }
 
     /// Takes a message that is no event.
-    mutating func receive(_ message: ReceivedRelayMessage, now: Int64) -> [RelayAction] { [] }
-
-    /// Takes what became of events that ``received(_:on:now:)`` let through, one result an event. The events are looked at only
-    /// where they were not dealt with, to be read again.
-    mutating func settled(
-        _ arrivals: [Arrival],
-        _ events: [[UInt8]],
-        isDealtWith: [Bool],
-        now: Int64
-    ) -> [RelayAction] { [] }
-
-    /// Sends the answer to a challenge and remembers what waits for it.
-    mutating func signed(_ authentication: Event, now: Int64) -> [RelayAction] { [] }
-
-    /// Publishes an event, now or when connected. ``RelayAction/publishEnded(_:isAccepted:message:)`` follows at `deadline` at the
-    /// latest.
-    mutating func publish(_ event: Event, deadline: Int64, now: Int64) -> [RelayAction] { [] }
-
-    /// Asks for stored events, now or when connected. ``RelayAction/fetchEnded(_:)`` with that number follows at `deadline` at the
-    /// latest.
-    mutating func fetch(_ number: UInt64, _ filters: [Filter], deadline: Int64, now: Int64) -> [RelayAction] { [] }
+    mutating func receive(_ message: ReceivedRelayMessage, now: Int64) -> [RelayAction] {
+        guard isConnected else { return [] }
+        switch message {
+        case .event: return []
+        case .endOfStoredEvents(let subscription): ended(subscription, now: now)
+        case .closed(let subscription, let message): closed(subscription, Refusal(message), now: now)
+        case .ok(let id, let isAccepted, let message): answered(id, isAccepted: isAccepted, message, now: now)
+        case .authenticate(let challenge): challenged(challenge, now: now)
+        case .notice(let text): noticed(text, now: now)
+        }
+        return finish(now)
+    }
 
     /// Does what is due.
-    mutating func tick(now: Int64) -> [RelayAction] { [] }
+    mutating func tick(now: Int64) -> [RelayAction] { finish(now) }
+
+    /// Does what is due, and returns what it and what was before led to.
+    mutating func finish(_ now: Int64) -> [RelayAction] {
+        nextTick = nil
+        expirePublications(now)
+        expireFetches(now)
+        if isConnected { advance(now) }
+        defer { outbox = [] }
+        return outbox
+    }
+
+    mutating func act(_ action: RelayAction) { outbox.append(action) }
+
+    /// Asks to be called at `moment` at the latest.
+    mutating func wake(at moment: Int64) { nextTick = min(nextTick ?? moment, moment) }
+
+    /// Opens a subscription, or replaces the one of that name.
+    mutating func request(
+        _ filters: [Filter],
+        as use: SubscriptionUse,
+        replacing id: SubscriptionID? = nil
+    ) -> SubscriptionID? {
+        serial += 1
+        guard let id = id ?? SubscriptionID("c\(serial)") else { return nil }
+        subscriptions[id] = use
+        requestsSent += 1
+        act(.send(.request(id, filters)))
+        return id
+    }
+
+    /// Closes a subscription of ours.
+    mutating func close(_ id: SubscriptionID?) {
+        guard let id, subscriptions.removeValue(forKey: id) != nil else { return }
+        act(.send(.close(id)))
+    }
+
+    mutating func nextSweepNumber() -> UInt32 {
+        sweepSerial = sweepSerial == .max ? 1 : sweepSerial + 1
+        return sweepSerial
+    }
 }

@@ -1,0 +1,129 @@
+import Nostr
+
+/// How what is watched is said in filters (NIP-01).
+struct FilterPlan: Sendable {
+    /// Kinds that tell where an account is found, what its devices are, and what it registers.
+    static let lists: Set<Kind> = [
+        .relayList, .deviceList, .pushRegistration, .addressablePushRegistration,
+    ]
+    static let registrations: Set<Kind> = [.pushRegistration, .addressablePushRegistration]
+
+    /// Gift wraps that are asked for, dated back as they are (NIP-59).
+    let wraps: Set<Kind>
+    /// What else is asked for by the keys it names; nil: every kind.
+    let news: Set<Kind>?
+    let wantsContactLists: Bool
+    private let settings: SessionSettings
+
+    /// `withWraps` is false for a relay that would rather give nothing than gift wraps.
+    init(_ settings: SessionSettings, withWraps: Bool) {
+        self.settings = settings
+        let wraps: Set<Kind> = [.giftWrap, .ephemeralGiftWrap]
+        self.wraps = withWraps ? wraps.intersection(settings.addressedKinds ?? wraps) : []
+        news = settings.addressedKinds?.subtracting(wraps)
+        wantsContactLists = settings.addressedKinds?.contains(.contactList) ?? true
+    }
+
+    /// What is to come for these keys; `nil` for keys: for whomever. Stored events are not wanted, but not every relay
+    /// understands a limit of 0.
+    func live(addressed: [PublicKey]?, authored: [PublicKey]?, now: Int64) -> [Filter] {
+        var filters: [Filter] = []
+        let seconds = now / 1_000 - settings.slackSeconds
+        if addressed.map({ !$0.isEmpty }) ?? true {
+            let since = wraps.isEmpty ? seconds : seconds - settings.wrapSeconds
+            filters.append(Filter(kinds: news?.union(wraps), tags: Self.naming(addressed), since: since, limit: 1))
+        }
+        if authored.map({ !$0.isEmpty }) ?? true {
+            filters.append(Filter(authors: authored.map { Set($0) }, kinds: Self.lists, since: seconds, limit: 1))
+        }
+        return filters
+    }
+
+    /// What is to come for our own key. Clients' clocks may be slow, so requests of a few minutes before count as well.
+    func own(now: Int64) -> [Filter] {
+        let key: Set<String> = [settings.ownKey.hex]
+        return [
+            Filter(kinds: [.remoteSigning], tags: ["p": key], since: now / 1_000 - 600),
+            Filter(kinds: Self.registrations, tags: ["d": key], limit: 1),
+        ]
+    }
+
+    /// Registrations that are stored for our own key.
+    func ownStages(since: Int64?) -> [SweepStage] {
+        let filter = Filter(kinds: Self.registrations, tags: ["d": [settings.ownKey.hex]], since: since)
+        return [SweepStage(filter: filter, reading: .stored, pages: settings.pages)]
+    }
+
+    /// What was stored for established keys while nobody listened.
+    func catchUp(_ entries: [RosterEntry], since: Int64) -> [SweepStage] {
+        var stages: [SweepStage] = []
+        let named = Self.naming(entries.keys(.addressed))
+        if !named.isEmpty {
+            if news?.isEmpty != true {
+                stages.append(stage(Filter(kinds: news, tags: named, since: since), .stored))
+            }
+            if !wraps.isEmpty {
+                let since = since - settings.wrapSeconds - settings.slackSeconds
+                stages.append(stage(Filter(kinds: wraps, tags: named, since: max(0, since)), .stored))
+            }
+        }
+        let authors = entries.keys(.authored)
+        if !authors.isEmpty {
+            stages.append(stage(Filter(authors: Set(authors), kinds: Self.lists, since: since), .stored))
+        }
+        return stages
+    }
+
+    /// What is stored for keys for which nothing was read before. A gift wrap dated before the watch began may be old, and so it
+    /// is no news. What is older than `horizon`, in seconds, is too old to be.
+    func beginning(_ entries: [RosterEntry], notBefore horizon: Int64) -> [SweepStage] {
+        var stages: [SweepStage] = []
+        let addressed = entries.filter { $0.interest.contains(.addressed) }
+        if let first = addressed.map(\.since).min().map(Int64.init),
+            let last = addressed.map(\.since).max().map(Int64.init)
+        {
+            let named = Self.naming(addressed.map(\.key))
+            if news?.isEmpty != true {
+                stages.append(stage(Filter(kinds: news, tags: named, since: max(first, horizon)), .stored))
+            }
+            if !wraps.isEmpty {
+                if news != nil {
+                    stages.append(stage(Filter(kinds: wraps, tags: named, since: last), .stored))
+                }
+                let since = max(0, first - settings.wrapSeconds - settings.slackSeconds)
+                stages.append(stage(Filter(kinds: wraps, tags: named, since: since, until: last - 1), .baseline))
+            }
+            if wantsContactLists {
+                let filter = Filter(kinds: [.contactList], tags: named, until: first - 1)
+                stages.append(SweepStage(filter: filter, reading: .baseline, pages: settings.contactPages))
+            }
+        }
+        let authors = entries.keys(.authored)
+        if !authors.isEmpty {
+            stages.append(stage(Filter(authors: Set(authors), kinds: Self.lists), .stored))
+        }
+        return stages
+    }
+
+    /// Keys of which one filter may speak in a message of that length; `filters` are sent together.
+    static func keys(inMessageOf length: Int, filters: Int, atMost limit: Int) -> Int {
+        let keyLength = 67
+        return min(limit, max(1, (length - 1_024) / (keyLength * filters)))
+    }
+
+    private func stage(_ filter: Filter, _ reading: Reading) -> SweepStage {
+        SweepStage(filter: filter, reading: reading, pages: settings.pages)
+    }
+
+    private static func naming(_ keys: [PublicKey]?) -> [Character: Set<String>] {
+        guard let keys, !keys.isEmpty else { return [:] }
+        return ["p": Set(keys.map(\.hex))]
+    }
+}
+
+extension [RosterEntry] {
+    /// The keys of which that is watched.
+    func keys(_ interest: Watched.Interest) -> [PublicKey] {
+        compactMap { $0.interest.contains(interest) ? $0.key : nil }
+    }
+}

@@ -1,0 +1,102 @@
+import Nostr
+
+/// The keys that are watched at one relay, in chunks that each fit into one filter. A key keeps its place.
+struct Roster: Sendable {
+    /// Places of one chunk.
+    private(set) var chunkSize: Int
+    private var places: [RosterEntry] = []
+    private var index: [PublicKey: UInt32] = [:]
+    private var free: [UInt32] = []
+    /// Keys in each chunk.
+    private var sizes: [Int] = []
+
+    init(chunkSize: Int) {
+        self.chunkSize = chunkSize
+    }
+
+    var count: Int { index.count }
+
+    /// Chunks that have keys.
+    var chunks: [Int] { sizes.indices.filter { sizes[$0] > 0 } }
+
+    /// Chunks that all keys would need if there were no gaps between them.
+    var chunksNeeded: Int { (count + chunkSize - 1) / chunkSize }
+
+    func place(of key: PublicKey) -> UInt32? { index[key] }
+
+    func chunk(of place: UInt32) -> Int { Int(place) / chunkSize }
+
+    func size(ofChunk chunk: Int) -> Int { chunk < sizes.count ? sizes[chunk] : 0 }
+
+    /// The entry at `place`; nil if nobody is there any more.
+    func entry(at place: UInt32) -> RosterEntry? {
+        guard place < places.count, places[Int(place)].flags.contains(.used) else { return nil }
+        return places[Int(place)]
+    }
+
+    /// The entries of a chunk.
+    func entries(ofChunk chunk: Int) -> [RosterEntry] {
+        range(ofChunk: chunk).compactMap { places[$0].flags.contains(.used) ? places[$0] : nil }
+    }
+
+    /// Changes the entry at `place`; its key must stay.
+    mutating func change<Result>(at place: UInt32, _ body: (inout RosterEntry) -> Result) -> Result? {
+        guard place < places.count, places[Int(place)].flags.contains(.used) else { return nil }
+        return body(&places[Int(place)])
+    }
+
+    /// Changes all entries of a chunk.
+    mutating func change(chunk: Int, _ body: (UInt32, inout RosterEntry) -> Void) {
+        for place in range(ofChunk: chunk) where places[place].flags.contains(.used) {
+            body(UInt32(place), &places[place])
+        }
+    }
+
+    /// Changes all entries.
+    mutating func changeAll(_ body: (UInt32, inout RosterEntry) -> Void) {
+        for place in places.indices where places[place].flags.contains(.used) {
+            body(UInt32(place), &places[place])
+        }
+    }
+
+    /// Puts a key that is not here where there is room; returns its place.
+    mutating func insert(_ entry: RosterEntry) -> UInt32 {
+        let place: UInt32
+        if let hole = free.popLast() {
+            place = hole
+            places[Int(hole)] = entry
+        } else {
+            place = UInt32(places.count)
+            places.append(entry)
+        }
+        index[entry.key] = place
+        let chunk = chunk(of: place)
+        if chunk == sizes.count { sizes.append(0) }
+        sizes[chunk] += 1
+        return place
+    }
+
+    /// Removes a key; returns the chunk it was in.
+    mutating func remove(_ key: PublicKey) -> Int? {
+        guard let place = index.removeValue(forKey: key) else { return nil }
+        places[Int(place)].flags = []
+        free.append(place)
+        let chunk = chunk(of: place)
+        sizes[chunk] -= 1
+        return chunk
+    }
+
+    /// Gives every key a new place, in chunks of that size without gaps.
+    mutating func rearrange(chunkSize: Int) {
+        let entries = places.filter { $0.flags.contains(.used) }
+        self = Roster(chunkSize: chunkSize)
+        places.reserveCapacity(entries.count)
+        index.reserveCapacity(entries.count)
+        for entry in entries { _ = insert(entry) }
+    }
+
+    private func range(ofChunk chunk: Int) -> Range<Int> {
+        let start = min(chunk * chunkSize, places.count)
+        return start..<min(start + chunkSize, places.count)
+    }
+}

@@ -1,0 +1,56 @@
+/// Finds moments up to which everything that came in was dealt with, while more comes in all the time.
+///
+/// Events are counted by epoch. A candidate ends an epoch; once nothing of that and of former epochs is out, the candidate holds.
+struct MarkProgress: Sendable {
+    /// The last moment that held, in seconds since 1970.
+    private(set) var reached: Int64?
+    private(set) var epoch: UInt32 = 0
+    private var outstanding: [UInt32: Int] = [:]
+    private var candidate: (seconds: Int64, epoch: UInt32)?
+    /// When to look for the next candidate, in milliseconds.
+    private(set) var nextAt: Int64 = 0
+
+    /// Whether no event is out.
+    var isIdle: Bool { outstanding.isEmpty }
+
+    /// Counts an event that is handed over; returns its epoch.
+    mutating func arrived() -> UInt32 {
+        outstanding[epoch, default: 0] += 1
+        return epoch
+    }
+
+    /// Counts an event that was dealt with, or was not and will be read again.
+    mutating func settled(_ epoch: UInt32) {
+        guard let count = outstanding[epoch] else { return }
+        outstanding[epoch] = count > 1 ? count - 1 : nil
+    }
+
+    /// Something is missing: no moment from the last mark on holds for now.
+    mutating func dismiss() { candidate = nil }
+
+    /// Sets what an earlier process reached.
+    mutating func resume(from seconds: Int64) {
+        reached = max(reached ?? seconds, seconds)
+    }
+
+    /// Looks at `now` whether a moment holds; to be called only when nothing is missing.
+    mutating func advance(now: Int64, interval: Int64) -> Int64? {
+        if candidate == nil, now >= nextAt {
+            candidate = (now / 1_000, epoch)
+            epoch &+= 1
+        }
+        guard let candidate, !outstanding.keys.contains(where: { $0 <= candidate.epoch }) else { return nil }
+        self.candidate = nil
+        nextAt = now + interval
+        guard candidate.seconds > reached ?? 0 else { return nil }
+        reached = candidate.seconds
+        return candidate.seconds
+    }
+
+    /// Takes `now` as reached, since nothing is out or missing. Returns nil if that is nothing new.
+    mutating func conclude(now: Int64) -> Int64? {
+        guard isIdle, now / 1_000 > reached ?? 0 else { return nil }
+        reached = now / 1_000
+        return reached
+    }
+}

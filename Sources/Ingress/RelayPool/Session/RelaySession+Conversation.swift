@@ -1,0 +1,148 @@
+import Nostr
+
+extension RelaySession {
+    /// Begins a conversation. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process too.
+    mutating func connected(limitation: RelayLimitation, mark: Int64?, now: Int64) -> [RelayAction] {
+        if let mark { progress.resume(from: mark) }
+        isConnected = true
+        self.limitation = limitation
+        capacity = limitation.maxSubscriptions
+        plan = FilterPlan(settings, withWraps: true)
+        isByKindRefused = false
+        pace = RequestPace(burst: settings.requestBurst, perSecond: settings.requestsPerSecond, now: now)
+        authentication = Authentication()
+        wantsAuthentication = limitation.isAuthenticationRequired
+        holdUntil = wantsAuthentication ? now + min(5_000, settings.answer) : nil
+        beginReading()
+        isAskedByKind = false
+        live = watchesOwnKey ? [.own: LiveSubscription(dueAt: now)] : [:]
+        chooseMode(now: now)
+        if !isAskedByKind { openChunks(now: now) }
+        wasConnected = true
+        return finish(now)
+    }
+
+    /// Ends the conversation. `isClean` says that we ended it, with nothing unread; `isMessageTooLong` that the relay did
+    /// because a message of ours was too long for it (status 1009).
+    mutating func disconnected(isClean: Bool, isMessageTooLong: Bool = false, now: Int64) -> [RelayAction] {
+        guard isConnected else { return finish(now) }
+        if isClean, isEverythingLive, let seconds = progress.conclude(now: now) { act(.marked(seconds)) }
+        progress.dismiss()
+        if isMessageTooLong { chunkLimit = max(50, roster.chunkSize / 2) }
+        isConnected = false
+        subscriptions = [:]
+        live = [:]
+        retired = []
+        sweeps = [:]
+        for number in fetchOrder { fetches[number]?.subscription = nil }
+        for id in publications.keys { publications[id]?.sendAt = now }
+        return finish(now)
+    }
+
+    /// Forgets what was being read, and finds out what is to be read: since the mark for established keys, unless they have a
+    /// moment of their own; everything for the others.
+    private mutating func beginReading() {
+        let filters = 2
+        let size = FilterPlan.keys(inMessageOf: limitation.maxMessageLength, filters: filters, atMost: chunkLimit)
+        if size != roster.chunkSize || roster.chunks.count > roster.chunksNeeded + 1 {
+            roster.rearrange(chunkSize: size)
+        }
+        subscriptions = [:]
+        retired = []
+        sweeps = [:]
+        gaps = [:]
+        laggards.removeAll()
+        beginnings.removeAll()
+        let mark = progress.reached
+        var chunks: Set<Int> = []
+        let chunkSize = roster.chunkSize
+        roster.changeAll { place, entry in
+            entry.flags.remove([.asked, .live])
+            entry.sweep = 0
+            guard entry.isEstablished else { return }
+            if entry.behindSince == 0, mark.map({ Int64(entry.since) > $0 }) ?? true { entry.behindSince = entry.since }
+            if entry.behindSince == 0 { chunks.insert(Int(place) / chunkSize) }
+        }
+        for chunk in chunks { gaps[chunk] = mark }
+        if watchesOwnKey {
+            switch ownGap {
+            case .everything: break
+            case .sinceMark, .since, nil: ownGap = mark.map { .since($0) } ?? .everything
+            }
+        }
+    }
+
+    /// The stored events of a subscription have ended.
+    mutating func ended(_ subscription: SubscriptionID, now: Int64) {
+        switch subscriptions[subscription] {
+        case .live(let name): becameLive(name, subscription, now: now)
+        case .sweep(let number): sweepPageEnded(number, now: now)
+        case .fetch(let number): endFetch(number)
+        case .retired, nil: break
+        }
+    }
+
+    /// The relay closed a subscription, or would not open it.
+    mutating func closed(_ subscription: SubscriptionID, _ refusal: Refusal, now: Int64) {
+        guard let use = subscriptions.removeValue(forKey: subscription) else { return }
+        if refusal == .slower { pace.slowDown(at: now) }
+        if refusal == .tooManySubscriptions { tooManySubscriptions(now: now) }
+        let meaning = meaning(of: refusal)
+        if meaning == .authenticate { authenticate(now: now) }
+        switch use {
+        case .live(let name): liveClosed(name, subscription, meaning, now: now)
+        case .sweep(let number): sweepClosed(number, meaning, now: now)
+        case .fetch(let number): fetchClosed(number, meaning, now: now)
+        case .retired: retired.removeAll { $0 == subscription }
+        }
+    }
+
+    /// Takes the relay's word that it allows fewer subscriptions than it, or nobody, said.
+    mutating func tooManySubscriptions(now: Int64) {
+        let open = subscriptions.count - live.values.count { $0.pending != nil }
+        capacity = min(capacity, max(3, open))
+        chooseMode(now: now)
+    }
+
+    mutating func noticed(_ text: String, now: Int64) {
+        switch Refusal(notice: text) {
+        case .slower: pace.slowDown(at: now)
+        case .tooManySubscriptions: tooManySubscriptions(now: now)
+        default: break
+        }
+    }
+
+    /// Does what is due, as far as the pace allows.
+    mutating func advance(_ now: Int64) {
+        expireAuthentication(now)
+        sendPublications(now)
+        if let holdUntil, now < holdUntil { return wake(at: holdUntil) }
+        advanceLive(now)
+        sendFetches(now)
+        advanceSweeps(now)
+        advanceMark(now)
+    }
+
+    /// Whether one more REQ may be sent now; if not, sees to it that it will be.
+    mutating func takesRequest(_ now: Int64) -> Bool {
+        guard !pace.take(at: now) else { return true }
+        wake(at: max(now + 1, pace.next(after: now)))
+        return false
+    }
+
+    func pause(after failures: Int) -> Int64 {
+        min(settings.longestPause, settings.firstPause << Int64(min(failures, 20)))
+    }
+
+    /// Whether nothing of established keys is missing at this moment.
+    var isEverythingLive: Bool {
+        isConnected && gaps.isEmpty && laggards.isEmpty && ownGap == nil && missed.isEmpty
+            && live.values.allSatisfy(\.isComplete) && !sweeps.values.contains(where: \.holdsMark)
+    }
+
+    private mutating func advanceMark(_ now: Int64) {
+        guard isEverythingLive else { return progress.dismiss() }
+        if let seconds = progress.advance(now: now, interval: settings.markInterval) { act(.marked(seconds)) }
+        wake(at: max(now + 1_000, progress.nextAt))
+    }
+}

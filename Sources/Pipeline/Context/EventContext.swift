@@ -14,7 +14,7 @@ struct EventContext {
     private let store: ContextStore?
 
     /// `profiles` and `notes` are how many stay in memory at least.
-    init(store: ContextStore? = nil, profiles: Int = 50_000, notes: Int = 50_000) {
+    init(store: ContextStore? = nil, profiles: Int = 20_000, notes: Int = 20_000) {
         self.store = store
         self.profiles = ContextTable(capacity: profiles)
         self.notes = ContextTable(capacity: notes)

@@ -6,8 +6,6 @@ enum Excerpt {
 
     /// The first 100 characters, at most 3200 bytes, with `...` behind them if there were more. Never cuts inside a character.
     static func of(_ text: String) -> String {
-        // A character has at least one byte, so most texts need no counting.
-        guard text.utf8.count > limit else { return text }
         let beginning = text.beginning(limit, bytes: byteLimit)
         return beginning.endIndex < text.endIndex ? beginning + "..." : text
     }

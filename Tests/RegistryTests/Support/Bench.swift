@@ -13,26 +13,28 @@ final class Bench {
     let folder: TemporaryFolder
     let identity: KeyPair
     let clock = ManualClock(start * 1000)
+    let reports = Reports()
     private(set) var registry: Registry
 
     init(limits: RegistrationDesk.Limits = RegistrationDesk.Limits(), check: @escaping PlatformCheck = { _ in }) throws
     {
         folder = try TemporaryFolder()
         identity = try KeyPair(secret: SecretKey(bytes: Array(repeating: 0x11, count: 32)))
-        registry = try Bench.open(folder, identity, clock, limits, check)
+        registry = try Bench.open(folder, identity, clock, reports, limits, check)
     }
 
     var path: String { folder.file("carillon.sqlite") }
 
     /// Lets go of the database and opens it again.
     func reopen() throws {
-        registry = try Bench.open(folder, identity, clock, RegistrationDesk.Limits(), { _ in })
+        registry = try Bench.open(folder, identity, clock, reports, RegistrationDesk.Limits(), { _ in })
     }
 
     private static func open(
         _ folder: TemporaryFolder,
         _ identity: KeyPair,
         _ clock: ManualClock,
+        _ reports: Reports,
         _ limits: RegistrationDesk.Limits,
         _ check: @escaping PlatformCheck
     ) throws -> Registry {
@@ -41,6 +43,7 @@ final class Bench {
             identity: identity,
             limits: limits,
             now: { clock.now },
+            changed: { reports.note($0) },
             check: check
         )
     }

@@ -91,7 +91,12 @@ struct FollowLedgerTests {
         return bench
     }
 
-    private func list(_ bench: Bench, _ named: [UInt8], at seconds: Int64, by author: UInt8 = 0xAA) throws -> ContactList {
+    private func list(
+        _ bench: Bench,
+        _ named: [UInt8],
+        at seconds: Int64,
+        by author: UInt8 = 0xAA
+    ) throws -> ContactList {
         ContactList(
             author: PublicKey(Bytes32(repeating: author)),
             named: try named.map { try bench.account($0).publicKey },

@@ -1,0 +1,68 @@
+import Foundation
+import GRDB
+import Nostr
+import Notifications
+import Testing
+
+@testable import Registry
+
+struct MigrationTests {
+    /// A registry of the first version, in which account 1 has a device and account 2 left.
+    @Test func aRegistryOfTheFirstVersionIsCarriedOver() throws {
+        let bench = try Bench()
+        let folder = try TemporaryFolder()
+        let path = folder.file("first.sqlite")
+        let queue = try DatabaseQueue(path: path)
+        try RegistrySchema.migrator.migrate(queue, upTo: "1 devices, tombstones, events, follows")
+        let event = try bench.event(of: 1, Samples.phone("one", further: #","relays":["wss://a.example"]"#))
+        let vault = try TokenVault(identity: bench.identity.secret)
+        let device = DeviceID(rawValue: 7)
+        let content = try vault.seal(
+            Array(Samples.phone("one", further: #","relays":["wss://a.example"]"#).utf8),
+            of: device,
+            for: .content
+        )
+        let address = try vault.seal(
+            AddressCodec.encode(
+                DeviceAddress(platform: "ios", app: "default", token: "one", registeredAt: Bench.start * 1000)
+            ),
+            of: device,
+            for: .address
+        )
+        try queue.write { db in
+            let account = try bench.key(1).bytes.data
+            try db.execute(sql: "INSERT INTO meta VALUES ('identity', ?)", arguments: [bench.identity.publicKey.hex])
+            try db.execute(sql: "INSERT INTO routes VALUES (1, 'ios', 'default')")
+            try db.execute(
+                sql: "INSERT INTO devices VALUES (7, ?, '', ?, ?, ?, 1, NULL, 1, NULL)",
+                arguments: [account, Bench.start, event.id.bytes.data, Bench.start * 1000]
+            )
+            try db.execute(
+                sql: "INSERT INTO secrets VALUES (7, ?, ?, ?)",
+                arguments: [Data(vault.handle(of: "one")), Data(address), Data(content)]
+            )
+            try db.execute(
+                sql: "INSERT INTO own_events VALUES (?, 'device ', ?)",
+                arguments: [account, String(decoding: event.json, as: UTF8.self)]
+            )
+            try db.execute(
+                sql: "INSERT INTO tombstones VALUES (?, '', ?, ?)",
+                arguments: [try bench.key(2).bytes.data, Bench.start + 5, event.id.bytes.data]
+            )
+        }
+        try queue.close()
+        let clock = bench.clock
+        let registry = try Registry(
+            store: RegistryStore(path: path),
+            identity: bench.identity,
+            now: { clock.now },
+            check: { _ in }
+        )
+        #expect(try registry.watchedAccount(bench.key(1))?.relays == ["wss://a.example"])
+        #expect(try registry.address(of: device)?.token == "one")
+        #expect(try registry.storedEvents(of: bench.key(1)) == [event])
+        #expect(try registry.apply(event) == .duplicate)
+        #expect(try registry.apply(bench.event(of: 2, Samples.phone("two"))) == .outdated)
+        #expect(try registry.apply(bench.event(of: 1, Samples.phone("new"), at: 1)) == .updated(device))
+    }
+}

@@ -22,6 +22,8 @@ package struct ConnectionLimits: Sendable {
     package var batch = 256
     /// How long a connection that nobody needs any more stays open.
     package var idle: Int64 = 60_000
+    /// How long a relay may take for its part of the closing handshake.
+    package var leaving: Int64 = 2_000
     /// How long a published event may wait for a connection and an answer.
     package var publishing: Int64 = 30_000
 

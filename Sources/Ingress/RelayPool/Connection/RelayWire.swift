@@ -9,9 +9,6 @@ final class RelayWire: ChannelDuplexHandler {
     typealias OutboundIn = Never
     typealias OutboundOut = WebSocketFrame
 
-    /// How long the other side may take for its part of the closing handshake.
-    private static let leave = TimeAmount.seconds(2)
-
     private let limits: ConnectionLimits
     private var heartbeat: Heartbeat
     private var beat: Scheduled<Void>?
@@ -173,7 +170,7 @@ final class RelayWire: ChannelDuplexHandler {
             return context.close(promise: nil)
         }
         beat?.cancel()
-        beat = context.eventLoop.scheduleTask(in: Self.leave) { bound.value.close(promise: nil) }
+        beat = context.eventLoop.scheduleTask(in: .milliseconds(limits.leaving)) { bound.value.close(promise: nil) }
         context.flush()
         if readPending {
             readPending = false

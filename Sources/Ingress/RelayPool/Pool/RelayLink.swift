@@ -16,7 +16,7 @@ final class RelayLink: @unchecked Sendable {
 
     private let conversation: RelayConversation
     private var life: ConnectionLife
-    private var information: RelayInformation
+    private var information: KnownLimitation
     private var rank = RelayRank()
     private var holdsPlace = false
     private var isOpen = false
@@ -34,7 +34,7 @@ final class RelayLink: @unchecked Sendable {
         self.environment = environment
         self.directory = directory
         life = ConnectionLife(pauses: environment.pauses, idle: environment.limits.idle, mayRest: true)
-        information = RelayInformation(age: environment.limits.informationAge)
+        information = KnownLimitation(age: environment.limits.informationAge)
         conversation = RelayConversation(url: url, environment: environment, loop: loop)
         published = NIOLockedValueBox(RelayStatus(url: url))
         conversation.link = self

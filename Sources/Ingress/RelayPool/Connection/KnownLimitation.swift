@@ -1,7 +1,7 @@
 import HTTPLanes
 
 /// What is known of a relay's limits (NIP-11), and whether to ask for them. `now` is in milliseconds on a clock that does not jump.
-struct RelayInformation {
+struct KnownLimitation {
     private enum State {
         case unknown
         case asked

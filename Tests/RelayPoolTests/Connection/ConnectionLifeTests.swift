@@ -1,0 +1,185 @@
+import Testing
+
+@testable import RelayPool
+
+struct ConnectionLifeTests {
+    private var pauses: ConnectionPauses {
+        var pauses = ConnectionPauses()
+        pauses.first = 1_000
+        pauses.longest = 8_000
+        pauses.failuresBeforeRest = 6
+        pauses.failuresOfUnknown = 3
+        pauses.rest = 100_000
+        pauses.proof = 60_000
+        return pauses
+    }
+
+    private func life(mayRest: Bool = true) -> ConnectionLife {
+        ConnectionLife(pauses: pauses, idle: 500, mayRest: mayRest)
+    }
+
+    /// Fails at once and returns the pause that follows.
+    private func pause(_ life: inout ConnectionLife, now: Int64, jitter: Double = 1) throws -> Int64 {
+        #expect(life.placed() == .open)
+        #expect(life.ended(now: now, jitter: jitter) == .nothing)
+        let next = try #require(life.nextTick)
+        #expect(life.tick(now: next - 1) == .nothing)
+        #expect(life.tick(now: next) == .queue)
+        return next - now
+    }
+
+    @Test func nobodysRelayIsNotConnectedTo() {
+        var life = life()
+        #expect(life.state == .idle)
+        #expect(life.nextTick == nil)
+        #expect(life.need(false, now: 0) == .nothing)
+        #expect(life.isForgettable)
+    }
+
+    @Test func aConnectionIsOpenedAsSoonAsThereIsAPlace() {
+        var life = life()
+        #expect(life.need(true, now: 0) == .queue)
+        #expect(life.state == .queued)
+        #expect(life.placed() == .open)
+        #expect(life.opened(now: 5) == .nothing)
+        #expect(life.state == .open(since: 5))
+        #expect(life.nextTick == nil)
+    }
+
+    @Test func aPlaceThatIsNotNeededAnyMoreIsPassedOn() {
+        var life = life()
+        #expect(life.need(true, now: 0) == .queue)
+        #expect(life.need(false, now: 1) == .nothing)
+        #expect(life.placed() == .passOn)
+    }
+
+    @Test func pausesDoubleUpToALimit() throws {
+        var life = life(mayRest: false)
+        _ = life.need(true, now: 0)
+        var now: Int64 = 0
+        var seen: [Int64] = []
+        for _ in 0..<6 {
+            seen.append(try pause(&life, now: now))
+            now += seen.last ?? 0
+        }
+        #expect(seen == [1_000, 2_000, 4_000, 8_000, 8_000, 8_000])
+    }
+
+    @Test func jitterHalvesAPauseAtMost() throws {
+        var life = life()
+        _ = life.need(true, now: 0)
+        #expect(try pause(&life, now: 0, jitter: 0) == 500)
+    }
+
+    @Test func aRelayNeverConnectedToRestsSoonerThanAKnownOne() throws {
+        var unknown = life()
+        _ = unknown.need(true, now: 0)
+        var now: Int64 = 0
+        for expected: Int64 in [1_000, 2_000, 100_000, 100_000] {
+            let pause = try pause(&unknown, now: now)
+            #expect(pause == expected)
+            now += pause
+        }
+
+        var known = life()
+        _ = known.need(true, now: 0)
+        _ = known.placed()
+        _ = known.opened(now: 0)
+        #expect(known.ended(now: 70_000, jitter: 1) == .nothing)
+        #expect(known.nextTick == 71_000)
+        now = 71_000
+        #expect(known.tick(now: now) == .queue)
+        for expected: Int64 in [2_000, 4_000, 8_000, 8_000, 100_000] {
+            let pause = try pause(&known, now: now)
+            #expect(pause == expected)
+            now += pause
+        }
+    }
+
+    @Test func onlyALastingConnectionMakesFailuresForgotten() throws {
+        var life = life()
+        _ = life.need(true, now: 0)
+        #expect(try pause(&life, now: 0) == 1_000)
+        _ = life.placed()
+        _ = life.opened(now: 1_000)
+        #expect(life.ended(now: 2_000, jitter: 1) == .nothing)
+        #expect(life.nextTick == 4_000)
+        #expect(life.tick(now: 4_000) == .queue)
+        _ = life.placed()
+        _ = life.opened(now: 4_000)
+        #expect(life.ended(now: 64_000, jitter: 1) == .nothing)
+        #expect(life.nextTick == 65_000)
+    }
+
+    @Test func anUnneededConnectionIsClosedAfterAWhile() {
+        var life = life()
+        _ = life.need(true, now: 0)
+        _ = life.placed()
+        _ = life.opened(now: 0)
+        _ = life.need(false, now: 1_000)
+        #expect(life.nextTick == 1_500)
+        #expect(life.tick(now: 1_499) == .nothing)
+        #expect(life.tick(now: 1_500) == .close)
+        #expect(life.ended(now: 1_501, jitter: 1) == .nothing)
+        #expect(life.state == .idle)
+        #expect(life.isForgettable)
+    }
+
+    @Test func aConnectionNeededAgainStays() {
+        var life = life()
+        _ = life.need(true, now: 0)
+        _ = life.placed()
+        _ = life.opened(now: 0)
+        _ = life.need(false, now: 1_000)
+        _ = life.need(true, now: 1_400)
+        #expect(life.nextTick == nil)
+        #expect(life.tick(now: 9_000) == .nothing)
+    }
+
+    @Test func whatIsNeededWhileItClosesIsOpenedAgainWithoutAPause() {
+        var life = life()
+        _ = life.need(true, now: 0)
+        _ = life.placed()
+        _ = life.opened(now: 0)
+        _ = life.need(false, now: 1_000)
+        #expect(life.tick(now: 1_500) == .close)
+        #expect(life.need(true, now: 1_501) == .nothing)
+        #expect(life.ended(now: 1_502, jitter: 1) == .queue)
+    }
+
+    @Test func aPauseOutlastsTheNeed() {
+        var life = life()
+        _ = life.need(true, now: 0)
+        _ = life.placed()
+        _ = life.need(false, now: 1)
+        #expect(life.ended(now: 2, jitter: 1) == .nothing)
+        #expect(!life.isForgettable)
+        #expect(life.need(true, now: 3) == .nothing)
+        #expect(life.state == .waiting(until: 1_002))
+        #expect(life.need(false, now: 4) == .nothing)
+        #expect(life.nextTick == 1_002)
+        #expect(life.tick(now: 1_002) == .nothing)
+        #expect(life.isForgettable)
+    }
+
+    @Test func aRelayThatWantsNothingToDoWithUsIsLeftAlone() {
+        var life = life()
+        _ = life.need(true, now: 0)
+        _ = life.placed()
+        _ = life.opened(now: 0)
+        #expect(life.rest(for: 5_000, now: 100) == .close)
+        #expect(life.ended(now: 110, jitter: 1) == .nothing)
+        #expect(life.state == .waiting(until: 5_100))
+    }
+
+    @Test func afterTheEndNothingIsOpened() {
+        var life = life()
+        _ = life.need(true, now: 0)
+        _ = life.placed()
+        #expect(life.stop() == .nothing)
+        #expect(life.opened(now: 1) == .close)
+        #expect(life.ended(now: 2, jitter: 1) == .nothing)
+        #expect(life.state == .over)
+        #expect(life.nextTick == nil)
+    }
+}

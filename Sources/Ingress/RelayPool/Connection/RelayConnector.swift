@@ -114,7 +114,8 @@ struct RelayConnector: Sendable {
         case let failure as ConnectionFailure: failure
         case let error as NIOConnectionError: failure(of: error)
         case ChannelError.connectTimeout: .timeout
-        case NIOSSLError.uncleanShutdown, is ChannelError, is IOError: .closed
+        case NIOSSLError.uncleanShutdown, NIOSSLError.handshakeFailed(.syscallError), is ChannelError, is IOError:
+            .closed
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: .tls
         default: .notWebSocket
         }

@@ -1,0 +1,69 @@
+import Cipher
+import Delivery
+import Nostr
+import Notifications
+import Testing
+
+@testable import Pipeline
+
+@Suite struct ZapPipelineTests {
+    private let bench: Workbench
+    private let sender: KeyPair
+    private let wallet: KeyPair
+
+    init() throws {
+        bench = try Workbench()
+        sender = try KeyPair(random: SecureRandom.bytes)
+        wallet = try KeyPair(random: SecureRandom.bytes)
+    }
+
+    private func receipt(for owner: KeyPair, from sender: KeyPair, comment: String = "Thank you!") throws -> Event {
+        let recipient = ["p", owner.publicKey.hex]
+        let request = try bench.event(.zapRequest, comment, tags: [recipient, ["amount", "21000"]], by: sender)
+        let description = ["description", String(decoding: request.json, as: UTF8.self)]
+        return try bench.event(.zapReceipt, tags: [recipient, ["bolt11", "lnbc210n1pqqq"], description], by: wallet)
+    }
+
+    @Test func zapSaysWhoSentHowMuch() throws {
+        let owner = try bench.account(["zap"])
+        bench.submit([
+            try bench.event(.profile, #"{"name":"alice"}"#, by: sender),
+            try bench.event(.profile, #"{"name":"A Wallet"}"#, by: wallet),
+        ])
+        bench.submit([try receipt(for: owner, from: sender)])
+        let notification = try #require(bench.kept.first?.notification)
+        #expect(notification.title == "⚡ alice zapped you 21 sats")
+        #expect(notification.body == "Thank you!")
+        #expect(notification.data.contains("\"author_pubkey\":\"\(sender.publicKey.hex)\""))
+    }
+
+    @Test func deviceThatDoesNotAskForZapsGetsNone() throws {
+        let owner = try bench.account(["dm", "mention", "reply"])
+        bench.submit([try receipt(for: owner, from: sender)])
+        #expect(bench.kept.isEmpty)
+        #expect(bench.count(.unwanted) == 1)
+    }
+
+    @Test func wakeUpForAZapShowsNothing() throws {
+        let owner = try bench.account(["zap"], mode: "wake")
+        bench.submit([try receipt(for: owner, from: sender)])
+        #expect(bench.kept.map(\.notification) == [.wake(.zap, urgency: .normal)])
+    }
+
+    @Test func zapThatCannotBeBelievedWakesNobody() throws {
+        let owner = try bench.account(["zap"])
+        let verdicts = bench.submit([
+            try bench.event(.zapReceipt, tags: [["p", owner.publicKey.hex], ["bolt11", "lnbc210n1pqqq"]], by: wallet)
+        ])
+        #expect(verdicts.map(\.result) == [.accepted])
+        #expect(bench.kept.isEmpty)
+        #expect(bench.count(.invalidZap) == 1)
+    }
+
+    @Test func zapToOneselfWakesNobody() throws {
+        let owner = try bench.account(["zap"])
+        bench.submit([try receipt(for: owner, from: owner)])
+        #expect(bench.kept.isEmpty)
+        #expect(bench.count(.own) == 1)
+    }
+}

@@ -238,7 +238,7 @@ let package = Package(
         .testTarget(name: "FeedTests", dependencies: ["Feed", "Nostr", logging]),
         .testTarget(
             name: "AccountWatchTests",
-            dependencies: ["AccountWatch", "RelayPool", "Registry", "Nostr", "Cipher", "Notifications", logging]
+            dependencies: ["AccountWatch", "RelayPool", "Registry", "Nostr", "Schnorr", "Notifications", logging]
         ),
         .testTarget(
             name: "PipelineTests",

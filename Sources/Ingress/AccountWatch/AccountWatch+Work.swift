@@ -37,7 +37,10 @@ extension AccountWatch {
             while !rest.isEmpty {
                 let some = rest.prefix(Self.transactionSize)
                 let accounts = try registry.writeWatch { rows in
-                    try some.filter { try rows.establish($0, at: relay) }
+                    try some.filter { key in
+                        guard let interest = try rows.establish(key, at: relay) else { return false }
+                        return WatchInterest(rawValue: interest).contains(.addressed)
+                    }
                 }
                 if !accounts.isEmpty { try self.accounts.markFollowsRead(Set(accounts)) }
                 rest = rest.dropFirst(some.count)

@@ -114,18 +114,19 @@ extension RegistryRows {
         )
     }
 
-    /// Remembers that what `relay` had stored for `key` was read. Returns whether the key is watched there on its own behalf.
-    package func establish(_ key: PublicKey, at relay: RelayNumber) throws -> Bool {
+    /// Remembers that what `relay` had stored for `key` was read. Returns the interest with which the key is watched there on its own
+    /// behalf; nil when it is not.
+    package func establish(_ key: PublicKey, at relay: RelayNumber) throws -> UInt8? {
         let bytes = key.bytes.data
         try execute(
             "UPDATE watch SET established = 1 WHERE key = ? AND key <> x'' AND relay = ?",
             [bytes, relay.rawValue]
         )
-        try execute(
-            "UPDATE watch SET established = 1 WHERE owner = ? AND key = x'' AND relay = ?",
+        let own = try one(
+            "UPDATE watch SET established = 1 WHERE owner = ? AND key = x'' AND relay = ? RETURNING interest",
             [bytes, relay.rawValue]
         )
-        return db.changesCount > 0
+        return own.map { UInt8(truncatingIfNeeded: $0[0] as Int64) }
     }
 
     private static func column(_ row: WatchRow) -> Data { row.key == row.owner ? Data() : row.key.bytes.data }

@@ -1,0 +1,119 @@
+import Nostr
+import Registry
+import RelayPool
+import Testing
+
+@testable import AccountWatch
+
+struct HintsTests {
+    private static let always = "wss://always.example"
+    private static let hour: Int64 = 3_600_000
+
+    private func bench(_ policy: HintPolicy, partners: [UInt64] = [50]) throws -> Bench {
+        let bench = try Bench(always: [Self.always]) { $0.hints = policy }
+        try bench.begin()
+        bench.put(.sample(1, messageKeys: [100], partners: partners))
+        bench.watch.established([.sample(1), .sample(100)], at: try bench.relay(Self.always))
+        bench.time.pass(1_000)
+        return bench
+    }
+
+    private func hint(_ bench: Bench, partner: UInt64 = 50) {
+        bench.watch.heard(account: .sample(1), partner: .sample(partner), at: bench.time.now)
+        bench.time.pass(200)
+    }
+
+    @Test(arguments: [HintPolicy.ignore, .also])
+    func hintsChangeNothingUnlessTheyArePreferred(policy: HintPolicy) throws {
+        let bench = try bench(policy)
+        let changes = bench.relays.changes
+        hint(bench)
+        #expect(bench.relays.changes == changes)
+    }
+
+    @Test func anAccountWithAPartnerThatIsThereIsLeftToIt() throws {
+        let bench = try bench(.prefer)
+        hint(bench)
+        #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == .authored)
+        #expect(bench.relays.watched(.sample(100), at: Self.always) == nil)
+    }
+
+    @Test func whenAllPartnersAreSilentRelaysAreAskedAgain() throws {
+        let bench = try bench(.prefer)
+        bench.time.pass(60_000)
+        let lastHint = bench.time.now / 1000
+        hint(bench)
+        bench.time.pass(Self.hour - 1_000)
+        #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == .authored)
+        bench.time.pass(1_000)
+        let watched = try #require(bench.relays.watched(.sample(1), at: Self.always))
+        #expect(watched.interest == [.addressed, .authored])
+        #expect(watched.since == lastHint)
+        #expect(watched.isEstablished)
+        let messages = try #require(bench.relays.watched(.sample(100), at: Self.always))
+        #expect(messages.since == lastHint)
+        #expect(messages.isEstablished)
+    }
+
+    @Test func everyHintPutsTheSilenceOff() throws {
+        let bench = try bench(.prefer)
+        let changes = bench.relays.changes
+        for _ in 1...20 {
+            hint(bench)
+            bench.time.pass(Self.hour / 2)
+        }
+        #expect(bench.relays.changes == changes + 2)
+        let lastHint = (bench.time.now - Self.hour / 2 - 200) / 1000
+        bench.time.pass(Self.hour)
+        #expect(bench.relays.watched(.sample(1), at: Self.always)?.since == lastHint)
+    }
+
+    @Test func aDeviceWhosePartnersAreSilentIsNotLeftToThoseOfAnother() throws {
+        let bench = try bench(.prefer, partners: [50, 51])
+        hint(bench, partner: 50)
+        #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == [.addressed, .authored])
+        hint(bench, partner: 51)
+        #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == .authored)
+        bench.time.pass(Self.hour / 2)
+        hint(bench, partner: 51)
+        bench.time.pass(Self.hour / 2)
+        #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == [.addressed, .authored])
+        hint(bench, partner: 50)
+        #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == .authored)
+    }
+
+    @Test func anAccountThatPartsFromItsPartnerIsAskedForAgain() throws {
+        let bench = try bench(.prefer)
+        hint(bench)
+        bench.put(.sample(1, messageKeys: [100], partners: [60]))
+        #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == [.addressed, .authored])
+        #expect(bench.relays.watched(.sample(100), at: Self.always)?.isEstablished == true)
+    }
+
+    @Test func aRestartAsksRelaysAgainFromTheLastHintOn() throws {
+        let bench = try bench(.prefer)
+        bench.time.pass(60_000)
+        hint(bench)
+        bench.time.pass(900_000)
+        let lastHint = bench.time.now / 1000
+        hint(bench)
+        bench.time.pass(60_000)
+        try bench.restart(properly: false)
+        let watched = try #require(bench.relays.watched(.sample(1), at: Self.always))
+        #expect(watched.interest == [.addressed, .authored])
+        #expect(watched.since == lastHint)
+        #expect(watched.isEstablished)
+        #expect(bench.relays.watched(.sample(100), at: Self.always)?.isEstablished == true)
+    }
+
+    @Test func whatWasNeverEstablishedIsNotForBeingLeftAlone() throws {
+        let bench = try Bench(always: [Self.always]) { $0.hints = .prefer }
+        try bench.begin()
+        bench.put(.sample(1, partners: [50]))
+        hint(bench)
+        bench.time.pass(Self.hour)
+        let watched = try #require(bench.relays.watched(.sample(1), at: Self.always))
+        #expect(watched.interest == [.addressed, .authored])
+        #expect(!watched.isEstablished)
+    }
+}

@@ -1,0 +1,98 @@
+import Nostr
+import Registry
+import RelayPool
+import Testing
+
+@testable import AccountWatch
+
+struct RelaysOfUsersTests {
+    @Test func oneRelayInSeveralSpellingsIsOne() throws {
+        let bench = try Bench(always: ["wss://Always.example:443/"])
+        try bench.begin()
+        bench.put(
+            .sample(
+                1,
+                readRelays: [
+                    "wss://one.example", "WSS://ONE.example/", "wss://one.example:443", "wss://always.example",
+                ],
+                messageRelays: ["wss://one.example/"]
+            )
+        )
+        #expect(bench.relays.relays == ["wss://always.example", "wss://one.example"])
+        #expect(bench.relays.operators == ["wss://always.example"])
+        #expect(bench.relays.changes == 2)
+    }
+
+    @Test func whatNobodyCanConnectToIsLeftOut() throws {
+        let bench = try Bench()
+        try bench.begin()
+        bench.put(
+            .sample(
+                1,
+                readRelays: [
+                    "", "wss://", "https://one.example", "wss://user@one.example", "wss://one.example/ x",
+                    "wss://\(String(repeating: "a", count: 260)).example", "ws://0x7f.1", "wss://good.example",
+                ]
+            )
+        )
+        #expect(bench.relays.relays == ["wss://good.example"])
+    }
+
+    @Test func ofTooManyRelaysBothListsKeepSome() throws {
+        let bench = try Bench()
+        try bench.begin()
+        bench.put(
+            .sample(
+                1,
+                readRelays: (1...30).map { "wss://read\($0).example" },
+                messageRelays: ["wss://dm1.example", "wss://dm2.example"]
+            )
+        )
+        #expect(bench.relays.relays.count == 8)
+        #expect(bench.relays.relays.filter { $0.hasPrefix("wss://dm") } == ["wss://dm1.example", "wss://dm2.example"])
+        #expect(bench.relays.relays.contains("wss://read1.example"))
+    }
+
+    @Test(arguments: [
+        (RelaySource.nip65, ["wss://dm.example", "wss://registered.example"]),
+        (.registration, ["wss://registered.example"]),
+        (.none, []),
+    ])
+    func theConfigurationSaysWhoseWordCounts(source: RelaySource, relays: [String]) throws {
+        let bench = try Bench { $0.perUser = source }
+        try bench.begin()
+        bench.put(
+            .sample(
+                1,
+                relays: ["wss://registered.example"],
+                readRelays: ["wss://read.example"],
+                messageRelays: ["wss://dm.example"]
+            )
+        )
+        #expect(bench.relays.relays == relays)
+    }
+
+    @Test func ofTooManyRelaysThoseThatMostAccountsNameAreWatched() throws {
+        let bench = try Bench(always: ["wss://always.example"]) { $0.maxRelays = 2 }
+        try bench.begin()
+        bench.put(.sample(1, readRelays: ["wss://lonely1.example", "wss://lonely2.example"]))
+        bench.put(.sample(2, readRelays: ["wss://common.example"]))
+        // They were counted: no relay is named by more accounts than another, so that those stay that came first.
+        #expect(bench.relays.relays == ["wss://always.example", "wss://lonely1.example", "wss://lonely2.example"])
+        bench.put(.sample(3, readRelays: ["wss://popular.example"]))
+        bench.put(.sample(4, readRelays: ["wss://popular.example", "wss://common.example"]))
+        #expect(bench.relays.relays(of: .sample(3)) == ["wss://always.example"])
+        bench.time.pass(3_600_000)
+        #expect(
+            bench.relays.relays == ["wss://always.example", "wss://common.example", "wss://popular.example"]
+        )
+        #expect(bench.relays.relays(of: .sample(1)) == ["wss://always.example"])
+        #expect(bench.relays.relays(of: .sample(3)) == ["wss://always.example", "wss://popular.example"])
+        bench.remove(.sample(3))
+        bench.remove(.sample(4))
+        bench.time.pass(3_600_000)
+        #expect(bench.relays.relays(of: .sample(1)).count == 2)
+        try bench.restart()
+        #expect(bench.relays.relays.count == 3)
+    }
+}

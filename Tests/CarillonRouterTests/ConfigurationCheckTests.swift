@@ -84,4 +84,45 @@ import Testing
             ]
         )
     }
+
+    private func mistakes(of block: String) async throws -> [String] {
+        try write(
+            "carillon.yaml",
+            "identity: { key_file: carillon.key }\nstore: { path: carillon.sqlite }\n\(block)\n"
+        )
+        return await ConfigurationCheck(path: folder + "/carillon.yaml").mistakes()
+            .map { "\($0)".replacing(folder, with: "~") }
+    }
+
+    @Test func secretsMayBeMadeLaterButNotBeOpenToOthers() async throws {
+        let block = "registration: { require_session: true, secret_file: secrets }"
+        #expect(try await mistakes(of: block) == [])
+        try write("secrets", "abc\n")
+        #expect(try await mistakes(of: block) == [])
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder + "/secrets")
+        #expect(
+            try await mistakes(of: block) == [
+                "~/carillon.yaml:3:53: registration.secret_file: the secrets are open to other users; run: chmod 600 ~/secrets"
+            ]
+        )
+        #expect(
+            try await mistakes(of: "registration: { secret_file: . }") == [
+                "~/carillon.yaml:3:30: registration.secret_file: expected a file with secrets; ~/. is none"
+            ]
+        )
+        #expect(
+            try await mistakes(of: "registration: { secret_file: nowhere/secrets }") == [
+                "~/carillon.yaml:3:30: registration.secret_file: the folder ~/nowhere does not exist"
+            ]
+        )
+    }
+
+    @Test func theContextsFileNeedsItsFolder() async throws {
+        #expect(try await mistakes(of: "context: { path: context.sqlite }") == [])
+        #expect(
+            try await mistakes(of: "context: { path: nowhere/context }") == [
+                "~/carillon.yaml:3:18: context.path: the folder ~/nowhere does not exist"
+            ]
+        )
+    }
 }

@@ -50,14 +50,16 @@ class Router:
         """Has it go to these relays by itself."""
         self.configuration["relays"] = {"always": [relay.url for relay in always], **more}
 
-    def start(self, feed: Path | None = None) -> "Router":
+    def start(self, feed: Path | str | None = None, *options: str, stdin=None) -> "Router":
         port_file = self.folder / "port"
         port_file.unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [built("carillon"), "serve", "--log-level", "trace"]
                 + ["--config", self.configuration_file, "--port-file", port_file]
-                + (["--feed", feed] if feed else []),
+                + (["--feed", feed] if feed else [])
+                + list(options),
+                stdin=stdin,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

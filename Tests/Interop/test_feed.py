@@ -1,0 +1,150 @@
+"""`carillon serve --feed`: events as lines of JSON from standard input, a file or a FIFO."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from nostr import Socket, device_token, ios
+from programs import carillon
+from test_strfry_hook import Hook
+
+
+def line(message) -> str:
+    return json.dumps(message, ensure_ascii=False) + "\n"
+
+
+@pytest.fixture
+def fifo(tmp_path):
+    path = tmp_path / "feed"
+    os.mkfifo(path, 0o600)
+    return path
+
+
+@pytest.fixture
+def registered(stopped_router, alice):
+    """Registers Alice's phone on a router that runs, with all texts."""
+
+    def register():
+        with Socket(stopped_router) as socket:
+            socket.publish(alice.registration(stopped_router, ios(device_token(), mode="alert")))
+
+    return register
+
+
+def bodies(pushes) -> list[str]:
+    return sorted(push.payload["aps"]["alert"]["body"] for push in pushes)
+
+
+def test_a_fifo_is_read_in_every_form_and_writers_come_and_go(stopped_router, lab, registered, fifo, alice, bob):
+    router = stopped_router.start(feed=fifo)
+    registered()
+    notes = [bob.note(f"note {number}", alice) for number in range(4)]
+    lines = [
+        line(notes[0]),
+        line(["EVENT", notes[1]]),
+        line(["EVENT", "sub", notes[2]]) + line(["EOSE", "sub"]),
+        line({"type": "new", "event": notes[3], "sourceType": "IP4", "sourceInfo": "192.0.2.1"}),
+    ]
+    for text in lines:
+        with fifo.open("w") as writer:
+            writer.write(text)
+    assert bodies(lab.accepted(4)) == [f"note {number}" for number in range(4)]
+    # What comes again wakes nobody again, neither here nor over the socket.
+    with fifo.open("w") as writer:
+        writer.writelines(lines)
+    with Socket(router) as socket:
+        socket.publish(*notes)
+    assert router.stop() == 0
+    assert len(lab.received()) == 4
+    assert "192.0.2.1" not in router.log_text
+
+
+def test_what_is_no_event_or_forged_is_told_by_its_line_and_never_wakes(
+    stopped_router, lab, registered, fifo, alice, bob
+):
+    router = stopped_router.start(feed=fifo)
+    registered()
+    forged = bob.note("forged", alice) | {"content": "forged in transit"}
+    huge = bob.note("x" * (1 << 20), alice)
+    with fifo.open("w") as writer:
+        writer.write(line(forged) + "nonsense\n" + line(huge) + line(bob.note("genuine", alice)))
+    assert bodies(lab.accepted(1)) == ["genuine"]
+    assert router.stop() == 0
+    assert len(lab.received()) == 1
+    assert "line=1" in router.log_text or "line=2" in router.log_text
+    assert "refused=3" in router.log_text
+    for secret in ["nonsense", "forged in transit", "xxxx"]:
+        assert secret not in router.log_text
+
+
+def test_a_file_is_read_to_its_end_and_with_feed_exit_the_router_ends_with_it(
+    stopped_router, lab, registered, tmp_path, alice, bob
+):
+    router = stopped_router.start()
+    registered()
+    router.stop()
+    # Many that concern nobody, and the last one without an end.
+    others = "".join(line(bob.note(f"aside {number}")) for number in range(500))
+    file = tmp_path / "events.jsonl"
+    file.write_text(others + line(bob.note("one", alice)) + others + line(bob.note("two", alice)).rstrip())
+    router.start(file, "--feed-exit")
+    assert router.process.wait(timeout=60) == 0
+    assert "The feed has ended" in router.log_text and "lines=1002" in router.log_text
+    # They are kept, at least; what did not go out goes out at the next start.
+    router.start()
+    assert bodies(lab.accepted(2)) == ["one", "two"]
+    router.stop()
+
+
+def test_after_standard_input_has_ended_the_router_serves_on(stopped_router, lab, registered, alice, bob):
+    router = stopped_router.start("-", stdin=subprocess.PIPE)
+    registered()
+    router.process.stdin.write(line(bob.note("by standard input", alice)).encode())
+    router.process.stdin.close()
+    router.wait_for_log("Serving on without the feed")
+    with Socket(router) as socket:
+        socket.publish(bob.note("by the socket", alice))
+    assert bodies(lab.accepted(2)) == ["by standard input", "by the socket"]
+
+
+def test_strfrys_hook_feeds_the_router_also_over_a_restart(stopped_router, lab, registered, fifo, alice, bob):
+    router = stopped_router.start(feed=fifo)
+    registered()
+    hook = Hook(fifo)
+
+    def publish(text):
+        hook.send(json.dumps({"type": "new", "event": bob.note(text, alice), "sourceType": "IP6"}).encode())
+        assert hook.answer()["action"] == "accept"
+
+    publish("before")
+    assert bodies(lab.accepted(1)) == ["before"]
+    router.stop()
+    publish("while it is away")
+    router.start(feed=fifo)
+    publish("after")
+    assert bodies(lab.accepted(3)) == ["after", "before", "while it is away"]
+    assert hook.end()[0] == 0
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--feed", "missing"], ["missing does not exist", "mkfifo"]),
+        (["--feed", "."], [". is neither a file nor a FIFO"]),
+        (["--feed-exit"], ["--feed"]),
+    ],
+)
+def test_a_feed_that_cannot_be_is_told(stopped_router, options, words):
+    router = stopped_router
+    run = carillon("serve", "--config", router.configuration_file, *options, cwd=router.folder)
+    assert run.returncode != 0
+    assert all(word in run.stderr for word in words), run.stderr
+
+
+def test_help_shows_how_feeds_are_used():
+    run = carillon("serve", "--help")
+    assert run.returncode == 0
+    for word in ["--feed -", "--feed-exit", "mkfifo", "contrib/strfry"]:
+        assert word in run.stdout

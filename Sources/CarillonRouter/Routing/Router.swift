@@ -1,4 +1,4 @@
-import Cipher
+import AccountWatch
 import Delivery
 import Feed
 import Foundation
@@ -7,11 +7,12 @@ import Logging
 import NIOCore
 import NIOPosix
 import Nostr
-import Notifications
 import Pipeline
 import PluginHost
 import Registry
+import RelayPool
 import RelayServer
+import RemoteSigning
 import ServiceLifecycle
 
 /// The house put together: sources, pipeline, outbox, courier, plugins and lanes, from one configuration.
@@ -19,28 +20,25 @@ import ServiceLifecycle
 ///     let router = try Router(configuration: configuration, logger: logger)
 ///     try await router.run()   // until graceful shutdown
 package final class Router: Service {
-    private let configuration: Configuration
-    private let logger: Logger
-    private let now: @Sendable () -> Int64
-    private let group: MultiThreadedEventLoopGroup
-    private let lanes: HTTPLanes
-    private let plugins: PluginHost
-    private let courier: Courier
-    private let intake: Intake
-    private let registry: Registry
-    private let identity: KeyPair
-    private let pipeline: PipelineThread
-    private let transports: Transports
-    private let advertising: Advertising
-    private let feed: Feed?
-    private let feedEnd = FeedEnd()
+    let configuration: Configuration
+    let logger: Logger
+    let now: @Sendable () -> Int64
+    let group: MultiThreadedEventLoopGroup
+    let lanes: HTTPLanes
+    let plugins: PluginHost
+    let transports: Transports
+    let courier: Courier
+    let identity: KeyPair
+    let registry: Registry
+    let intake: Intake
+    let pipeline: PipelineThread
+    let server: RelayServer
+    let watch: AccountWatch
+    let pool: RelayPool
+    let advertising: Advertising
+    let feed: Feed?
+    let feedEnd = FeedEnd()
     private let lock: StoreLock
-
-    /// How long outcomes under way are waited for when the router stops, in milliseconds. With what plugins get below it stays
-    /// under the ten seconds that container engines give: what has not ended by then is kept and goes on at the next start.
-    private static let patience: Int64 = 6_000
-    /// How long plugins may take to let go of what was cancelled, in milliseconds.
-    private static let pluginPatience: Int64 = 2_000
 
     /// Opens everything; attempts nothing yet.
     ///
@@ -74,12 +72,11 @@ package final class Router: Service {
             loading: PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins),
             log: logger
         )
-        let transports = Transports(
+        transports = Transports(
             configuration: configuration,
             plugins: plugins,
             settings: InstanceSettings(sender: lanes, log: logger)
         )
-        self.transports = transports
         for failure in transports.failures {
             logger.error(
                 "A transport cannot start",
@@ -87,151 +84,52 @@ package final class Router: Service {
             )
         }
 
+        let lateWatch = Late<AccountWatch>()
         registry = try Registry(
             store: RegistryStore(path: configuration.storePath),
             identity: identity,
             now: now,
+            changed: { lateWatch.value?.changed($0) },
             check: transports.check
         )
+        watch = try AccountWatch(
+            registry: registry,
+            configuration: configuration.accountWatch,
+            now: now,
+            logger: logger
+        )
+        lateWatch.set(watch)
+
         let log = RouterLog(logger: logger)
         let outbox = try Outbox(path: configuration.outboxPath)
-        courier = try Courier(
-            CourierEnvironment(
-                store: outbox,
-                directory: RegisteredDevices(registry: registry),
-                observer: log,
-                now: now,
-                alarm: DispatchAlarm(now: now),
-                host: { URLParts($0.token)?.origin.host },
-                transport: { transports[$0] }
+        courier = try Self.courier(outbox, registry: registry, transports: transports, log: log, now: now)
+        intake = Intake()
+        pool = try RelayPool(
+            configuration: configuration.relayPool(for: rules),
+            identity: identity,
+            group: group,
+            http: lanes,
+            delegate: RelayReception(
+                intake: intake,
+                watch: watch,
+                operators: configuration.operatorsRelays,
+                logger: logger
             ),
-            log: logger
+            mark: watch.mark,
+            now: now,
+            logger: logger
         )
         advertising = Advertising(
             identity: identity,
             relays: configuration.relays.publish,
-            publisher: nil,
+            publisher: pool,
             alarm: DispatchAlarm(now: now),
             now: now,
             logger: logger
         )
-        intake = Intake()
-        feed = try Self.feed(configuration, into: intake, end: feedEnd, now: now, logger: logger)
-        let courier = courier
-        pipeline = PipelineThread(
-            isFull: { courier.isFull },
-            pipeline: try Pipeline(
-                settings: PipelineSettings(rules: rules, defaultMode: configuration.defaultMode),
-                registry: registry,
-                intake: intake,
-                accepted: outbox.causes,
-                deliveryID: DeliveryIDs(identity: identity).id,
-                keep: { try courier.accept($0, causes: $1.map(\.bytes.array)) },
-                now: now,
-                observer: log,
-                logger: logger
-            )
-        )
-    }
-
-    /// Serves until graceful shutdown, then lets what is under way end and leaves the rest in the outbox.
-    package func run() async throws {
-        try await run(started: { _ in })
-    }
-
-    /// The same; `started` learns the port of the relay socket once it listens.
-    package func run(started: @Sendable (Int) -> Void) async throws {
-        let keeper = Task { await plugins.run() }
-        defer { keeper.cancel() }
-        // First of all: where it fails nothing was attempted yet.
-        let listener = try await listen()
-        advertise(port: listener.port)
-        courier.start()
-        logger.info(
-            "Listening",
-            metadata: [
-                "relay": "\(configuration.relay.host):\(listener.port)", "npub": "\(NIP19.npub(identity.publicKey))",
-                "platforms": "\(transports.platforms.joined(separator: ", "))",
-            ]
-        )
-        feed?.start()
-        started(listener.port)
-        await stopWanted()
-        logger.info("Stopping")
-        do {
-            try await listener.close()
-        } catch {
-            logger.warning("The relay socket did not close", metadata: ["error": "\(error)"])
-        }
-        advertising.stop()
-        await feed?.stop()
-        intake.close()
-        await pipeline.join()
-        await courier.shutdown(deadline: now() + Self.patience)
-        await closeConnections()
-        logger.info("Stopped", metadata: ["waiting": "\(courier.waiting)"])
-    }
-
-    /// Returns on graceful shutdown, and at the end of a feed that is to be the router's too.
-    private func stopWanted() async {
-        await withTaskGroup { [feedEnd] group in
-            // Throws when this task is cancelled, which is to stop as well.
-            group.addTask { try? await gracefulShutdown() }
-            group.addTask { await feedEnd.wait() }
-            await group.next()
-            group.cancelAll()
-        }
-    }
-
-    private func advertise(port: Int) {
-        do {
-            try advertising.advertise(
-                Advertisement(configuration: configuration, port: port, platforms: transports.platforms),
-                stored: registry.storedEvents(of: identity.publicKey),
-                keep: { try registry.keep($0) }
-            )
-        } catch {
-            logger.error("The advertisement could not be kept, so there is none", metadata: ["error": "\(error)"])
-        }
-    }
-
-    private func listen() async throws -> RelayListener {
-        do {
-            return try await relayServer().start()
-        } catch {
-            intake.close()
-            await pipeline.join()
-            await closeConnections()
-            throw RouterError.cannotListen(host: configuration.relay.host, port: configuration.relay.port, error)
-        }
-    }
-
-    private func closeConnections() async {
-        // What plugins still wait for ends with the lanes, and they with it.
-        await lanes.shutdown()
-        await plugins.shutDown(within: Self.pluginPatience)
-        do {
-            try await group.shutdownGracefully()
-        } catch {
-            logger.warning("The event loops did not end well", metadata: ["error": "\(error)"])
-        }
-    }
-
-    private func relayServer() -> RelayServer {
-        var relay = RelayServerConfiguration()
-        relay.host = configuration.relay.host
-        relay.port = configuration.relay.port
-        relay.url = configuration.relay.url
-        return RelayServer(
-            configuration: relay,
-            information: RelayInformation(
-                name: configuration.relay.name,
-                description: configuration.relay.description,
-                pubkey: identity.publicKey.hex,
-                contact: configuration.relay.contact,
-                version: Version.current,
-                limits: relay.limits
-            ),
+        server = Self.relayServer(
+            configuration,
+            identity: identity,
             backend: SocketBackend(
                 intake: intake,
                 registry: registry,
@@ -240,8 +138,49 @@ package final class Router: Service {
             ),
             group: group,
             now: now,
-            challenge: { Hex.encode(SecureRandom.bytes(16)) },
             logger: logger
+        )
+        feed = try Self.feed(configuration, into: intake, end: feedEnd, now: now, logger: logger)
+        let signing = try RemoteSigningService(
+            configuration: configuration.remoteSigning,
+            identity: identity,
+            registry: registry,
+            reply: { [server, pool] reply in
+                server.broadcast(reply)
+                pool.publish(reply, to: configuration.relays.nip46)
+            },
+            now: now,
+            logger: logger
+        )
+
+        let courier = courier
+        pipeline = PipelineThread(
+            intake: intake,
+            isFull: { courier.isFull },
+            pipeline: try Pipeline(
+                settings: PipelineSettings(
+                    rules: rules,
+                    defaultMode: configuration.defaultMode,
+                    contextWait: configuration.context.waitMilliseconds,
+                    contextPath: configuration.contextPath
+                ),
+                registry: registry,
+                intake: intake,
+                doors: PipelineDoors(
+                    remoteSigner: PipelineSigner(service: signing),
+                    contextFetcher: RelayContextFetcher(
+                        pool: pool,
+                        patience: configuration.context.waitMilliseconds
+                    ),
+                    hintObserver: configuration.hints.policy == .ignore ? nil : watch
+                ),
+                accepted: outbox.causes,
+                deliveryID: DeliveryIDs(identity: identity).id,
+                keep: { try courier.accept($0, causes: $1.map(\.bytes.array)) },
+                now: now,
+                observer: log,
+                logger: logger
+            )
         )
     }
 

@@ -1,0 +1,44 @@
+import AccountWatch
+import Nostr
+import RelayPool
+import RemoteSigning
+import Rules
+
+extension Configuration {
+    /// Every relay that the file names.
+    var operatorsRelays: Set<RelayURL> { Set(relays.always + relays.nip46 + relays.publish) }
+
+    /// Whom to watch where.
+    var accountWatch: AccountWatch.Configuration {
+        var watch = AccountWatch.Configuration()
+        watch.always = relays.always
+        watch.perUser = relays.perUser
+        watch.hints = hints.policy
+        watch.silentAfter = Int64(hints.silentMinutes) * 60_000
+        return watch
+    }
+
+    /// How to connect to relays, and what `rules` want of them.
+    func relayPool(for rules: RuleBook) -> RelayPool.Configuration {
+        var pool = RelayPool.Configuration()
+        if let kinds = rules.notifiableKinds {
+            pool.addressedKinds = Set(kinds.map { Kind($0) })
+            if hints.policy != .ignore { pool.addressedKinds?.insert(.wakeUpHint) }
+        }
+        pool.catchUpSeconds = Int64(relays.catchUpHours) * 3600
+        pool.caFile = http.caFile
+        pool.allowPrivate = http.allowPrivate
+        return pool
+    }
+
+    /// Who may open sessions, and where.
+    var remoteSigning: RemoteSigningConfiguration {
+        // With port 0 nobody knows yet where that will be.
+        let own = relay.url.isEmpty && relay.port != 0 ? "ws://\(relay.host):\(relay.port)" : relay.url
+        return RemoteSigningConfiguration(
+            requireSession: registration.requireSession,
+            secretFile: registration.secretFile,
+            relays: (own.isEmpty ? [] : [own]) + relays.nip46.map(\.text)
+        )
+    }
+}

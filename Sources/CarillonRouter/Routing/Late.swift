@@ -1,0 +1,12 @@
+import Synchronization
+
+/// Holds what is made after those who will call it.
+final class Late<Value: Sendable>: Sendable {
+    private let box = Mutex<Value?>(nil)
+
+    var value: Value? { box.withLock { $0 } }
+
+    func set(_ value: Value?) {
+        box.withLock { $0 = value }
+    }
+}

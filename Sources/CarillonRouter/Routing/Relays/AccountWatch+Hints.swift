@@ -1,0 +1,4 @@
+import AccountWatch
+import Pipeline
+
+extension AccountWatch: HintObserver {}

@@ -1,0 +1,61 @@
+import Cipher
+import Delivery
+import HTTPLanes
+import Logging
+import NIOCore
+import Nostr
+import Registry
+import RelayServer
+
+extension Router {
+    static func courier(
+        _ outbox: Outbox,
+        registry: Registry,
+        transports: Transports,
+        log: RouterLog,
+        now: @escaping @Sendable () -> Int64
+    ) throws -> Courier {
+        try Courier(
+            CourierEnvironment(
+                store: outbox,
+                directory: RegisteredDevices(registry: registry),
+                observer: log,
+                now: now,
+                alarm: DispatchAlarm(now: now),
+                host: { URLParts($0.token)?.origin.host },
+                transport: { transports[$0] }
+            ),
+            log: log.logger
+        )
+    }
+
+    static func relayServer(
+        _ configuration: Configuration,
+        identity: KeyPair,
+        backend: SocketBackend,
+        group: any EventLoopGroup,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) -> RelayServer {
+        var relay = RelayServerConfiguration()
+        relay.host = configuration.relay.host
+        relay.port = configuration.relay.port
+        relay.url = configuration.relay.url
+        return RelayServer(
+            configuration: relay,
+            information: RelayInformation(
+                name: configuration.relay.name,
+                description: configuration.relay.description,
+                pubkey: identity.publicKey.hex,
+                contact: configuration.relay.contact,
+                version: Version.current,
+                limits: relay.limits
+            ),
+            backend: backend,
+            group: group,
+            now: now,
+            challenge: { Hex.encode(SecureRandom.bytes(16)) },
+            logger: logger
+        )
+    }
+}

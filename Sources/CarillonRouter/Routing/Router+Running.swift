@@ -1,0 +1,118 @@
+import AccountWatch
+import Dispatch
+import Feed
+import Logging
+import Nostr
+import Notifications
+import Pipeline
+import RelayPool
+import RelayServer
+import ServiceLifecycle
+
+extension Router {
+    /// How long outcomes under way are waited for when the router stops, in milliseconds. With what relays and plugins get besides
+    /// it stays under the ten seconds that container engines give: what has not ended by then is kept and goes on at the next
+    /// start.
+    private static let patience: Int64 = 5_000
+    /// How long plugins may take to let go of what was cancelled, in milliseconds.
+    private static let pluginPatience: Int64 = 2_000
+
+    /// Serves until graceful shutdown, then lets what is under way end and leaves the rest in the outbox.
+    package func run() async throws {
+        try await run(started: { _ in })
+    }
+
+    /// The same; `started` learns the port of the relay socket once it listens.
+    package func run(started: @Sendable (Int) -> Void) async throws {
+        let keeper = Task { await plugins.run() }
+        defer { keeper.cancel() }
+        // First of all: where it fails nothing was attempted yet.
+        let listener = try await listen()
+        courier.start()
+        logger.info(
+            "Listening",
+            metadata: [
+                "relay": "\(configuration.relay.host):\(listener.port)", "npub": "\(NIP19.npub(identity.publicKey))",
+                "platforms": "\(transports.platforms.joined(separator: ", "))",
+            ]
+        )
+        try await goOut()
+        advertise(port: listener.port)
+        feed?.start()
+        started(listener.port)
+        await stopWanted()
+        logger.info("Stopping")
+        advertising.stop()
+        await feed?.stop()
+        await pool.shutdown()
+        watch.shutdown()
+        do {
+            try await listener.close()
+        } catch {
+            logger.warning("The relay socket did not close", metadata: ["error": "\(error)"])
+        }
+        intake.close()
+        await pipeline.join()
+        await courier.shutdown(deadline: now() + Self.patience)
+        await closeConnections()
+        logger.info("Stopped", metadata: ["waiting": "\(courier.waiting)"])
+    }
+
+    /// Connects to the operator's relays and to those of everybody registered.
+    private func goOut() async throws {
+        pool.keep(Array(Set(configuration.relays.always + configuration.relays.nip46)))
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            // Everybody is read from the disk, which the threads that tasks share must not wait for.
+            DispatchQueue.global().async { [watch, pool] in
+                continuation.resume(with: Result { try watch.start(at: pool) })
+            }
+        }
+    }
+
+    /// Returns on graceful shutdown, and at the end of a feed that is to be the router's too.
+    private func stopWanted() async {
+        await withTaskGroup { [feedEnd] group in
+            // Throws when this task is cancelled, which is to stop as well.
+            group.addTask { try? await gracefulShutdown() }
+            group.addTask { await feedEnd.wait() }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private func advertise(port: Int) {
+        do {
+            try advertising.advertise(
+                Advertisement(configuration: configuration, port: port, platforms: transports.platforms),
+                stored: registry.storedEvents(of: identity.publicKey),
+                keep: { try registry.keep($0) }
+            )
+        } catch {
+            logger.error("The advertisement could not be kept, so there is none", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func listen() async throws -> RelayListener {
+        do {
+            return try await server.start()
+        } catch {
+            await pool.shutdown()
+            watch.shutdown()
+            intake.close()
+            await pipeline.join()
+            await closeConnections()
+            throw RouterError.cannotListen(host: configuration.relay.host, port: configuration.relay.port, error)
+        }
+    }
+
+    private func closeConnections() async {
+        // What plugins still wait for ends with the lanes, and they with it.
+        await lanes.shutdown()
+        await plugins.shutDown(within: Self.pluginPatience)
+        do {
+            try await group.shutdownGracefully()
+        } catch {
+            logger.warning("The event loops did not end well", metadata: ["error": "\(error)"])
+        }
+    }
+}

@@ -4,6 +4,7 @@ import HTTPLanes
 import Logging
 import NIOCore
 import Nostr
+import Notifications
 import Registry
 import RelayServer
 

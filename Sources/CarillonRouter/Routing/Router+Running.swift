@@ -1,10 +1,15 @@
 import AccountWatch
+import Delivery
 import Dispatch
 import Feed
+import HTTPLanes
 import Logging
+import NIOCore
+import NIOPosix
 import Nostr
-import Notifications
 import Pipeline
+import PluginHost
+import Registry
 import RelayPool
 import RelayServer
 import ServiceLifecycle

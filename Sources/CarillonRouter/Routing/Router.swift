@@ -155,7 +155,6 @@ package final class Router: Service {
 
         let courier = courier
         pipeline = PipelineThread(
-            intake: intake,
             isFull: { courier.isFull },
             pipeline: try Pipeline(
                 settings: PipelineSettings(

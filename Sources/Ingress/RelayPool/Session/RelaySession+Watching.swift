@@ -40,6 +40,7 @@ extension RelaySession {
             let moment = UInt32(clamping: max(1, watched.since))
             if watched.isEstablished {
                 entry.behindSince = entry.behindSince == 0 ? moment : min(moment, entry.behindSince)
+                entry.since = min(entry.since, moment)
                 entry.flags = [.used, .established]
             } else {
                 entry.since = moment

@@ -1,0 +1,160 @@
+import Nostr
+import Testing
+
+@testable import RelayPool
+
+/// A session and a relay that talk to each other, with a clock that is moved by hand.
+struct Exchange {
+    struct Handed: Hashable {
+        let id: EventID
+        let reading: Reading
+    }
+
+    static let start: Int64 = 1_700_000_000
+
+    var session: RelaySession
+    var relay = ModelRelay()
+    var now = start * 1_000
+    /// Whether an event that is handed over is dealt with.
+    var dealsWith: (Event) -> Bool = { _ in true }
+    /// Whether results come at once; otherwise with ``settle()``.
+    var settlesAtOnce = true
+
+    private(set) var handed: [Handed] = []
+    private(set) var established: [PublicKey] = []
+    private(set) var marks: [Int64] = []
+    private(set) var rests: [Int64] = []
+    private(set) var fetchesEnded: [UInt64] = []
+    private(set) var published: [EventID: Bool] = [:]
+    private(set) var challenges: [String] = []
+    private var outstanding: [(Arrival, Event)] = []
+
+    init(_ change: (inout SessionSettings) -> Void = { _ in }) {
+        var settings = SessionSettings(ownKey: .sample(0))
+        settings.addressedKinds = [.textNote, .reaction, .contactList, .giftWrap, .ephemeralGiftWrap]
+        change(&settings)
+        session = RelaySession(settings: settings)
+    }
+
+    var seconds: Int64 { now / 1_000 }
+
+    func readings(of event: Event) -> [Reading] { handed.filter { $0.id == event.id }.map(\.reading) }
+
+    /// REQs whose first filter is for what is to come, oldest first.
+    var liveRequests: [(id: SubscriptionID, filters: [Filter])] {
+        relay.requests.filter { $0.filters.contains { $0.limit == 1 } }
+    }
+
+    mutating func watch(_ keys: some Sequence<Int>, since: Int64? = nil, isEstablished: Bool = false) {
+        update(
+            keys.map {
+                .put(
+                    Watched(
+                        key: .sample($0),
+                        interest: [.addressed, .authored],
+                        since: since ?? seconds,
+                        isEstablished: isEstablished
+                    )
+                )
+            }
+        )
+    }
+
+    mutating func update(_ changes: [WatchChange]) { run(session.update(changes, now: now)) }
+
+    mutating func watchOwnKey(_ isWatched: Bool = true) { run(session.watchOwnKey(isWatched, now: now)) }
+
+    mutating func connect(mark: Int64? = nil, _ change: (inout RelayLimitation) -> Void = { _ in }) {
+        var limitation = RelayLimitation()
+        change(&limitation)
+        run(session.connected(limitation: limitation, mark: mark, now: now))
+    }
+
+    mutating func disconnect(isClean: Bool = false) {
+        relay.disconnect()
+        run(session.disconnected(isClean: isClean, now: now))
+    }
+
+    /// Somebody publishes at the relay.
+    mutating func arrive(_ event: Event) { hear(relay.arrive(event)) }
+
+    mutating func hear(_ message: ReceivedRelayMessage) { run(session.receive(message, now: now)) }
+
+    mutating func drop(_ id: SubscriptionID, _ message: String) { hear(relay.drop(id, message)) }
+
+    mutating func publish(_ event: Event, within milliseconds: Int64 = 30_000) {
+        run(session.publish(event, deadline: now + milliseconds, now: now))
+    }
+
+    mutating func fetch(_ number: UInt64, _ filters: [Filter], within milliseconds: Int64 = 5_000) {
+        run(session.fetch(number, filters, deadline: now + milliseconds, now: now))
+    }
+
+    /// Lets time pass, and the session do what it wants to do at which moment.
+    mutating func pass(milliseconds: Int64) {
+        let end = now + milliseconds
+        var turns = 0
+        while let next = session.nextTick, next <= end {
+            turns += 1
+            guard turns < 20_000 else {
+                Issue.record("the session asks to be called again and again")
+                break
+            }
+            now = max(now, next)
+            run(session.tick(now: now))
+        }
+        now = end
+        run(session.tick(now: now))
+    }
+
+    /// Tells the results of what is out.
+    mutating func settle() {
+        let batch = outstanding
+        outstanding = []
+        guard !batch.isEmpty else { return }
+        let actions = session.settled(
+            batch.map(\.0),
+            batch.map(\.1.json),
+            isDealtWith: batch.map { dealsWith($0.1) },
+            now: now
+        )
+        run(actions)
+    }
+
+    private mutating func hear(_ messages: [ModelRelay.Message]) {
+        for message in messages {
+            switch message {
+            case .other(let message):
+                run(session.receive(message, now: now))
+            case .event(let id, let event):
+                let arrival = event.json.withUnsafeBytes { session.received($0, on: id, now: now) }
+                guard let arrival else { continue }
+                handed.append(Handed(id: event.id, reading: arrival.reading))
+                outstanding.append((arrival, event))
+            }
+        }
+        if settlesAtOnce { settle() }
+    }
+
+    private mutating func run(_ actions: [RelayAction]) {
+        for action in actions {
+            switch action {
+            case .send(let command): hear(relay.receive(command))
+            case .authenticate(let challenge):
+                challenges.append(challenge)
+                let answer = Event.sample(
+                    800_000 + challenges.count,
+                    .clientAuthentication,
+                    at: seconds,
+                    tags: [["challenge", challenge]]
+                )
+                run(session.signed(answer, now: now))
+            case .established(let keys): established += keys
+            case .marked(let moment): marks.append(moment)
+            case .fetchEnded(let number): fetchesEnded.append(number)
+            case .publishEnded(let id, let isAccepted, _): published[id] = isAccepted
+            case .rest(let until): rests.append(until)
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import Nostr
+
+/// A relay as NIP-01 describes it, in memory, and with the ways of others where a test wants them.
+struct ModelRelay {
+    enum Message {
+        case event(SubscriptionID, Event)
+        case other(ReceivedRelayMessage)
+    }
+
+    var events: [Event] = []
+    /// Events of one answer at most, whatever `limit` says.
+    var cap = 500
+    var ignoresLimit = false
+    var ignoresUntil = false
+    var ignoresSince = false
+    var ignoresKinds = false
+    var endsStoredEvents = true
+    /// Open subscriptions at most.
+    var maxSubscriptions = 20
+    /// The refusal of a subscription, if it is refused.
+    var refusal: ([Filter]) -> String? = { _ in nil }
+    var publishRefusal: (Event) -> String? = { _ in nil }
+    /// Whether answers to challenges are accepted; nil: they are not answered.
+    var acceptsAuthentication: Bool? = true
+
+    private(set) var open: [SubscriptionID: [Filter]] = [:]
+    private(set) var requests: [(id: SubscriptionID, filters: [Filter])] = []
+    private(set) var closes: [SubscriptionID] = []
+    private(set) var published: [Event] = []
+    private(set) var isAuthenticated = false
+    private(set) var mostOpen = 0
+
+    mutating func disconnect() {
+        open = [:]
+        isAuthenticated = false
+    }
+
+    /// Ends a subscription from the relay's side.
+    mutating func drop(_ id: SubscriptionID, _ message: String) -> [Message] {
+        open[id] = nil
+        return [.other(.closed(id, message: message))]
+    }
+
+    mutating func receive(_ command: ClientCommand) -> [Message] {
+        switch command {
+        case .close(let id):
+            open[id] = nil
+            closes.append(id)
+            return []
+        case .authenticate(let event):
+            guard let accepts = acceptsAuthentication else { return [] }
+            isAuthenticated = accepts
+            return [.other(.ok(event.id, isAccepted: accepts, message: accepts ? "" : "restricted: not you"))]
+        case .publish(let event):
+            if let refusal = publishRefusal(event) {
+                return [.other(.ok(event.id, isAccepted: false, message: refusal))]
+            }
+            published.append(event)
+            return [.other(.ok(event.id, isAccepted: true, message: ""))] + arrive(event)
+        case .request(let id, let filters):
+            requests.append((id, filters))
+            if let refusal = refusal(filters) {
+                open[id] = nil
+                return [.other(.closed(id, message: refusal))]
+            }
+            if open[id] == nil, open.count >= maxSubscriptions {
+                return [.other(.closed(id, message: "error: too many subscriptions"))]
+            }
+            open[id] = filters
+            mostOpen = max(mostOpen, open.count)
+            let stored = filters.flatMap(stored).map { Message.event(id, $0) }
+            return stored + (endsStoredEvents ? [.other(.endOfStoredEvents(id))] : [])
+        }
+    }
+
+    /// Takes an event from somebody else.
+    mutating func arrive(_ event: Event) -> [Message] {
+        if !(20_000..<30_000).contains(event.kind.rawValue) { events.append(event) }
+        return open.filter { $0.value.contains { $0.matches(event) } }.keys.map { .event($0, event) }
+    }
+
+    private func stored(_ filter: Filter) -> [Event] {
+        var filter = filter
+        if ignoresUntil { filter.until = nil }
+        if ignoresSince { filter.since = nil }
+        if ignoresKinds { filter.kinds = nil }
+        let matching = events.filter(filter.matches).sorted { ($1.createdAt, $0.id) < ($0.createdAt, $1.id) }
+        return ignoresLimit ? matching : Array(matching.prefix(min(cap, filter.limit ?? cap)))
+    }
+}

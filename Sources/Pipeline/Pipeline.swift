@@ -65,7 +65,12 @@ package final class Pipeline {
         self.index = try registry.load(signals: Array(settings.rules.namedSignals))
         self.context = EventContext(store: try settings.contextPath.map { try ContextStore(path: $0, logger: logger) })
         self.follows = Follows(registry: registry, logger: logger)
-        self.parking = Parking(limits: ParkingLimits(wait: doors.contextFetcher == nil ? 0 : settings.contextWait))
+        self.parking = Parking(
+            limits: ParkingLimits(
+                wait: doors.contextFetcher == nil ? 0 : settings.contextWait,
+                events: settings.contextRoom
+            )
+        )
         for id in accepted { gate.remember(id) }
     }
 
@@ -88,7 +93,7 @@ package final class Pipeline {
     }
 
     /// How long events may be waited for, in milliseconds; nil: for ever.
-    package var patience: Int64? { parking.deadline.map { max(0, $0 == .min ? 0 : $0 - now()) } }
+    package var patience: Int64? { parking.deadline.map { max(0, $0 - now()) } }
 
     /// Ends all waiting, what waits for context goes on without it, and writes what is not written yet. Once, at the end.
     package func finish() {

@@ -8,6 +8,8 @@ package struct PipelineSettings: Sendable {
     package var defaultMode: Mode
     /// How long an event waits for a name or a note that its texts speak of, in milliseconds; 0: not at all.
     package var contextWait: Int64
+    /// How many events wait so at most; further ones go without at once.
+    package var contextRoom: Int
     /// The file that keeps names and notes; nil: memory only.
     package var contextPath: String?
     /// Whether hints of an account's partners (seed 004, kind 20062) wake it.
@@ -17,12 +19,14 @@ package struct PipelineSettings: Sendable {
         rules: RuleBook,
         defaultMode: Mode = .wake,
         contextWait: Int64 = 1500,
+        contextRoom: Int = 10_000,
         contextPath: String? = nil,
         takesHints: Bool = true
     ) {
         self.rules = rules
         self.defaultMode = defaultMode
         self.contextWait = contextWait
+        self.contextRoom = contextRoom
         self.contextPath = contextPath
         self.takesHints = takesHints
     }

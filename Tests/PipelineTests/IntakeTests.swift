@@ -1,4 +1,5 @@
 import Cipher
+import Dispatch
 import Nostr
 import Synchronization
 import Testing
@@ -80,5 +81,29 @@ import Testing
                 $0 == .refused("error: shutting down, try again later")
             }
         )
+    }
+
+    @Test func anEndedFetchComesBehindWhatItFound() {
+        let intake = Intake()
+        intake.submit(submission(3))
+        intake.fetchEnded(7)
+        let arrivals = intake.next()
+        #expect(arrivals?.submissions.map(\.events.count) == [3])
+        #expect(arrivals?.endedFetches == [7])
+    }
+
+    @Test func patienceEndsWithNothing() {
+        let intake = Intake()
+        #expect(intake.next(within: 1)?.isEmpty == true)
+        intake.close()
+        #expect(intake.next(within: 1)?.isEmpty == nil)
+    }
+
+    @Test func whatComesMeanwhileEndsThePatience() {
+        let intake = Intake()
+        DispatchQueue.global().async { [intake] in intake.fetchEnded(1) }
+        #expect(intake.next(within: 60_000)?.endedFetches == [1])
+        DispatchQueue.global().async { [intake] in intake.close() }
+        #expect(intake.next(within: 60_000)?.isEmpty == nil)
     }
 }

@@ -1,5 +1,7 @@
+import Cipher
 import Logging
 import Nostr
+import Registry
 import Rules
 import Synchronization
 import Testing
@@ -7,28 +9,84 @@ import Testing
 @testable import Pipeline
 
 @Suite struct PipelineThreadTests {
+    private let bench: Workbench
+    private let intake = Intake()
+
+    init() throws {
+        bench = try Workbench()
+    }
+
+    private static func pipeline(
+        _ registry: Registry,
+        _ intake: Intake,
+        contextWait: Int64,
+        fetcher: (any ContextFetcher)? = nil,
+        now: @escaping @Sendable () -> Int64
+    ) throws -> sending Pipeline {
+        try Pipeline(
+            settings: PipelineSettings(rules: RuleBook.builtIn(), contextWait: contextWait),
+            registry: registry,
+            intake: intake,
+            doors: PipelineDoors(contextFetcher: fetcher),
+            deliveryID: { id, _ in id.hex },
+            keep: { _, _ in },
+            now: now,
+            observer: Workbench.Observed(),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    private func noteThatWaits() throws -> Event {
+        let owner = try bench.account()
+        return try bench.event(.textNote, tags: [["p", owner.publicKey.hex]], by: try Workbench.keys())
+    }
+
     @Test func aFullOutboxDoesNotHoldUpTheEnd() async throws {
-        let bench = try Workbench()
-        let intake = Intake()
         let thread = PipelineThread(
             isFull: { true },
-            pipeline: try Pipeline(
-                settings: PipelineSettings(rules: RuleBook.builtIn()),
-                registry: bench.registry,
-                intake: intake,
-                deliveryID: { id, _ in id.hex },
-                keep: { _, _ in },
-                now: { Workbench.time * 1000 },
-                observer: Workbench.Observed(),
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-            )
+            pipeline: try Self.pipeline(bench.registry, intake, contextWait: 0, now: bench.clock.now)
         )
-        let answers = Mutex(0)
-        intake.submit(
-            Submission(events: [[1]], source: .socket(authenticated: [])) { _ in answers.withLock { $0 += 1 } }
-        )
+        let answer = Answer()
+        intake.submit(Submission(events: [[1]], source: .feed, completion: answer.take))
         intake.close()
         await thread.join()
-        #expect(answers.withLock(\.self) == 1)
+        #expect(answer.count == 1)
+    }
+
+    @Test func whatWaitsGoesOnWhenTheIntakeCloses() async throws {
+        let note = try noteThatWaits()
+        let fetcher = FakeFetcher()
+        let thread = PipelineThread(
+            isFull: { false },
+            pipeline: try Self.pipeline(
+                bench.registry,
+                intake,
+                contextWait: 86_400_000,
+                fetcher: fetcher,
+                now: bench.clock.now
+            )
+        )
+        let answer = Answer()
+        intake.submit(Submission(events: [note.json], source: .feed, completion: answer.take))
+        intake.close()
+        await thread.join()
+        #expect(answer.results == [.accepted])
+        #expect(fetcher.count == 1)
+    }
+
+    @Test func theThreadWakesByItselfWhenSomethingHasWaitedLongEnough() async throws {
+        let note = try noteThatWaits()
+        // Each look at the clock takes a second.
+        let clock = ManualClock(Workbench.time * 1000)
+        let pipeline = try Self.pipeline(bench.registry, intake, contextWait: 1001, fetcher: FakeFetcher()) {
+            clock.advance(by: 1000)
+            return clock.now()
+        }
+        let thread = PipelineThread(isFull: { false }, pipeline: pipeline)
+        await withCheckedContinuation { continuation in
+            intake.submit(Submission(events: [note.json], source: .feed) { _ in continuation.resume() })
+        }
+        intake.close()
+        await thread.join()
     }
 }

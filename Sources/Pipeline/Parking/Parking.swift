@@ -43,8 +43,8 @@ struct Parking {
         limits.wait > 0 && places.count < limits.events && bytes + size <= limits.bytes
     }
 
-    /// When somebody has waited long enough, in milliseconds since 1970; nil when nobody waits.
-    var deadline: Int64? { ready.isEmpty ? deadlines.first?.moment : .min }
+    /// When to look for those who have waited long enough, in milliseconds since 1970; nil when nobody waits.
+    var deadline: Int64? { deadlines.first?.moment }
 
     /// Lets an event of `size` bytes wait for `wants`, at `now` in milliseconds since 1970.
     mutating func park(_ parked: Parked, size: Int, for wants: ContextWants, at now: Int64) {

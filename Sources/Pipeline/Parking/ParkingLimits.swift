@@ -2,7 +2,7 @@
 struct ParkingLimits {
     /// In milliseconds; 0: nothing waits.
     var wait: Int64
-    var events = 10_000
+    var events: Int
     /// Of events as they came.
     var bytes = 64 << 20
 }

@@ -23,21 +23,29 @@ final class Workbench {
         }
     }
 
+    /// When a bench begins, in seconds since 1970.
     static let time: Int64 = 1_773_446_400
 
     let identity: KeyPair
     let registry: Registry
     let observed = Observed()
     let intake = Intake()
+    let clock = ManualClock(Workbench.time * 1000)
     private(set) var kept: [Delivery] = []
     private(set) var causes: [EventID] = []
     var diskIsFull = false
-    private var pipeline: Pipeline?
-    private let rules: RuleBook
-    private let defaultMode: Mode
+    private(set) var pipeline: Pipeline?
+    private let settings: PipelineSettings
+    private let doors: PipelineDoors
     private let folder: URL
 
-    init(rules: RuleBook? = nil, defaultMode: Mode = .wake) throws {
+    init(
+        rules: RuleBook? = nil,
+        defaultMode: Mode = .wake,
+        contextRoom: Int = 10_000,
+        takesHints: Bool = true,
+        doors: PipelineDoors = PipelineDoors()
+    ) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent(
             "pipeline-" + Hex.encode(SecureRandom.bytes(8))
         )
@@ -46,28 +54,34 @@ final class Workbench {
         registry = try Registry(
             store: RegistryStore(path: folder.appendingPathComponent("registry.sqlite").path),
             identity: identity,
-            now: { Workbench.time * 1000 },
+            now: clock.now,
             check: { _ in }
         )
-        self.rules = try rules ?? RuleBook.builtIn()
-        self.defaultMode = defaultMode
+        settings = PipelineSettings(
+            rules: try rules ?? RuleBook.builtIn(),
+            defaultMode: defaultMode,
+            contextRoom: contextRoom,
+            takesHints: takesHints
+        )
+        self.doors = doors
         try restart()
     }
 
     /// A new pipeline on the same disk.
     func restart() throws {
         pipeline = try Pipeline(
-            settings: PipelineSettings(rules: rules, defaultMode: defaultMode),
+            settings: settings,
             registry: registry,
             intake: intake,
+            doors: doors,
             accepted: causes,
             deliveryID: { "\($0.hex.prefix(8))-\($1.rawValue)" },
-            keep: { [unowned self] deliveries, causes in
-                guard !self.diskIsFull else { throw DiskFull() }
+            keep: { [weak self] deliveries, causes in
+                guard let self, !self.diskIsFull else { throw DiskFull() }
                 self.kept += deliveries
                 self.causes += causes
             },
-            now: { Workbench.time * 1000 },
+            now: clock.now,
             observer: observed,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
@@ -98,49 +112,22 @@ final class Workbench {
         return answers.withLock(\.self)
     }
 
+    /// Lets several submissions arrive at once; each has an answer in the end.
+    func arrive(_ submissions: [(events: [Event], source: EventSource)], ended: [Int] = []) -> [Answer] {
+        let answers = submissions.map { _ in Answer() }
+        let submissions = zip(submissions, answers).map { submission, answer in
+            Submission(events: submission.events.map(\.json), source: submission.source, completion: answer.take)
+        }
+        pipeline?.process(Arrivals(submissions: submissions, endedFetches: ended))
+        return answers
+    }
+
+    /// Lets the pipeline find in its intake what came there by itself.
+    func process() {
+        if let arrivals = intake.next(within: 0) { pipeline?.process(arrivals) }
+    }
+
     func count(_ step: PipelineStep) -> Int {
         observed.counts.withLock { $0[step] ?? 0 }
-    }
-
-    /// A registration event of `keys` for this router.
-    func registration(
-        of keys: KeyPair,
-        _ content: String,
-        device: String = "phone",
-        secondsAgo: Int64 = 100
-    ) throws -> Event {
-        let key = try ConversationKey(secret: keys.secret, public: identity.publicKey)
-        return try Event.signed(
-            kind: .pushRegistration,
-            createdAt: Self.time - secondsAgo,
-            tags: [["d", identity.publicKey.hex + ":" + device]],
-            content: NIP44.encrypt(content, key: key, nonce: SecureRandom.bytes(32)),
-            by: keys
-        )
-    }
-
-    /// A fresh account with one device that wants `signals`.
-    func account(
-        _ signals: [String] = ["dm", "mention", "reply", "reaction", "repost", "follow"],
-        mode: String = "alert"
-    ) throws
-        -> KeyPair
-    {
-        let keys = try KeyPair(random: SecureRandom.bytes)
-        let filters = signals.map { "\"\($0)\":true" }.joined(separator: ",")
-        let content =
-            "{\"token\":\"\(Hex.encode(SecureRandom.bytes(32)))\",\"platform\":\"ios\",\"mode\":\"\(mode)\",\"filters\":{\(filters)}}"
-        _ = submit([try registration(of: keys, content)])
-        return keys
-    }
-
-    func event(
-        _ kind: Kind,
-        _ content: String = "",
-        tags: [[String]] = [],
-        by keys: KeyPair,
-        at time: Int64 = time
-    ) throws -> Event {
-        try Event.signed(kind: kind, createdAt: time, tags: tags, content: content, by: keys)
     }
 }

@@ -1,0 +1,209 @@
+import Cipher
+import Delivery
+import Nostr
+import Notifications
+import Pipeline
+import Rules
+import Testing
+
+/// Events that wait for names and notes, on a clock that a test moves.
+@Suite struct ContextWaitTests {
+    private let bench: Workbench
+    private let fetcher = FakeFetcher()
+    private let alice: KeyPair
+
+    init() throws {
+        bench = try Workbench(doors: PipelineDoors(contextFetcher: fetcher))
+        alice = try Workbench.keys()
+    }
+
+    private var stand: String { alice.publicKey.hex.prefix(8) + "..." }
+
+    private func note(_ content: String, to owner: KeyPair) throws -> Event {
+        try bench.event(.textNote, content, tags: [["p", owner.publicKey.hex]], by: alice)
+    }
+
+    private func profile(_ name: String = "alice") throws -> Event {
+        try bench.event(.profile, #"{"name":"\#(name)"}"#, by: alice)
+    }
+
+    /// What the fetcher found arrives, and then that it is done, as from a relay pool.
+    private func find(_ events: [Event]) {
+        bench.intake.submit(Submission(events: events.map(\.json), source: .relay(.fetched)) { _ in })
+        fetcher.last?.completion()
+        bench.process()
+    }
+
+    @Test func anEventWaitsForANameAndGoesOutWithIt() throws {
+        let owner = try bench.account()
+        let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]
+        #expect(answer.count == 0 && bench.kept.isEmpty)
+        #expect(fetcher.last?.profiles == [alice.publicKey])
+        find([try profile()])
+        #expect(bench.kept.map(\.notification.title) == ["💬 alice sent you a note"])
+        #expect(answer.count == 1 && answer.results == [.accepted])
+        #expect(bench.count(.waiting) == 1 && bench.count(.queued) == 1)
+    }
+
+    @Test func whenNobodyHasItTheEventGoesWithoutAndNobodyIsAskedAgain() throws {
+        let owner = try bench.account()
+        let answer = bench.arrive([([try note("one", to: owner)], .relay(.live))])[0]
+        find([])
+        #expect(answer.results == [.accepted])
+        bench.submit([try note("two", to: owner)], from: .relay(.live))
+        #expect(bench.kept.map(\.notification.title) == Array(repeating: "💬 \(stand) sent you a note", count: 2))
+        #expect(fetcher.count == 1)
+    }
+
+    @Test func whatComesTooLateIsNotWaitedFor() throws {
+        let owner = try bench.account()
+        let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]
+        #expect(bench.pipeline?.patience == 1500)
+        bench.clock.advance(by: 1499)
+        bench.pipeline?.process(Arrivals())
+        #expect(answer.count == 0)
+        bench.clock.advance(by: 1)
+        #expect(bench.pipeline?.patience == 0)
+        bench.pipeline?.process(Arrivals())
+        #expect(answer.results == [.accepted])
+        #expect(bench.kept.map(\.notification.title) == ["💬 \(stand) sent you a note"])
+        #expect(bench.pipeline?.patience == nil)
+        find([try profile()])
+        bench.submit([try note("next", to: owner)], from: .relay(.live))
+        #expect(bench.kept.last?.notification.title == "💬 alice sent you a note")
+    }
+
+    @Test func manyWantsOfABatchAreOneFetch() throws {
+        let owner = try bench.account()
+        let authors = try (0..<200).map { _ in try Workbench.keys() }
+        let parent = EventID(Bytes32(words: (1, 2, 3, 4)))
+        let events = try authors.map {
+            let tags = [["p", owner.publicKey.hex], ["e", parent.hex, "", "reply"]]
+            return try bench.event(.textNote, "hello", tags: tags, by: $0)
+        }
+        let answers = bench.arrive(events.map { ([$0], .relay(.live)) })
+        #expect(fetcher.count == 1)
+        #expect(fetcher.last?.profiles == Set(authors.map(\.publicKey)))
+        #expect(fetcher.last?.events == [parent])
+        find([])
+        #expect(bench.kept.count == 200)
+        #expect(answers.allSatisfy { $0.results == [.accepted] })
+    }
+
+    @Test func othersOfTheSameSubmissionAreKeptAtOnceAndTheAnswerComesWithTheLast() throws {
+        let (owner, sleeper) = (try bench.account(), try bench.account(mode: "wake"))
+        let events = [try note("waits", to: owner), try note("does not", to: sleeper)]
+        let answer = bench.arrive([(events, .relay(.live))])[0]
+        #expect(bench.kept.map(\.notification.mode) == [.wake])
+        #expect(answer.count == 0)
+        find([try profile()])
+        #expect(answer.count == 1)
+        #expect(answer.results == [.accepted, .accepted])
+        #expect(bench.kept.count == 2)
+    }
+
+    @Test func copiesOfWhatWaitsShareItsEnd() throws {
+        let owner = try bench.account()
+        let note = try note("hello", to: owner)
+        let first = bench.arrive([([note, note], .relay(.live)), ([note], .relay(.stored))])
+        let second = bench.arrive([([note], .socket(authenticated: []))])
+        #expect((first + second).allSatisfy { $0.count == 0 })
+        find([try profile()])
+        #expect((first + second).map(\.results) == [[.accepted, .duplicate], [.duplicate], [.duplicate]])
+        #expect(bench.submit([note]).map(\.result) == [.duplicate])
+        #expect(bench.kept.count == 1)
+    }
+
+    @Test func whatCannotBeKeptAfterWaitingMayComeAgain() throws {
+        let owner = try bench.account()
+        let note = try note("hello", to: owner)
+        let answers = bench.arrive([([note], .relay(.live)), ([note], .relay(.live))])
+        bench.diskIsFull = true
+        find([try profile()])
+        #expect(answers.allSatisfy { $0.results.map(\.isFinal) == [false] })
+        bench.diskIsFull = false
+        #expect(bench.submit([note], from: .relay(.stored)).map(\.result) == [.accepted])
+        #expect(bench.kept.count == 1)
+    }
+
+    @Test func nothingThatWaitsCountsAsHandledBeforeItIsKept() throws {
+        let owner = try bench.account()
+        let note = try note("hello", to: owner)
+        _ = bench.arrive([([note], .relay(.live))])
+        #expect(bench.causes.isEmpty)
+        try bench.restart()
+        let again = bench.arrive([([note], .relay(.stored))])[0]
+        find([try profile()])
+        #expect(again.results == [.accepted])
+        #expect(bench.kept.count == 1)
+    }
+
+    @Test func whoeverOnlyWakesWaitsForNothing() throws {
+        let owner = try bench.account(mode: "wake")
+        #expect(bench.submit([try note("hello", to: owner)], from: .relay(.live)).map(\.result) == [.accepted])
+        #expect(fetcher.count == 0)
+    }
+
+    @Test func atTheEndWhatWaitsGoesWithout() throws {
+        let owner = try bench.account()
+        let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]
+        bench.pipeline?.finish()
+        #expect(answer.results == [.accepted])
+        #expect(bench.kept.count == 1)
+    }
+
+    @Test func whoDeregisteredMeanwhileIsLeftAlone() throws {
+        let owner = try bench.account()
+        let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]
+        let farewell = try bench.event(
+            .pushRegistration,
+            tags: [["d", bench.identity.publicKey.hex + ":phone"]],
+            by: owner
+        )
+        bench.submit([farewell])
+        find([try profile()])
+        #expect(answer.results == [.accepted])
+        #expect(bench.kept.isEmpty)
+    }
+
+    @Test func aProfileThatComesByItselfEndsTheWaiting() throws {
+        let owner = try bench.account()
+        let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]
+        bench.submit([try profile()])
+        #expect(answer.results == [.accepted])
+        #expect(bench.kept.map(\.notification.title) == ["💬 alice sent you a note"])
+    }
+
+    @Test func theNoteAnsweredSettlesWhoseReplyItIs() throws {
+        let (author, bystander) = (
+            try bench.account(["reply"], mode: "wake"), try bench.account(["reply"], mode: "wake")
+        )
+        let parent = try bench.event(.textNote, "parent", by: author)
+        let tags = [["e", parent.id.hex], ["p", bystander.publicKey.hex], ["p", author.publicKey.hex]]
+        let answer = bench.arrive([([try bench.event(.textNote, "answer", tags: tags, by: alice)], .relay(.live))])[0]
+        #expect(answer.count == 0)
+        #expect(fetcher.last?.events == [parent.id])
+        find([parent])
+        #expect(bench.kept.map(\.notification) == [.wake(.reply, urgency: .normal)])
+        #expect(bench.count(.unwanted) == 1)
+    }
+
+    @Test func whoWantsNothingButMessagesDoesNotWaitToKnowWhoseReplyItIs() throws {
+        let owners = [try bench.account(["dm"]), try bench.account(["dm"])]
+        let tags = [["e", String(repeating: "0f", count: 32)]] + owners.map { ["p", $0.publicKey.hex] }
+        bench.submit([try bench.event(.textNote, "answer", tags: tags, by: alice)], from: .relay(.live))
+        #expect(fetcher.count == 0)
+        #expect(bench.count(.unwanted) == 2)
+    }
+
+    @Test func whatFindsNoRoomGoesWithoutAtOnce() throws {
+        let bench = try Workbench(contextRoom: 2, doors: PipelineDoors(contextFetcher: fetcher))
+        let owner = try bench.account()
+        let answers = bench.arrive(try (0..<3).map { ([try note("\($0)", to: owner)], .relay(.live)) })
+        #expect(answers.map(\.count) == [0, 0, 1])
+        #expect(bench.kept.map(\.notification.body) == ["2"])
+        bench.pipeline?.finish()
+        #expect(answers.allSatisfy { $0.results == [.accepted] })
+        #expect(bench.kept.map(\.notification.body) == ["2", "0", "1"])
+    }
+}

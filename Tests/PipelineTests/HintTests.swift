@@ -1,0 +1,133 @@
+import Cipher
+import Delivery
+import Nostr
+import Notifications
+import Pipeline
+import Testing
+
+/// Wake-up hints of partners (seed 004, kind 20062).
+@Suite struct HintTests {
+    private let bench: Workbench
+    private let observer = FakeHintObserver()
+    private let partner: KeyPair
+    private let owner: KeyPair
+
+    init() throws {
+        bench = try Workbench(doors: PipelineDoors(hintObserver: observer))
+        partner = try Workbench.keys()
+        owner = try bench.account(mode: "alert", partners: [partner.publicKey])
+    }
+
+    private func hint(
+        _ type: String? = "dm",
+        root: PublicKey? = nil,
+        by keys: KeyPair? = nil,
+        secondsAgo: Int64 = 0,
+        number: Int = 0
+    ) throws -> Event {
+        var tags = [["p", owner.publicKey.hex], ["n", String(number)]]
+        if let type { tags.append(["t", type]) }
+        if let root { tags.append(["root_identity", root.hex]) }
+        return try bench.event(.wakeUpHint, tags: tags, by: keys ?? partner, at: Workbench.time - secondsAgo)
+    }
+
+    @Test func aPartnersHintWakesWithoutAWord() throws {
+        #expect(bench.submit([try hint()]).map(\.result) == [.accepted])
+        #expect(bench.kept.map(\.notification) == [.wake(.dm, urgency: .high)])
+        let heard = FakeHintObserver.Heard(
+            account: owner.publicKey,
+            partner: partner.publicKey,
+            moment: Workbench.time * 1000
+        )
+        #expect(observer.all == [heard])
+    }
+
+    @Test func aHintWakesOnceEvenAfterARestart() throws {
+        let hint = try hint()
+        bench.submit([hint, hint], from: .relay(.live))
+        try bench.restart()
+        bench.submit([hint])
+        #expect(bench.kept.count == 1)
+    }
+
+    @Test func strangersWakeNobodyAndDoNotLearnIt() throws {
+        let stranger = try Workbench.keys()
+        let verdicts = bench.submit([
+            try hint(by: stranger), try hint(root: stranger.publicKey, by: stranger),
+            try hint(root: partner.publicKey, by: stranger),
+        ])
+        #expect(verdicts.allSatisfy { $0.result == .accepted })
+        #expect(bench.kept.isEmpty)
+        #expect(observer.all.isEmpty)
+        #expect(bench.count(.hintUnproven) == 3)
+    }
+
+    @Test func aDeviceOfThePartnerNeedsThePartnersWord() throws {
+        let device = try Workbench.keys()
+        bench.submit([try hint(root: partner.publicKey, by: device, number: 1)], from: .relay(.live))
+        #expect(bench.kept.isEmpty)
+        let list = try bench.event(.deviceList, tags: [["device", device.publicKey.hex]], by: partner)
+        bench.submit([list, try hint(root: partner.publicKey, by: device, number: 2)], from: .relay(.live))
+        #expect(bench.kept.count == 1)
+        let revoked = try bench.event(.deviceList, by: partner, at: Workbench.time + 1)
+        bench.submit([revoked, try hint(root: partner.publicKey, by: device, number: 3)], from: .relay(.live))
+        #expect(bench.kept.count == 1)
+    }
+
+    @Test func staleHintsAndHintsWithoutASignalWakeNobody() throws {
+        bench.submit([
+            try hint(secondsAgo: 601), try hint(secondsAgo: -601), try hint(nil), try hint(""),
+            try bench.event(
+                .wakeUpHint,
+                tags: [["p", owner.publicKey.hex], ["t", "dm"], ["root_identity", "x"]],
+                by: partner
+            ),
+        ])
+        #expect(bench.kept.isEmpty)
+        #expect(bench.count(.hintStale) == 5)
+        #expect(observer.all.isEmpty)
+    }
+
+    @Test func aFloodIsCutOffAndThePartnerCountsAsAlive() throws {
+        bench.submit(try (0..<30).map { try hint(number: $0) }, from: .relay(.live))
+        #expect(bench.kept.count == 10)
+        #expect(bench.count(.hintLimited) == 20)
+        #expect(observer.all.count == 30)
+        bench.clock.advance(by: 30_000)
+        bench.submit(try (30..<33).map { try hint(number: $0) }, from: .relay(.live))
+        #expect(bench.kept.count == 11)
+    }
+
+    @Test func whoOnlyClaimsToBeAPartnerUsesUpNobodysShare() throws {
+        let stranger = try Workbench.keys()
+        bench.submit(try (0..<30).map { try hint(root: partner.publicKey, by: stranger, number: $0) })
+        bench.submit([try hint()])
+        #expect(bench.kept.count == 1)
+    }
+
+    @Test func onlyDevicesThatListThePartnerAndWantTheSignalAreWoken() throws {
+        let tablet = try bench.registration(of: owner, Workbench.content(mode: "wake"), device: "tablet")
+        bench.submit([tablet, try hint("reply", number: 1), try hint("zap", number: 2)])
+        #expect(bench.kept.map(\.notification) == [.wake(.reply, urgency: .normal)])
+        #expect(bench.count(.unwanted) == 1)
+    }
+
+    @Test func hintsOfTheBaselineAndHintsThatAreNotTakenWakeNobody() throws {
+        bench.submit([try hint()], from: .relay(.baseline))
+        #expect(bench.kept.isEmpty)
+        let deaf = try Workbench(takesHints: false)
+        let account = try deaf.account(partners: [partner.publicKey])
+        let tags = [["p", account.publicKey.hex], ["t", "dm"]]
+        #expect(deaf.submit([try deaf.event(.wakeUpHint, tags: tags, by: partner)]).map(\.result) == [.accepted])
+        #expect(deaf.kept.isEmpty)
+    }
+
+    @Test func aHintThatCannotBeKeptMayComeAgain() throws {
+        let hint = try hint()
+        bench.diskIsFull = true
+        #expect(bench.submit([hint]).map(\.result.isFinal) == [false])
+        bench.diskIsFull = false
+        #expect(bench.submit([hint]).map(\.result) == [.accepted])
+        #expect(bench.kept.count == 1)
+    }
+}

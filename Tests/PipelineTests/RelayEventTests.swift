@@ -1,0 +1,165 @@
+import Cipher
+import Delivery
+import Nostr
+import Notifications
+import Pipeline
+import Registry
+import Testing
+
+/// What relays bring: several copies, old things, and things that were asked for.
+@Suite struct RelayEventTests {
+    private let bench: Workbench
+    private let alice: KeyPair
+
+    init() throws {
+        bench = try Workbench()
+        alice = try Workbench.keys()
+    }
+
+    private func p(_ keys: KeyPair) -> [String] { ["p", keys.publicKey.hex] }
+
+    @Test func fiveCopiesInOneBatchWakeOnce() throws {
+        let owner = try bench.account()
+        let wrap = try bench.wrap(to: owner)
+        let answers = bench.arrive(Array(repeating: ([wrap], .relay(.live)), count: 5))
+        #expect(answers.map(\.results) == [[.accepted]] + Array(repeating: [.duplicate], count: 4))
+        #expect(bench.kept.count == 1)
+        #expect(bench.count(.duplicate) == 4)
+    }
+
+    @Test func copiesInLaterBatchesAndAfterARestartWakeNobody() throws {
+        let owner = try bench.account()
+        let wrap = try bench.wrap(to: owner)
+        for reading in [RelayReading.live, .stored, .live, .baseline] { bench.submit([wrap], from: .relay(reading)) }
+        try bench.restart()
+        #expect(bench.submit([wrap], from: .relay(.stored)).map(\.result) == [.duplicate])
+        #expect(bench.kept.count == 1)
+    }
+
+    @Test func aFurtherCopyNeedNotBeVerified() throws {
+        let owner = try bench.account()
+        let wrap = try bench.wrap(to: owner)
+        var copy = wrap
+        copy.signature.first = Bytes32(words: (1, 2, 3, 4))
+        #expect(bench.submit([wrap, copy], from: .relay(.live)).map(\.result) == [.accepted, .duplicate])
+        #expect(bench.submit([copy], from: .relay(.live)).map(\.result) == [.duplicate])
+        #expect(bench.count(.forged) == 0)
+    }
+
+    @Test func aFullDiskLeavesAllCopiesUndoneUntilTheNextTime() throws {
+        let owner = try bench.account()
+        let wrap = try bench.wrap(to: owner)
+        bench.diskIsFull = true
+        let refused = bench.submit([wrap, wrap], from: .relay(.live))
+        #expect(refused.map(\.result.isFinal) == [false, false])
+        bench.diskIsFull = false
+        #expect(bench.submit([wrap, wrap], from: .relay(.stored)).map(\.result) == [.accepted, .duplicate])
+        #expect(bench.kept.count == 1)
+    }
+
+    @Test func whatIsWrongWithAnEventIsDealtWith() throws {
+        let owner = try bench.account()
+        var forged = try bench.wrap(to: owner)
+        forged.signature.first = Bytes32(words: (1, 2, 3, 4))
+        let verdicts = bench.submit([forged.json, [0xFF], Array("{}".utf8)], from: .relay(.stored))
+        #expect(verdicts.map(\.result.isFinal) == [true, true, true])
+        #expect(verdicts.allSatisfy { $0.result != .accepted })
+    }
+
+    @Test func anEventThatConcernsNobodyIsDroppedUnverified() throws {
+        var forged = try bench.event(.textNote, tags: [p(alice)], by: alice)
+        forged.signature.first = Bytes32(words: (1, 2, 3, 4))
+        for reading in [RelayReading.live, .stored, .baseline] {
+            #expect(bench.submit([forged], from: .relay(reading)).map(\.result) == [.accepted])
+        }
+        #expect(bench.count(.unaddressed) == 3)
+    }
+
+    @Test func whatHappenedBeforeTheRegistrationWakesNobody() throws {
+        let owner = try bench.account()
+        let old = try bench.event(.textNote, "old", tags: [p(owner)], by: alice, at: Workbench.time - 101)
+        let new = try bench.event(.textNote, "new", tags: [p(owner)], by: alice, at: Workbench.time - 100)
+        #expect(bench.submit([old, new], from: .relay(.stored)).allSatisfy { $0.result == .accepted })
+        #expect(bench.kept.map(\.notification.body) == ["new"])
+        #expect(bench.count(.beforeRegistration) == 1)
+    }
+
+    @Test func everyDeviceHasItsOwnBeginning() throws {
+        let owner = try bench.account(mode: "wake")
+        let tablet = try bench.registration(of: owner, Workbench.content(), device: "tablet", secondsAgo: 10)
+        bench.submit([tablet], from: .relay(.stored))
+        let note = try bench.event(.textNote, tags: [p(owner)], by: alice, at: Workbench.time - 50)
+        bench.submit([note], from: .relay(.stored))
+        #expect(bench.kept.map(\.notification.mode) == [.wake])
+    }
+
+    @Test func whatIsDatedAheadIsNews() throws {
+        let owner = try bench.account()
+        let note = try bench.event(.textNote, tags: [p(owner)], by: alice, at: Workbench.time + 86_400)
+        #expect(bench.submit([note], from: .relay(.live)).map(\.result) == [.accepted])
+        #expect(bench.kept.count == 1)
+    }
+
+    @Test func expiredEventsWakeNobody() throws {
+        let owner = try bench.account()
+        let tags = [p(owner), ["expiration", String(Workbench.time)]]
+        bench.submit([try bench.event(.textNote, tags: tags, by: alice)], from: .relay(.live))
+        #expect(bench.kept.isEmpty)
+        #expect(bench.count(.expired) == 1)
+    }
+
+    @Test func anEventOfADeviceOfTheAccountIsItsOwn() throws {
+        let (owner, device) = (try bench.account(), try Workbench.keys())
+        let tags = [p(owner), ["root_identity", owner.publicKey.hex]]
+        let before = try bench.event(.textNote, "before", tags: tags, by: device)
+        let list = try bench.event(.deviceList, tags: [["device", device.publicKey.hex]], by: owner)
+        let after = try bench.event(.textNote, "after", tags: tags, by: device)
+        bench.submit([before, list, after], from: .relay(.live))
+        #expect(bench.kept.map(\.notification.body) == ["before"])
+        #expect(bench.count(.own) == 1)
+    }
+
+    @Test func theOldestContactListOfManyIsNoNewsWhateverTheOrder() throws {
+        let owner = try bench.account()
+        try bench.registry.markFollowsRead([owner.publicKey])
+        let older = try bench.event(.contactList, tags: [p(owner)], by: alice, at: Workbench.time - 10)
+        let newer = try bench.event(.contactList, tags: [p(owner), p(alice)], by: alice, at: Workbench.time - 5)
+        bench.submit([newer, older], from: .relay(.stored))
+        bench.submit([older], from: .relay(.stored))
+        #expect(bench.kept.map(\.notification.signal) == [.follow])
+        #expect(bench.count(.knownFollow) == 1)
+    }
+
+    @Test func aContactListOfTheBaselineIsRememberedAndNoFollow() throws {
+        let owner = try bench.account()
+        try bench.registry.markFollowsRead([owner.publicKey])
+        let first = try bench.event(.contactList, tags: [p(owner)], by: alice, at: Workbench.time - 10)
+        let second = try bench.event(.contactList, tags: [p(owner), p(alice)], by: alice)
+        #expect(bench.submit([first], from: .relay(.baseline)).map(\.result) == [.accepted])
+        #expect(bench.submit([second], from: .relay(.live)).map(\.result) == [.accepted])
+        #expect(bench.kept.isEmpty)
+        #expect(bench.count(.baseline) == 1 && bench.count(.knownFollow) == 1)
+    }
+
+    @Test func fetchedEventsTeachAndWakeNobody() throws {
+        let owner = try bench.account()
+        let profile = try bench.event(.profile, #"{"name":"alice"}"#, by: alice)
+        let note = try bench.event(.textNote, "hello", tags: [p(owner)], by: alice)
+        #expect(bench.submit([profile, note], from: .relay(.fetched)).allSatisfy { $0.result == .accepted })
+        #expect(bench.kept.isEmpty)
+        // To have asked for an event does not make it old.
+        #expect(bench.submit([note], from: .relay(.live)).map(\.result) == [.accepted])
+        #expect(bench.kept.map(\.notification.title) == ["💬 alice sent you a note"])
+    }
+
+    @Test func forgedFetchedEventsTeachNothing() throws {
+        let owner = try bench.account()
+        var profile = try bench.event(.profile, #"{"name":"alice"}"#, by: alice)
+        profile.content = #"{"name":"mallory"}"#
+        bench.submit([profile], from: .relay(.fetched))
+        bench.submit([try bench.event(.textNote, "hello", tags: [p(owner)], by: alice)], from: .relay(.live))
+        let stand = alice.publicKey.hex.prefix(8) + "..."
+        #expect(bench.kept.map(\.notification.title) == ["💬 \(stand) sent you a note"])
+        #expect(bench.count(.forged) == 1)
+    }
+}

@@ -15,7 +15,7 @@ extension AccountWatch {
             desk.nextCount = now + configuration.countInterval
             wishes = try self.wishes(&desk, now: now)
         }
-        var announcer = WatchAnnouncer(relays, operators: desk.book.operators)
+        var announcer = WatchAnnouncer(relays, operators: desk.book.operators, most: 4_096, mark: mark)
         var comparison = WatchComparison(wishes, always: desk.book.always)
         let shared = try registry.readWatch { rows in
             let shared = isTold ? [] : try rows.sharedWatchKeys()
@@ -84,7 +84,7 @@ extension AccountWatch {
     /// Tells the relays of keys that several owners have watched, each once.
     private func announce(_ shared: Set<PublicKey>, _ desk: WatchDesk) throws {
         guard !shared.isEmpty, let relays = desk.relays else { return }
-        var announcer = WatchAnnouncer(relays, operators: desk.book.operators)
+        var announcer = WatchAnnouncer(relays, operators: desk.book.operators, mark: mark)
         try registry.readWatch { rows in
             for key in shared.sorted() {
                 var owners = OtherOwners(besides: nil, rows, exist: true)

@@ -48,9 +48,19 @@ extension AccountWatch {
         }
         let marks = batch.marked.compactMap { url, mark in desk.book[url].map { ($0, mark) } }
         guard !marks.isEmpty else { return }
+        var book = desk.book
         try registry.writeWatch { rows in
+            try Self.save(&book, rows)
             for (relay, mark) in marks { try rows.mark(relay, upTo: mark) }
         }
+        desk.book = book
+    }
+
+    private static func save(_ book: inout RelayBook, _ rows: RegistryRows) throws {
+        for number in book.unsaved.sorted() {
+            if let url = book[number] { try rows.put(StoredRelay(number: number, url: url.text, mark: nil)) }
+        }
+        book.saved()
     }
 
     /// Brings rows in line with wishes in one transaction, and then tells the relays. With `isTold` they know of the rows there are.
@@ -58,12 +68,10 @@ extension AccountWatch {
         guard let relays = desk.relays else { return }
         var book = desk.book
         var claims = desk.claims
-        var announcer = WatchAnnouncer(relays, operators: book.operators)
+        var resumed: [RelayURL: Int64] = [:]
+        var announcer = WatchAnnouncer(relays, operators: book.operators, mark: mark)
         let deserted = try registry.writeWatch { rows in
-            for number in book.unsaved.sorted() {
-                if let url = book[number] { try rows.put(StoredRelay(number: number, url: url.text, mark: nil)) }
-            }
-            book.saved()
+            try Self.save(&book, rows)
             var left: Set<RelayNumber> = []
             for (owner, wish) in wishes {
                 var others = OtherOwners(besides: owner, rows, exist: claims > 0)
@@ -82,7 +90,14 @@ extension AccountWatch {
                     book.count(relay, by: difference)
                     if difference < 0 { left.insert(relay) }
                 }
+                for (relay, moment) in plan.resumed {
+                    guard let url = book[relay], mark(of: url) ?? .min > moment else { continue }
+                    resumed[url] = min(moment, resumed[url] ?? moment)
+                }
                 claims += plan.claims
+            }
+            for (url, moment) in resumed {
+                if let relay = book[url] { try rows.mark(relay, upTo: moment) }
             }
             let deserted = book.takeDeserted(among: left)
             for relay in deserted { try rows.removeRelay(relay.number) }
@@ -90,12 +105,14 @@ extension AccountWatch {
         }
         desk.book = book
         desk.claims = claims
-        if !deserted.isEmpty { forgetMarks(of: deserted.map(\.url), book) }
+        let forgotten = deserted.map(\.url).filter { book[$0] == nil }
+        if !forgotten.isEmpty || !resumed.isEmpty {
+            inbox.withLock { inbox in
+                inbox.forget(forgotten)
+                inbox.resume(resumed)
+            }
+        }
         announcer.finish()
-    }
-
-    private func forgetMarks(of relays: [RelayURL], _ book: RelayBook) {
-        inbox.withLock { $0.forget(relays.filter { book[$0] == nil }) }
     }
 
     /// What is to be watched for `key`; nil when nothing is.

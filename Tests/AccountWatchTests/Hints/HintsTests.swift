@@ -116,4 +116,28 @@ struct HintsTests {
         #expect(watched.interest == [.addressed, .authored])
         #expect(!watched.isEstablished)
     }
+
+    /// What the conversation with a relay makes of it: the mark went on for others meanwhile.
+    @Test(arguments: [true, false])
+    func whoWasLeftToPartnersIsReadForFromTheLastHintOnWhateverTheMark(isRestarted: Bool) throws {
+        let bench = try bench(.prefer)
+        let relay = try bench.relay(Self.always)
+        let lastHint = bench.time.now / 1000
+        hint(bench)
+        bench.put(.sample(2))
+        bench.time.pass(1_800_000)
+        bench.watch.marked(relay, upTo: bench.time.now / 1000)
+        if isRestarted {
+            bench.time.pass(5_000)
+            try bench.restart(properly: false)
+        } else {
+            bench.time.pass(2_000_000)
+        }
+        var reader = ConversationReader()
+        reader.read(bench.relays.told(relay), mark: bench.watch.mark(of: relay), now: bench.time.now)
+        let since = try #require(reader.oldest(naming: .sample(1)))
+        #expect(since <= lastHint)
+        #expect(since > lastHint - 7_200)
+        #expect(try #require(reader.oldest(naming: .sample(100))) <= lastHint)
+    }
 }

@@ -109,6 +109,19 @@ struct AccountWatchTests {
         #expect(bench.relays.relays(of: .sample(1)).isEmpty)
     }
 
+    @Test func whoeverClaimedAKeyBeforeItRegisteredHidesNoneOfItsLists() throws {
+        let bench = try Bench(always: ["wss://always.example"])
+        try bench.begin()
+        bench.put(.sample(2, messageKeys: [1]))
+        bench.watch.established([.sample(1)], at: try bench.relay("wss://always.example"))
+        bench.put(.sample(1))
+        #expect(bench.relays.watched(.sample(1), at: "wss://always.example")?.isEstablished == false)
+        #expect(bench.accounts.followsRead.isEmpty)
+        bench.watch.established([.sample(1)], at: try bench.relay("wss://always.example"))
+        bench.time.pass(200)
+        #expect(bench.accounts.followsRead == [.sample(1)])
+    }
+
     @Test func rootsOfInterestAreReadForTheirListsOnly() throws {
         let bench = try Bench(always: ["wss://always.example"])
         bench.accounts.roots = [.sample(7)]

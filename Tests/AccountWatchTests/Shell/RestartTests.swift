@@ -97,4 +97,31 @@ struct RestartTests {
         #expect(bench.relays.watched(.sample(3), at: "wss://always.example")?.since == Bench.start)
         #expect(bench.relays.watched(.sample(4), at: "wss://always.example")?.since == Bench.start + 1)
     }
+
+    @Test func whatWasDealtWithUpToAMarkIsNotReadAgain() throws {
+        let bench = try Bench(always: ["wss://always.example"])
+        let relay = try bench.relay("wss://always.example")
+        try bench.begin()
+        bench.put(.sample(1))
+        bench.put(.sample(2))
+        bench.watch.established([.sample(1)], at: relay)
+        bench.time.pass(86_400_000)
+        bench.watch.marked(relay, upTo: bench.time.now / 1000)
+        let mark = bench.time.now / 1000
+        bench.time.pass(5_000)
+        try bench.restart()
+        let since = try #require(bench.relays.watched(.sample(1), at: "wss://always.example")?.since)
+        #expect(since > Bench.start + 80_000 && since < mark)
+        // Of this key nothing was read so far.
+        #expect(bench.relays.watched(.sample(2), at: "wss://always.example")?.since == Bench.start)
+    }
+
+    @Test func marksOfTheOperatorsRelaysAreKeptBeforeAnybodyRegisters() throws {
+        let bench = try Bench(always: ["wss://always.example"])
+        let relay = try bench.relay("wss://always.example")
+        try bench.begin()
+        bench.watch.marked(relay, upTo: Bench.start)
+        try bench.restart()
+        #expect(bench.watch.mark(of: relay) == Bench.start)
+    }
 }

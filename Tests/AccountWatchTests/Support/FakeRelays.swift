@@ -11,6 +11,7 @@ final class FakeRelays: RelayWatching {
         var operators: Set<RelayURL> = []
         var calls = 0
         var changes = 0
+        var told: [RelayURL: [WatchChange]] = [:]
     }
 
     private let state = Mutex(State())
@@ -19,6 +20,7 @@ final class FakeRelays: RelayWatching {
         state.withLock { state in
             state.calls += 1
             state.changes += changes.count
+            state.told[relay, default: []] += changes
             if isOperators { state.operators.insert(relay) }
             for change in changes {
                 switch change {
@@ -35,6 +37,9 @@ final class FakeRelays: RelayWatching {
     /// How many times relays were told something.
     var calls: Int { state.withLock { $0.calls } }
     var changes: Int { state.withLock { $0.changes } }
+
+    /// Everything that a relay was told, in its order.
+    func told(_ relay: RelayURL) -> [WatchChange] { state.withLock { $0.told[relay] ?? [] } }
 
     func watched(_ key: PublicKey, at relay: String) -> Watched? {
         guard let relay = RelayURL(relay) else { return nil }

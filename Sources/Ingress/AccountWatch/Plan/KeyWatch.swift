@@ -20,18 +20,20 @@ struct KeyWatch: Hashable, Sendable {
         self = rows.dropFirst().reduce(KeyWatch(first)) { $0.joined(by: KeyWatch($1)) }
     }
 
-    /// Both at once. Who is read for because of what names it counts before who is not.
+    /// Both at once. It is established if those of them that are ask for all that both ask for.
     func joined(by other: KeyWatch?) -> KeyWatch {
         guard let other else { return self }
         var joined = self
         joined.interest.formUnion(other.interest)
         switch (interest.contains(.addressed), other.interest.contains(.addressed)) {
         case (true, false): break
-        case (false, true): (joined.since, joined.isEstablished) = (other.since, other.isEstablished)
-        default:
-            joined.since = min(since, other.since)
-            joined.isEstablished = isEstablished || other.isEstablished
+        case (false, true): joined.since = other.since
+        default: joined.since = min(since, other.since)
         }
+        let established = [self, other].reduce(into: Watched.Interest()) { read, watch in
+            if watch.isEstablished { read.formUnion(watch.interest.watched) }
+        }
+        joined.isEstablished = established == joined.interest.watched
         return joined
     }
 

@@ -15,6 +15,8 @@ struct WatchPlan {
     private(set) var steps: [Step] = []
     /// How many rows more each relay has, or fewer.
     private(set) var balance: [RelayNumber: Int] = [:]
+    /// Relays at which a key is read for again that was left to partners, each with the moment from when on, in seconds since 1970.
+    private(set) var resumed: [RelayNumber: Int64] = [:]
     /// How many rows more have a key watched which is not the owner's.
     private(set) var claims = 0
 
@@ -66,6 +68,11 @@ struct WatchPlan {
         let next = row.map { Self.row($0, becoming: place, of: wish) } ?? Self.row(place, of: wish, beside: other)
         if row == nil { count(next, by: 1) }
         if next != row { put.append(next) }
+        if let row, next.isEstablished, WatchInterest(rawValue: row.interest).contains(.leftToPartners),
+            place.interest.contains(.addressed)
+        {
+            resumed[next.relay] = min(next.since, resumed[next.relay] ?? next.since)
+        }
         let former = isTold ? row.map { KeyWatch($0).joined(by: other) } ?? other : nil
         tell(place.key, place.relay, from: former, to: KeyWatch(next).joined(by: other))
     }

@@ -48,7 +48,6 @@ struct WatchInbox {
         batch.established[relay, default: []].append(contentsOf: keys)
     }
 
-    /// Marks never go back.
     mutating func mark(_ relay: RelayURL, upTo moment: Int64) {
         guard marks[relay].map({ $0 < moment }) ?? true else { return }
         marks[relay] = moment
@@ -58,6 +57,14 @@ struct WatchInbox {
     mutating func forget(_ relays: [RelayURL]) {
         for relay in relays {
             marks[relay] = nil
+            batch.marked[relay] = nil
+        }
+    }
+
+    /// Has relays read again from these moments on after a restart. Otherwise marks never go back.
+    mutating func resume(_ moments: [RelayURL: Int64]) {
+        for (relay, moment) in moments {
+            marks[relay] = marks[relay].map { min($0, moment) }
             batch.marked[relay] = nil
         }
     }

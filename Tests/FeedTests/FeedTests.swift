@@ -173,12 +173,11 @@ import Testing
         try write("{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n", to: path)
         var desk = FeedDesk(limits: FeedLimits())
         let input = try FeedInput(path: path)
-        let wakeable = try WakeableInput(input.descriptor, closes: input.closes)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 12, alignment: 1)
         defer { buffer.deallocate() }
-        #expect(wakeable.wait(milliseconds: 0, reads: true, into: buffer) == .bytes(12))
+        #expect(input.wait(milliseconds: 0, reads: true, into: buffer) == .bytes(12))
         #expect(desk.read(UnsafeRawBufferPointer(buffer)).lines == [1])
-        #expect(Feed.restOfLine(from: wakeable, for: &desk, buffer).flatMap(\.lines) == [2])
+        #expect(Feed.restOfLine(from: input, for: &desk, buffer).flatMap(\.lines) == [2])
         #expect(try keeper.read(upToCount: 9) == Data("{\"id\":3}\n".utf8))
     }
 

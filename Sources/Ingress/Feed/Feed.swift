@@ -21,8 +21,7 @@ package final class Feed: Sendable {
         var mustStop = false
     }
 
-    private let input: WakeableInput
-    private let path: String
+    private let input: FeedInput
     private let limits: FeedLimits
     private let submit: Submit
     private let ended: @Sendable (FeedCounts) -> Void
@@ -34,15 +33,14 @@ package final class Feed: Sendable {
     /// `ended` is called once, on the feed's thread, when the input has ended and everything in it is dealt with; not when
     /// ``stop()`` comes before that. `now` gives milliseconds since 1970.
     package init(
-        _ input: FeedInput,
+        _ input: consuming FeedInput,
         limits: FeedLimits = FeedLimits(),
         submit: @escaping Submit,
         ended: @escaping @Sendable (FeedCounts) -> Void = { _ in },
         now: @escaping @Sendable () -> Int64,
         logger: Logger
-    ) throws(FeedError) {
-        self.input = try WakeableInput(input.descriptor, closes: input.closes)
-        path = input.path
+    ) {
+        self.input = input
         self.limits = limits
         self.submit = submit
         self.ended = ended
@@ -90,7 +88,7 @@ package final class Feed: Sendable {
             case .end: handOver(desk.end())
             case .nothing: break
             case .failed(let number):
-                logger.error("The feed cannot be read", metadata: ["feed": "\(path)", "errno": "\(number)"])
+                logger.error("The feed cannot be read", metadata: ["feed": "\(input.path)", "errno": "\(number)"])
                 handOver(desk.end())
             }
         }
@@ -132,7 +130,7 @@ package final class Feed: Sendable {
     /// Reads to the end of the line that was begun, and no further: half a line would be of no use to whoever reads a FIFO
     /// next.
     static func restOfLine(
-        from input: borrowing WakeableInput,
+        from input: borrowing FeedInput,
         for desk: inout FeedDesk,
         _ buffer: UnsafeMutableRawBufferPointer
     ) -> [FeedBatch] {
@@ -148,7 +146,7 @@ package final class Feed: Sendable {
         logger.warning(
             "A line of the feed is of no use",
             metadata: [
-                "feed": "\(path)", "line": "\(complaint.line)", "reason": "\(complaint.reason)",
+                "feed": "\(input.path)", "line": "\(complaint.line)", "reason": "\(complaint.reason)",
                 "others": "\(complaint.others)",
             ]
         )
@@ -156,7 +154,8 @@ package final class Feed: Sendable {
 
     private func metadata(_ counts: FeedCounts) -> Logger.Metadata {
         [
-            "feed": "\(path)", "lines": "\(counts.lines)", "taken": "\(counts.taken)", "refused": "\(counts.refused)",
+            "feed": "\(input.path)", "lines": "\(counts.lines)", "taken": "\(counts.taken)",
+            "refused": "\(counts.refused)",
             "passed": "\(counts.passedOver)",
         ]
     }

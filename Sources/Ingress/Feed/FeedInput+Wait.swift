@@ -1,7 +1,6 @@
 import Glibc
 
-/// A file descriptor that one thread waits at, and that others can call away from there.
-struct WakeableInput: ~Copyable {
+extension FeedInput {
     /// What came.
     enum Arrival: Equatable {
         /// So many bytes.
@@ -11,42 +10,6 @@ struct WakeableInput: ~Copyable {
         case nothing
         /// The number of the error.
         case failed(Int32)
-    }
-
-    private let descriptor: Int32
-    private let closes: Bool
-    /// A pipe to ourselves.
-    private let calls: Int32
-    private let caller: Int32
-
-    /// Waits at `descriptor`, and closes it in the end where `closes` says so.
-    init(_ descriptor: Int32, closes: Bool) throws(FeedError) {
-        var ends: [Int32] = [0, 0]
-        guard pipe(&ends) == 0 else {
-            let number = errno
-            if closes { close(descriptor) }
-            throw .noDescriptor(String(cString: strerror(number)))
-        }
-        (calls, caller) = (ends[0], ends[1])
-        for end in ends {
-            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
-            _ = fcntl(end, F_SETFL, O_NONBLOCK)
-        }
-        self.descriptor = descriptor
-        self.closes = closes
-    }
-
-    deinit {
-        close(calls)
-        close(caller)
-        if closes { close(descriptor) }
-    }
-
-    /// Ends the wait that is under way, or the next one. Any thread.
-    func callAway() {
-        // Where the pipe is full there are calls enough.
-        var call: UInt8 = 0
-        _ = write(caller, &call, 1)
     }
 
     /// Waits until something comes, somebody calls or `milliseconds` are over, and reads into `buffer`. With `reads` false it

@@ -11,9 +11,7 @@ struct Advertisement: Equatable {
 
     /// `port` is where the socket listens, which the configuration may have left to the system.
     init(configuration: Configuration, port: Int, platforms: [String]) {
-        let relay = configuration.relay
-        let host = relay.host.contains(":") ? "[\(relay.host)]" : relay.host
-        url = relay.url.isEmpty ? "ws://\(host):\(port)" : relay.url
+        url = configuration.relay.clientURL(port: port)
         nip46 = configuration.relays.nip46
         self.platforms = platforms
     }

@@ -34,7 +34,7 @@ extension Configuration {
     /// Who may open sessions, and where.
     var remoteSigning: RemoteSigningConfiguration {
         // With port 0 nobody knows yet where that will be.
-        let own = relay.url.isEmpty && relay.port != 0 ? "ws://\(relay.host):\(relay.port)" : relay.url
+        let own = relay.url.isEmpty && relay.port == 0 ? "" : relay.clientURL(port: relay.port)
         return RemoteSigningConfiguration(
             requireSession: registration.requireSession,
             secretFile: registration.secretFile,

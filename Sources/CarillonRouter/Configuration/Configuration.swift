@@ -40,6 +40,11 @@ package struct Configuration: Sendable {
         package var name = "Carillon"
         package var description = "A notification relay: register a device, be woken."
         package var contact: String?
+
+        /// The URL under which clients reach us when the socket listens at `port`.
+        package func clientURL(port: Int) -> String {
+            url.isEmpty ? "ws://\(host.contains(":") ? "[\(host)]" : host):\(port)" : url
+        }
     }
 
     /// Where plugins are found.

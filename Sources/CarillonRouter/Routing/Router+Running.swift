@@ -86,6 +86,9 @@ extension Router {
     }
 
     private func advertise(port: Int) {
+        if configuration.relay.url.isEmpty, !configuration.relays.publish.isEmpty {
+            logger.warning("relay.url is not set, so the advertisement leads nobody here from another machine")
+        }
         do {
             try advertising.advertise(
                 Advertisement(configuration: configuration, port: port, platforms: transports.platforms),

@@ -293,8 +293,8 @@ let package = Package(
         .testTarget(
             name: "CarillonRouterTests",
             dependencies: [
-                "CarillonRouter", "AccountWatch", "Delivery", "RelayPool", "Nostr", "Cipher", "Notifications",
-                "YAMLReading", logging,
+                "CarillonRouter", "AccountWatch", "Delivery", "RelayPool", "RemoteSigning", "Nostr", "Cipher",
+                "Notifications", "YAMLReading", logging,
             ]
         ),
     ],

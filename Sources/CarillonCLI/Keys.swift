@@ -6,8 +6,8 @@ import Nostr
 /// `carillon keys`
 struct Keys: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Make or show the key that says who this router is.",
-        subcommands: [New.self, Show.self]
+        abstract: "Make or show the key that says who this router is, and invite clients to it.",
+        subcommands: [New.self, Show.self, Bunker.self]
     )
 
     /// `carillon keys new`
@@ -38,6 +38,37 @@ struct Keys: ParsableCommand {
 
         func run() throws {
             Keys.show(try Terminal.printingMistakes { try IdentityFile(path: file).read() })
+        }
+    }
+
+    /// `carillon keys bunker`
+    struct Bunker: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print a bunker:// URL with which one client opens a NIP-46 session.",
+            discussion: """
+                Adds a fresh secret to the file that registration.secret_file names; a router that runs takes it at once. \
+                The first client that uses it is the only one that ever can. To withdraw a secret that nobody used, delete \
+                its line.
+
+                Clients that begin with a nostrconnect:// URL of their own are not supported.
+
+                  carillon keys bunker --config carillon.yaml
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        func run() throws {
+            let configuration = try config.read()
+            let invitation = try Terminal.printingMistakes {
+                try BunkerInvitation(configuration: configuration, random: SecureRandom.bytes)
+            }
+            if invitation.url.secret == nil {
+                Terminal.error(
+                    "registration.secret_file is not set: clients need no secret, and anyone can open a session"
+                )
+            }
+            print(invitation.url.reveal())
         }
     }
 

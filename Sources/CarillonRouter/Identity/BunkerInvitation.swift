@@ -1,0 +1,46 @@
+import Cipher
+import Nostr
+import RelayPool
+import RemoteSigning
+import YAMLReading
+
+/// What lets one client open a NIP-46 session with the router: a URL, and a secret in it where one is asked for.
+package struct BunkerInvitation {
+    package let url: BunkerURL
+
+    /// Makes a secret and adds it to `registration.secret_file`; a router that runs takes it at once. Where no such file is
+    /// configured, sessions need no secret, and nothing is written.
+    ///
+    /// Throws when there is no key yet, when nothing says where clients reach the router, and when the file cannot be used.
+    package init(configuration: Configuration, random: RandomBytes) throws(Mistakes) {
+        let identity = try IdentityFile(path: configuration.keyFile).read()
+        let relays = configuration.sessionRelays
+        guard !relays.isEmpty else {
+            throw Mistakes([
+                Mistake(
+                    file: "relay.url",
+                    message:
+                        "nothing says where clients reach the router; expected a URL, as in wss://notify.example.com"
+                )
+            ])
+        }
+        var secret: String?
+        if let file = configuration.registration.secretFile {
+            do throws(SecretFileError) {
+                secret = try SecretFile(path: file).add(random: random)
+            } catch {
+                throw Mistakes([Mistake(file: file, message: error.reason)])
+            }
+        }
+        url = BunkerURL(signer: identity.publicKey, relays: relays, secret: secret)
+    }
+}
+
+extension Configuration {
+    /// Where NIP-46 sessions are held: our own socket, unless the system is to choose its port, and the configured relays.
+    var sessionRelays: [String] {
+        let isReachable = !relay.url.isEmpty || relay.port != 0
+        let socket = Advertisement(configuration: self, port: relay.port, platforms: []).url
+        return (isReachable ? [socket] : []) + relays.nip46.map(\.text)
+    }
+}

@@ -17,8 +17,8 @@ package final class Pipeline {
     let addressees: Addressees
     let now: @Sendable () -> Int64
     let logger: Logger
-    private let keep: ([Delivery], _ causes: [EventID]) throws -> Void
-    private let observer: any PipelineObserver
+    let putOnDisk: ([Delivery], _ causes: [EventID]) throws -> Void
+    let observer: any PipelineObserver
 
     var gate: Gate
     var index: MatchIndex
@@ -26,8 +26,9 @@ package final class Pipeline {
     var follows: Follows
     var hints = HintDesk()
     var parking: Parking
-    private var answers = OpenAnswers()
-    private var submissions = 0
+    var answers = OpenAnswers()
+    /// How many submissions were answered or wait for their answer.
+    var submissions = 0
 
     /// Loads the index of `registry`, which this pipeline owns from now on. `accepted` are events that were accepted before
     /// this process began. `deliveryID` names a delivery, the same for the same event and device; `keep` puts deliveries on
@@ -52,7 +53,7 @@ package final class Pipeline {
         self.addressees = Addressees(settings: settings, deliveryID: deliveryID)
         self.now = now
         self.logger = logger
-        self.keep = keep
+        self.putOnDisk = keep
         self.observer = observer
         self.gate = Gate(
             purposes: Purposes(
@@ -136,58 +137,6 @@ package final class Pipeline {
             } else {
                 rememberOnly(event, to: accounts, into: &batch)
             }
-        }
-    }
-
-    /// A verified event sets out; further copies of it wait for how it ends.
-    func begin(_ event: Event, into batch: inout Batch) {
-        gate.hold(event.id)
-        batch.begin(event.id)
-    }
-
-    private func addCopy(of id: EventID, at place: AnswerPlace, into batch: inout Batch) {
-        if batch.contains(id) {
-            batch.addCopy(id)
-        } else if parking.join(id, at: place) {
-            batch.addWaitingCopy(id)
-        } else {
-            batch.stop(.notKept, EventVerdict(id: id, Batch.notKept))
-        }
-    }
-
-    /// Everything the batch wakes goes to disk at once; only then are its events done with, and answered.
-    private func conclude(_ batch: inout Batch, answering arrived: [Submission]) {
-        let isKept = keep(batch)
-        let (done, open) = batch.conclude(isKept: isKept)
-        for id in done { gate.remember(id) }
-        for id in open { gate.release(id) }
-        if isKept { follows.remember(batch.contactLists) }
-
-        var (verdicts, waiting) = (batch.verdicts[...], batch.waiting[...])
-        for submission in arrived {
-            let own = verdicts.prefix(submission.events.count)
-            let missing = waiting.prefix { $0 < own.endIndex }.count
-            answers.answer(submission, number: submissions, Array(own), missing: missing)
-            submissions += 1
-            verdicts = verdicts.dropFirst(own.count)
-            waiting = waiting.dropFirst(missing)
-        }
-        for (parked, verdict) in zip(batch.resumed, verdicts) {
-            for (number, place) in parked.places.enumerated() {
-                answers.settle(place, number == 0 ? verdict.result : verdict.result.ofCopy)
-            }
-        }
-        observer.record(batch.log.counts)
-    }
-
-    private func keep(_ batch: Batch) -> Bool {
-        guard !batch.deliveries.isEmpty || !batch.causes.isEmpty else { return true }
-        do {
-            try keep(batch.deliveries, batch.causes)
-            return true
-        } catch {
-            logger.error("Deliveries could not be kept; their events are not accepted", metadata: ["error": "\(error)"])
-            return false
         }
     }
 }

@@ -141,6 +141,15 @@ import Testing
         #expect(bench.count(.baseline) == 1 && bench.count(.knownFollow) == 1)
     }
 
+    @Test func aNoteOfTheBaselineIsStillNewsElsewhere() throws {
+        let owner = try bench.account()
+        let note = try bench.event(.textNote, tags: [p(owner)], by: alice)
+        #expect(bench.submit([note], from: .relay(.baseline)).map(\.result) == [.accepted])
+        #expect(bench.kept.isEmpty)
+        #expect(bench.submit([note], from: .relay(.stored)).map(\.result) == [.accepted])
+        #expect(bench.kept.count == 1)
+    }
+
     @Test func fetchedEventsTeachAndWakeNobody() throws {
         let owner = try bench.account()
         let profile = try bench.event(.profile, #"{"name":"alice"}"#, by: alice)

@@ -32,11 +32,14 @@ extension Pipeline {
         }
     }
 
-    /// Takes note of an event that was there before anybody listened: it wakes nobody, now or later.
+    /// Takes note of an event that was there before anybody listened: it wakes nobody. A gift wrap or contact list does not
+    /// later either; of others the date tells.
     func rememberOnly(_ event: Event, to accounts: Set<AccountNumber>, into batch: inout Batch) {
+        let list = contactList(event, naming: accounts)
+        guard event.kind.isGiftWrap || list != nil else { return batch.end(event.id, .baseline, .accepted) }
         batch.log.note(.baseline, event: event.id)
         if event.kind.isGiftWrap { batch.causes.append(event.id) }
-        if let list = contactList(event, naming: accounts) { batch.contactLists.append(list) }
+        if let list { batch.contactLists.append(list) }
         batch.finish(event.id)
     }
 

@@ -215,6 +215,16 @@ struct OutboxTests {
         #expect(try remembered(Outbox(database)) == [[2, 0], [3, 0], [4, 0]])
     }
 
+    @Test func eventsThatWakeNobodyAreRememberedWithoutADelivery() throws {
+        let database = try DatabaseQueue()
+        let outbox = try Outbox(database)
+        try outbox.insert([], causes: [[7, 7]]) { _ in Issue.record("there is nothing to hand over") }
+        #expect(outbox.count == 0)
+        var causes: [[UInt8]] = []
+        try Outbox(database).forEachCause { causes.append(Array($0)) }
+        #expect(causes == [[7, 7]])
+    }
+
     @Test func everyInsertionIsFlushedWhateverHappenedToTheConnection() throws {
         let database = try DatabaseQueue()
         let outbox = try Outbox(database)

@@ -1,0 +1,57 @@
+import Logging
+import Nostr
+
+/// How events set out, and how a batch ends.
+extension Pipeline {
+    /// A verified event sets out; further copies of it wait for how it ends.
+    func begin(_ event: Event, into batch: inout Batch) {
+        gate.hold(event.id)
+        batch.begin(event.id)
+    }
+
+    func addCopy(of id: EventID, at place: AnswerPlace, into batch: inout Batch) {
+        if batch.contains(id) {
+            batch.addCopy(id)
+        } else if parking.join(id, at: place) {
+            batch.addWaitingCopy(id)
+        } else {
+            batch.stop(.notKept, EventVerdict(id: id, Batch.notKept))
+        }
+    }
+
+    /// Everything the batch wakes goes to disk at once; only then are its events done with, and answered.
+    func conclude(_ batch: inout Batch, answering arrived: [Submission]) {
+        let isKept = keep(batch)
+        let (done, open) = batch.conclude(isKept: isKept)
+        for id in done { gate.remember(id) }
+        for id in open { gate.release(id) }
+        if isKept { follows.remember(batch.contactLists) }
+
+        var (verdicts, waiting) = (batch.verdicts[...], batch.waiting[...])
+        for submission in arrived {
+            let own = verdicts.prefix(submission.events.count)
+            let missing = waiting.prefix { $0 < own.endIndex }.count
+            answers.answer(submission, number: submissions, Array(own), missing: missing)
+            submissions += 1
+            verdicts = verdicts.dropFirst(own.count)
+            waiting = waiting.dropFirst(missing)
+        }
+        for (parked, verdict) in zip(batch.resumed, verdicts) {
+            for (number, place) in parked.places.enumerated() {
+                answers.settle(place, number == 0 ? verdict.result : verdict.result.ofCopy)
+            }
+        }
+        observer.record(batch.log.counts)
+    }
+
+    private func keep(_ batch: Batch) -> Bool {
+        guard !batch.deliveries.isEmpty || !batch.causes.isEmpty else { return true }
+        do {
+            try putOnDisk(batch.deliveries, batch.causes)
+            return true
+        } catch {
+            logger.error("Deliveries could not be kept; their events are not accepted", metadata: ["error": "\(error)"])
+            return false
+        }
+    }
+}

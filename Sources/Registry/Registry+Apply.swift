@@ -1,5 +1,6 @@
 import Nostr
 import Notifications
+import Synchronization
 
 extension Registry {
     /// What one event came to before the store is written to.
@@ -33,7 +34,9 @@ extension Registry {
             let value = try body(rows, &changes)
             return (value, changes)
         } afterwards: {
-            mailbox.post($0.1.index)
+            let changes = $0.1
+            addresses.withLock { $0.forget(changes.devices) }
+            mailbox.post(changes.index)
         }
         if !changes.keys.isEmpty { changed(changes.keys) }
         return value

@@ -8,7 +8,7 @@ extension Registry {
     /// Whether ``learn(_:)`` would look at lists of `author`: it has an account here, is somebody's partner, or a device that
     /// waits claims to be its own.
     package func concerns(_ author: PublicKey) throws -> Bool {
-        try store.read { try $0.hasDevice(author) || $0.isRootOfInterest(author) }
+        try store.readOnce { try $0.concerns(author) }
     }
 
     /// The keys besides those of accounts whose kind 10050 is wanted: the roots that waiting registrations name, and partners, of

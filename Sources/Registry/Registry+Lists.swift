@@ -27,7 +27,7 @@ extension Registry {
     /// Nil: it is to be taken.
     private func weigh(_ event: Event, now: Int64, _ rows: RegistryRows) throws -> Learned? {
         guard event.kind == .relayList || event.kind == .deviceList else { return .ignored }
-        guard try rows.hasDevice(event.pubkey) || rows.isRootOfInterest(event.pubkey) else { return .ignored }
+        guard try rows.concerns(event.pubkey) else { return .ignored }
         // One from the future would stand against every later one until then.
         guard event.createdAt >= 0, event.createdAt <= now / 1000 + desk.limits.secondsAhead else {
             return .refused(.invalid("created_at: expected at most \(desk.limits.secondsAhead) seconds ahead of now"))

@@ -1,6 +1,7 @@
 import Cipher
 import Nostr
 import Notifications
+import Synchronization
 
 /// Who is registered here, with which devices.
 ///
@@ -15,6 +16,7 @@ package final class Registry: Sendable {
     let changed: @Sendable (Set<PublicKey>) -> Void
     let check: PlatformCheck
     let mailbox = IndexMailbox()
+    let addresses = Mutex(AddressCache(capacity: 20_000))
 
     /// Opens the door of `store`.
     ///
@@ -46,10 +48,13 @@ package final class Registry: Sendable {
 
     /// Where `device` is now; nil when it is registered no more. Throws a ``RegistryStoreError``.
     package func address(of device: DeviceID) throws -> DeviceAddress? {
+        let (known, generation) = addresses.withLock { ($0.address(of: device), $0.generation) }
+        if let known { return known }
         guard let sealed = try store.readOnce({ try $0.sealedAddress(of: device) }) else { return nil }
         guard let address = AddressCodec.decode(try vault.open(sealed, of: device, for: .address)) else {
             throw RegistryStoreError.unreadableSeal(device)
         }
+        addresses.withLock { $0.remember(address, of: device, readIn: generation) }
         return address
     }
 

@@ -1,4 +1,5 @@
 import Nostr
+import Notifications
 
 /// What a transaction did, for those who keep up with it in memory.
 struct RegistryChanges {
@@ -6,5 +7,14 @@ struct RegistryChanges {
     /// Of whom something changed that an account watch looks at.
     var keys: Set<PublicKey> = []
 
-    var isEmpty: Bool { index.isEmpty && keys.isEmpty }
+    /// The devices that have another address now, or none.
+    var devices: [DeviceID] {
+        index.compactMap { change in
+            switch change {
+            case .put(let device): device.device
+            case .remove(let device, _): device
+            case .messageKeys: nil
+            }
+        }
+    }
 }

@@ -16,10 +16,7 @@ extension RegistryRows {
             sql: "SELECT id, account, registered_at, route, mode, signals, further_signals FROM devices ORDER BY id"
         )
         while let row = try rows.next() {
-            let account = try row.withUnsafeData(atIndex: 1) { data in
-                data.flatMap { $0.count == 32 ? $0.withUnsafeBytes { Bytes32(loading: $0) } : nil }
-            }
-            guard let account else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
+            let account = try bytes(row, at: 1)
             let mode: Int32? = row[4]
             var signals = SignalSet(rawValue: UInt64(bitPattern: row[5] as Int64))
             if let further: String = row[6] { signals.formUnion(index.signals.set(of: Self.signals(further))) }

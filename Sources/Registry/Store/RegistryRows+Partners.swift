@@ -58,7 +58,15 @@ extension RegistryRows {
         ) != nil
     }
 
-    func hasDevice(_ account: PublicKey) throws -> Bool {
-        try one("SELECT 1 FROM devices WHERE account = ? LIMIT 1", [account.bytes.data]) != nil
+    /// Whether that is an account or a root of interest.
+    func concerns(_ key: PublicKey) throws -> Bool {
+        try one(
+            """
+            SELECT 1 WHERE EXISTS (SELECT 1 FROM devices WHERE account = ?1)
+                OR EXISTS (SELECT 1 FROM partners WHERE partner = ?1)
+                OR EXISTS (SELECT 1 FROM waiting WHERE root = ?1)
+            """,
+            [key.bytes.data]
+        ) != nil
     }
 }

@@ -38,11 +38,17 @@ extension RegistryRows {
     }
 
     private func bytes(_ row: Row, _ column: String) throws -> Bytes32 {
-        let bytes = try row.withUnsafeData(named: column) { data in
-            data.flatMap { $0.count == 32 ? $0.withUnsafeBytes { Bytes32(loading: $0) } : nil }
-        }
-        guard let bytes else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
-        return bytes
+        try row.withUnsafeData(named: column, Self.bytes)
+    }
+
+    /// The key or id in the column of that position, which is found faster than one by its name.
+    func bytes(_ row: Row, at column: Int) throws -> Bytes32 {
+        try row.withUnsafeData(atIndex: column, Self.bytes)
+    }
+
+    private static func bytes(_ data: Data?) throws -> Bytes32 {
+        guard let data, data.count == 32 else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
+        return data.withUnsafeBytes { Bytes32(loading: $0) }
     }
 
     /// Remembers that the slot is empty since `mark`.

@@ -18,9 +18,8 @@ extension RegistryRows {
         let rows = try Row.fetchCursor(
             db.cachedStatement(
                 sql: """
-                    SELECT devices.account AS account, registered_at, wished_relays.relays AS wished,
-                        read_list.relays AS read, message_list.relays AS message, id,
-                        EXISTS (SELECT 1 FROM partners WHERE device = id) AS is_partnered
+                    SELECT devices.account, registered_at, id, wished_relays.relays, read_list.relays, message_list.relays,
+                        EXISTS (SELECT 1 FROM partners WHERE device = id)
                     FROM devices
                     LEFT JOIN wished_relays ON wished_relays.device = id
                     LEFT JOIN lists AS read_list ON read_list.author = devices.account AND read_list.kind = 10002
@@ -34,7 +33,7 @@ extension RegistryRows {
         )
         var current: WatchedAccount?
         while let row = try rows.next() {
-            let key = try key(row, "account")
+            let key = PublicKey(try bytes(row, at: 0))
             if let done = current, done.key != key {
                 try body(done)
                 current = nil
@@ -45,19 +44,19 @@ extension RegistryRows {
                     key: key,
                     registeredAt: .max,
                     relays: [],
-                    readRelays: Self.relays(row["read"]),
-                    messageRelays: Self.relays(row["message"]),
+                    readRelays: Self.relays(row[4]),
+                    messageRelays: Self.relays(row[5]),
                     messageKeys: (keys[key] ?? []).filter { $0.until ?? .max > now }.map(\.key),
                     partners: [],
                     isPartnered: true
                 )
-            account.registeredAt = min(account.registeredAt, row["registered_at"] / 1000)
-            for relay in Self.relays(row["wished"])
+            account.registeredAt = min(account.registeredAt, row[1] / 1000)
+            for relay in Self.relays(row[3])
             where account.relays.count < Self.relaysPerAccount && !account.relays.contains(relay) {
                 account.relays.append(relay)
             }
-            if row["is_partnered"] {
-                account.partners.formUnion(try partners(of: DeviceID(rawValue: row["id"])))
+            if row[6] {
+                account.partners.formUnion(try partners(of: DeviceID(rawValue: row[2])))
             } else {
                 account.isPartnered = false
             }
@@ -67,7 +66,8 @@ extension RegistryRows {
     }
 
     private static func relays(_ column: String?) -> [String] {
-        column?.split(separator: "\n").map(String.init) ?? []
+        guard let column else { return [] }
+        return column.utf8.split(separator: UInt8(ascii: "\n")).map { String(Substring($0)) }
     }
 
     func allDevices() throws -> [DeviceID] {

@@ -1,6 +1,5 @@
 import Cipher
 import Nostr
-import RelayPool
 import RemoteSigning
 import YAMLReading
 
@@ -14,8 +13,8 @@ package struct BunkerInvitation {
     /// Throws when there is no key yet, when nothing says where clients reach the router, and when the file cannot be used.
     package init(configuration: Configuration, random: RandomBytes) throws(Mistakes) {
         let identity = try IdentityFile(path: configuration.keyFile).read()
-        let relays = configuration.sessionRelays
-        guard !relays.isEmpty else {
+        let sessions = configuration.remoteSigning
+        guard !sessions.relays.isEmpty else {
             throw Mistakes([
                 Mistake(
                     file: "relay.url",
@@ -25,22 +24,13 @@ package struct BunkerInvitation {
             ])
         }
         var secret: String?
-        if let file = configuration.registration.secretFile {
+        if let file = sessions.secretFile {
             do throws(SecretFileError) {
                 secret = try SecretFile(path: file).add(random: random)
             } catch {
                 throw Mistakes([Mistake(file: file, message: error.reason)])
             }
         }
-        url = BunkerURL(signer: identity.publicKey, relays: relays, secret: secret)
-    }
-}
-
-extension Configuration {
-    /// Where NIP-46 sessions are held: our own socket, unless the system is to choose its port, and the configured relays.
-    var sessionRelays: [String] {
-        let isReachable = !relay.url.isEmpty || relay.port != 0
-        let socket = Advertisement(configuration: self, port: relay.port, platforms: []).url
-        return (isReachable ? [socket] : []) + relays.nip46.map(\.text)
+        url = BunkerURL(signer: identity.publicKey, relays: sessions.relays, secret: secret)
     }
 }

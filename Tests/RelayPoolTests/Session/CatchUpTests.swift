@@ -136,6 +136,22 @@ import Testing
     #expect(exchange.readings(of: wrap) == [.stored])
 }
 
+@Test func whatComesLiveWhileAKeyIsReadForIsNoBaseline() {
+    var race = Exchange()
+    race.relay.endsStoredEvents = false
+    race.watch([5])
+    race.connect()
+    for request in race.liveRequests { race.hear(.endOfStoredEvents(request.id)) }
+    #expect(race.session.sweeps.count == 1)
+    let wrap = Event.sample(2, .giftWrap, to: .sample(5), at: Exchange.start - 50_000)
+    race.arrive(wrap)
+    race.relay.endsStoredEvents = true
+    for request in race.relay.requests { race.hear(.endOfStoredEvents(request.id)) }
+    race.pass(milliseconds: 10_000)
+    #expect(race.established == [.sample(5)])
+    #expect(race.readings(of: wrap) == [.live])
+}
+
 @Test func aKeyRemovedWhileItIsReadForIsNotEstablished() {
     var exchange = Exchange()
     exchange.settlesAtOnce = false

@@ -13,6 +13,7 @@ import Testing
     #expect(Refusal("error: shutting down idle subscription") == .later)
     #expect(Refusal("error: filter too large") == .smaller)
     #expect(Refusal("") == .later)
+    #expect(Refusal("error: too many requests") == .slower)
     #expect(Refusal("ERROR: too many concurrent REQs") == .tooManySubscriptions)
     #expect(Refusal("rate-limited: too many REQs") == .tooManySubscriptions)
     #expect(Refusal(notice: "ERROR: too many concurrent REQs") == .tooManySubscriptions)
@@ -192,7 +193,7 @@ import Testing
     #expect(!exchange.marks.isEmpty)
 }
 
-@Test func aRelayThatWillNotBeAskedByKindIsAskedForSomeKeys() {
+@Test func whatAnOverfullRelayWillNotGiveByKindIsReadFromTimeToTime() {
     var exchange = Exchange { $0.keysPerFilter = 50 }
     exchange.relay.refusal = { filters in
         filters.contains { $0.tags.isEmpty && $0.authors == nil } ? "restricted: name somebody" : nil
@@ -202,7 +203,46 @@ import Testing
     exchange.pass(milliseconds: 300_000)
     #expect(!exchange.session.isAskedByKind)
     #expect(exchange.relay.open.count == 17)
-    #expect(exchange.established.count >= 850)
+    #expect(exchange.established.count == 1_000)
+    let last = Event.sample(1, to: .sample(1_000), at: exchange.seconds)
+    exchange.arrive(last)
+    #expect(exchange.readings(of: last) == [])
+    exchange.pass(milliseconds: 150_000)
+    #expect(exchange.readings(of: last) == [.stored])
+    exchange.watch([2_000])
+    exchange.pass(milliseconds: 10_000)
+    #expect(exchange.established.count == 1_001)
+    #expect(exchange.relay.mostOpen <= 20)
+    #expect(!exchange.marks.isEmpty)
+}
+
+@Test func theSubscriptionsBeforeTheOneTooManyAreWhatTheRelayAllows() {
+    var exchange = Exchange { $0.keysPerFilter = 100 }
+    exchange.relay.endsStoredEvents = false
+    exchange.watch(1...900)
+    exchange.connect()
+    let requests = exchange.relay.requests.map(\.id)
+    exchange.relay.maxSubscriptions = 7
+    for id in requests.dropFirst(7) { exchange.drop(id, "ERROR: too many concurrent REQs") }
+    exchange.relay.endsStoredEvents = true
+    for id in requests.prefix(7) { exchange.hear(.endOfStoredEvents(id)) }
+    #expect(exchange.session.capacity == 7)
+    exchange.pass(milliseconds: 200_000)
+    #expect(exchange.session.isAskedByKind)
+    #expect(exchange.established.count == 900)
+    #expect(exchange.relay.mostOpen <= 9)
+}
+
+@Test func aRelayThatWillHaveNothingToDoWithOurOwnKeyStillServesOthers() {
+    var exchange = Exchange()
+    exchange.relay.refusal = { $0.contains { $0.kinds?.contains(.remoteSigning) == true } ? "blocked: kind" : nil }
+    exchange.watch([5])
+    exchange.watchOwnKey()
+    exchange.connect()
+    exchange.pass(milliseconds: 60_000)
+    #expect(exchange.established == [.sample(5)])
+    #expect(!exchange.marks.isEmpty)
+    #expect(exchange.rests.isEmpty)
 }
 
 @Test func aSubscriptionTheRelayClosesIsOpenedAgainAndTheGapRead() throws {

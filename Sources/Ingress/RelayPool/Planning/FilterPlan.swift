@@ -34,7 +34,7 @@ struct FilterPlan: Sendable {
             filters.append(Filter(kinds: news?.union(wraps), tags: Self.naming(addressed), since: since, limit: 1))
         }
         if authored.map({ !$0.isEmpty }) ?? true {
-            filters.append(Filter(authors: authored.map { Set($0) }, kinds: Self.lists, since: seconds, limit: 1))
+            filters.append(Filter(authors: authored.map { Set($0) }, kinds: Self.lists, limit: 1))
         }
         return filters
     }

@@ -31,8 +31,6 @@ struct LiveSubscription: Sendable {
     /// Whether everything that is to be in it is live.
     var isComplete: Bool { open != nil && pending == nil && dueAt == nil }
 
-    var isRequested: Bool { open != nil || pending != nil }
-
     /// Whether nothing happens to it soon.
     var isSettled: Bool { isComplete || (pending == nil && open == nil && failures > 0) || isGivenUp }
 

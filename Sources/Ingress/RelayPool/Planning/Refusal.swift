@@ -18,8 +18,12 @@ enum Refusal: Hashable, Sendable {
     init(_ message: String) {
         let text = message.prefix(200).lowercased()
         let speaksOfSubscriptions = ["req", "subscription", "subs"].contains { text.contains($0) }
-        if text.contains("too many"), speaksOfSubscriptions, !text.contains("requests") {
+        if text.contains("too many"), speaksOfSubscriptions, !text.contains("too many requests") {
             self = .tooManySubscriptions
+            return
+        }
+        if text.contains("too many requests") {
+            self = .slower
             return
         }
         switch MachineReadablePrefix(of: message) {

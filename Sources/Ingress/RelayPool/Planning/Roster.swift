@@ -5,7 +5,7 @@ struct Roster: Sendable {
     /// Places of one chunk.
     private(set) var chunkSize: Int
     private var places: [RosterEntry] = []
-    private var index: [PublicKey: UInt32] = [:]
+    private var index = PlaceTable()
     private var free: [UInt32] = []
     /// Keys in each chunk.
     private var sizes: [Int] = []
@@ -22,7 +22,7 @@ struct Roster: Sendable {
     /// Chunks that all keys would need if there were no gaps between them.
     var chunksNeeded: Int { (count + chunkSize - 1) / chunkSize }
 
-    func place(of key: PublicKey) -> UInt32? { index[key] }
+    func place(of key: PublicKey) -> UInt32? { index.find(key) { places[Int($0)].key } }
 
     func chunk(of place: UInt32) -> Int { Int(place) / chunkSize }
 
@@ -69,7 +69,7 @@ struct Roster: Sendable {
             place = UInt32(places.count)
             places.append(entry)
         }
-        index[entry.key] = place
+        index.insert(entry.key, at: place) { [places] in places[Int($0)].key }
         let chunk = chunk(of: place)
         if chunk == sizes.count { sizes.append(0) }
         sizes[chunk] += 1
@@ -78,7 +78,7 @@ struct Roster: Sendable {
 
     /// Removes a key; returns the chunk it was in.
     mutating func remove(_ key: PublicKey) -> Int? {
-        guard let place = index.removeValue(forKey: key) else { return nil }
+        guard let place = index.remove(key, { [places] in places[Int($0)].key }) else { return nil }
         places[Int(place)].flags = []
         free.append(place)
         let chunk = chunk(of: place)
@@ -91,7 +91,6 @@ struct Roster: Sendable {
         let entries = places.filter { $0.flags.contains(.used) }
         self = Roster(chunkSize: chunkSize)
         places.reserveCapacity(entries.count)
-        index.reserveCapacity(entries.count)
         for entry in entries { _ = insert(entry) }
     }
 

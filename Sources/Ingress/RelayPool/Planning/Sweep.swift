@@ -40,8 +40,10 @@ struct Sweep: Sendable {
     /// Whether everything was read and nothing is out.
     var isRead: Bool { stages.isEmpty && subscription == nil && outstanding == 0 }
 
+    var isBeginning: Bool { purpose == .beginning }
+
     /// Whether a mark would promise what this has not read yet.
-    var holdsMark: Bool { purpose != .beginning }
+    var holdsMark: Bool { !isBeginning }
 
     /// Ends the filter that is being read.
     mutating func endStage() {

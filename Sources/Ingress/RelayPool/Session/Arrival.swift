@@ -5,4 +5,10 @@ struct Arrival: Hashable, Sendable {
     let sweep: UInt32?
     /// The epoch of ``MarkProgress`` it is counted in.
     let epoch: UInt32
+
+    init(reading: Reading, sweep: UInt32?, epoch: UInt32 = 0) {
+        self.reading = reading
+        self.sweep = sweep
+        self.epoch = epoch
+    }
 }

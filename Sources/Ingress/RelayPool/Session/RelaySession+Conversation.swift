@@ -9,6 +9,7 @@ extension RelaySession {
         capacity = limitation.maxSubscriptions
         plan = FilterPlan(settings, withWraps: true)
         isByKindRefused = false
+        pollAt = nil
         pace = RequestPace(burst: settings.requestBurst, perSecond: settings.requestsPerSecond, now: now)
         authentication = Authentication()
         wantsAuthentication = limitation.isAuthenticationRequired
@@ -86,28 +87,31 @@ extension RelaySession {
     mutating func closed(_ subscription: SubscriptionID, _ refusal: Refusal, now: Int64) {
         guard let use = subscriptions.removeValue(forKey: subscription) else { return }
         if refusal == .slower { pace.slowDown(at: now) }
-        if refusal == .tooManySubscriptions { tooManySubscriptions(now: now) }
+        if refusal == .tooManySubscriptions {
+            allow(subscriptions.keys.count { $0.isOlder(than: subscription) }, now: now)
+        }
         let meaning = meaning(of: refusal)
         if meaning == .authenticate { authenticate(now: now) }
         switch use {
         case .live(let name): liveClosed(name, subscription, meaning, now: now)
         case .sweep(let number): sweepClosed(number, meaning, now: now)
         case .fetch(let number): fetchClosed(number, meaning, now: now)
-        case .retired: retired.removeAll { $0 == subscription }
+        case .retired:
+            retired.removeAll { $0 == subscription }
+            gap(.kinds, since: now / 1_000)
         }
     }
 
     /// Takes the relay's word that it allows fewer subscriptions than it, or nobody, said.
-    mutating func tooManySubscriptions(now: Int64) {
-        let open = subscriptions.count - live.values.count { $0.pending != nil }
-        capacity = min(capacity, max(3, open))
+    private mutating func allow(_ count: Int, now: Int64) {
+        capacity = min(capacity, max(3, count))
         chooseMode(now: now)
     }
 
     mutating func noticed(_ text: String, now: Int64) {
         switch Refusal(notice: text) {
         case .slower: pace.slowDown(at: now)
-        case .tooManySubscriptions: tooManySubscriptions(now: now)
+        case .tooManySubscriptions: allow(subscriptions.count - 1, now: now)
         default: break
         }
     }
@@ -118,6 +122,7 @@ extension RelaySession {
         sendPublications(now)
         if let holdUntil, now < holdUntil { return wake(at: holdUntil) }
         advanceLive(now)
+        advancePolling(now)
         sendFetches(now)
         advanceSweeps(now)
         advanceMark(now)
@@ -136,13 +141,22 @@ extension RelaySession {
 
     /// Whether nothing of established keys is missing at this moment.
     var isEverythingLive: Bool {
-        isConnected && gaps.isEmpty && laggards.isEmpty && ownGap == nil && missed.isEmpty
-            && live.values.allSatisfy(\.isComplete) && !sweeps.values.contains(where: \.holdsMark)
+        isConnected && gaps.isEmpty && laggards.isEmpty && missed.isEmpty
+            && (ownGap == nil || live[.own]?.isGivenUp == true)
+            && live.allSatisfy { $0.value.isComplete || $0.key == .own && $0.value.isGivenUp }
+            && !sweeps.values.contains(where: \.holdsMark)
     }
 
     private mutating func advanceMark(_ now: Int64) {
         guard isEverythingLive else { return progress.dismiss() }
         if let seconds = progress.advance(now: now, interval: settings.markInterval) { act(.marked(seconds)) }
         wake(at: max(now + 1_000, progress.nextAt))
+    }
+}
+
+extension SubscriptionID {
+    /// Whether the other was requested after this one; both are ours, and numbered.
+    fileprivate func isOlder(than other: SubscriptionID) -> Bool {
+        (name.utf8.count, name) < (other.name.utf8.count, other.name)
     }
 }

@@ -3,6 +3,7 @@ import Nostr
 extension RelaySession {
     /// Events that are asked for one by one at most when they were not dealt with; of more, everything is read again.
     private static let missedLimit = 2_000
+    private static let rememberedLimit = 10_000
 
     /// Says how an event is to be read that came on that subscription; nil when it is not to be read at all.
     ///
@@ -10,12 +11,12 @@ extension RelaySession {
     mutating func received(_ event: UnsafeRawBufferPointer, on subscription: SubscriptionID, now: Int64) -> Arrival? {
         switch subscriptions[subscription] {
         case .live(let name):
-            guard live[name]?.pending == subscription else { return arrival(.live) }
+            guard live[name]?.pending == subscription else { return liveArrival(event) }
             live[name]?.heardAt = now
             // What is stored is read by a sweep, which knows what is news. Nobody sweeps for remote signing.
             return name == .own ? arrival(.stored) : nil
         case .retired:
-            return arrival(.live)
+            return liveArrival(event)
         case .fetch:
             return arrival(.fetched)
         case .sweep(let number):
@@ -24,11 +25,23 @@ extension RelaySession {
             guard let scanned = try? scanner.scan(event), sweeps[number]?.paging?.takes(scanned) == true else {
                 return nil
             }
+            if reading == .baseline, liveWhileBeginning.contains(scanned.id) || missed[scanned.id] != nil { return nil }
             sweeps[number]?.outstanding += 1
-            return Arrival(reading: reading, sweep: number, epoch: 0)
+            return Arrival(reading: reading, sweep: number)
         case nil:
             return nil
         }
+    }
+
+    private mutating func liveArrival(_ event: UnsafeRawBufferPointer) -> Arrival {
+        if sweeps.isEmpty {
+            if !liveWhileBeginning.isEmpty { liveWhileBeginning = [] }
+        } else if liveWhileBeginning.count < Self.rememberedLimit, sweeps.values.contains(where: \.isBeginning),
+            let id = try? scanner.scan(event).id
+        {
+            liveWhileBeginning.insert(id)
+        }
+        return arrival(.live)
     }
 
     private mutating func arrival(_ reading: Reading) -> Arrival {

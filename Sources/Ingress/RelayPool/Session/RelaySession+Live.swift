@@ -26,13 +26,13 @@ extension RelaySession {
         if !retired.isEmpty, live.values.allSatisfy(\.isSettled) {
             for id in retired { close(id) }
             retired = []
+            for (name, subscription) in live where subscription.open == nil && name != .own { lost(name, now: now) }
         }
     }
 
     /// Whether the relay allows a REQ for this, if need be instead of another.
     private func hasPlace(_ name: LiveSubscription.Name) -> Bool {
         if live[name]?.open != nil { return true }
-        if case .chunk = name, isByKindRefused, live.values.count(where: \.isRequested) > chunkCapacity { return false }
         return subscriptions.count < capacity || !retired.isEmpty
     }
 
@@ -163,7 +163,7 @@ extension RelaySession {
     }
 
     /// Notes that from `since` on, in seconds, events may not have come.
-    private mutating func gap(_ name: LiveSubscription.Name, since: Int64) {
+    mutating func gap(_ name: LiveSubscription.Name, since: Int64) {
         progress.dismiss()
         let miss: (UInt32, inout RosterEntry) -> Void = { _, entry in
             guard entry.sweep != 0 || entry.behindSince != 0 else { return }

@@ -36,7 +36,7 @@ extension RelaySession {
     }
 
     private func isOpen(_ chunk: Int) -> Bool {
-        live[isAskedByKind ? .kinds : .chunk(chunk)]?.open != nil
+        live[isAskedByKind ? .kinds : .chunk(chunk)]?.open != nil || isPolled(chunk)
     }
 
     private mutating func nextPurpose(_ now: Int64) -> Sweep.Purpose? {

@@ -18,6 +18,9 @@ extension RelaySession {
             guard live[.kinds]?.open != nil else { return }
             _ = roster.change(at: place) { $0.flags.insert(.asked) }
             goLive(place)
+        } else if isPolled(roster.chunk(of: place)) {
+            _ = roster.change(at: place) { $0.flags.insert(.asked) }
+            goLive(place)
         } else {
             let name = LiveSubscription.Name.chunk(roster.chunk(of: place))
             var subscription = live[name] ?? LiveSubscription()
@@ -122,16 +125,46 @@ extension RelaySession {
 
     /// Wants a subscription for each chunk, as far as the relay allows.
     mutating func openChunks(now: Int64) {
-        for chunk in roster.chunks.prefix(chunkCapacity) where live[.chunk(chunk)] == nil {
-            live[.chunk(chunk)] = LiveSubscription(dueAt: now)
+        for chunk in roster.chunks where live[.chunk(chunk)] == nil {
+            if isPolled(chunk) {
+                poll(chunk, now: now)
+            } else {
+                live[.chunk(chunk)] = LiveSubscription(dueAt: now)
+            }
         }
+    }
+
+    /// Whether no subscription can be had for a chunk, so that what is stored for it is read from time to time.
+    func isPolled(_ chunk: Int) -> Bool {
+        guard isByKindRefused, !isAskedByKind, live[.chunk(chunk)] == nil else { return false }
+        return live.count - (watchesOwnKey ? 1 : 0) >= chunkCapacity
+    }
+
+    private mutating func poll(_ chunk: Int, now: Int64) {
+        var places: [UInt32] = []
+        roster.change(chunk: chunk) { place, entry in
+            entry.flags.insert(.asked)
+            places.append(place)
+        }
+        for place in places { goLive(place) }
+        pollAt = pollAt ?? now + settings.pollInterval
+    }
+
+    /// Has what came for polled chunks since the last time read.
+    mutating func advancePolling(_ now: Int64) {
+        guard let due = pollAt, isByKindRefused else { return }
+        guard now >= due else { return wake(at: due) }
+        let since = (due - settings.pollInterval) / 1_000
+        for chunk in roster.chunks where isPolled(chunk) { gaps[chunk] = min(gaps[chunk] ?? since, since) }
+        pollAt = now + settings.pollInterval
+        wake(at: now + settings.pollInterval)
     }
 
     /// Leaves a subscription open, if it is, until others have taken over.
     private mutating func retire(_ name: LiveSubscription.Name) {
         guard let subscription = live.removeValue(forKey: name) else { return }
         close(subscription.pending)
-        guard let open = subscription.open else { return }
+        guard let open = subscription.open, subscriptions[open] != nil else { return }
         subscriptions[open] = .retired
         retired.append(open)
     }

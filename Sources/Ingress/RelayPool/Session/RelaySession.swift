@@ -35,6 +35,8 @@ struct RelaySession: Sendable {
     var subscriptions: [SubscriptionID: SubscriptionUse] = [:]
     var live: [LiveSubscription.Name: LiveSubscription] = [:]
     var retired: [SubscriptionID] = []
+    /// When what no subscription could be had for is read next.
+    var pollAt: Int64?
     var authentication = Authentication()
     var wantsAuthentication = false
     /// No REQ before that, for the relay wants to know who we are first.
@@ -54,6 +56,9 @@ struct RelaySession: Sendable {
     var missed: [EventID: Reading] = [:]
     var missedAt: Int64 = 0
     var missedFailures = 0
+
+    /// Events that came live while what was stored for new keys was read: they are news, although they are stored by now.
+    var liveWhileBeginning: Set<EventID> = []
 
     var progress = MarkProgress()
     var publications: [EventID: Publication] = [:]

@@ -36,6 +36,8 @@ struct SessionSettings: Sendable {
     var longestPause: Int64 = 600_000
     /// How long a subscription is given up that the relay will not have.
     var rest: Int64 = 3_600_000
+    /// Between two readings for keys that exceed what the relay allows, where it will not be asked by kind.
+    var pollInterval: Int64 = 120_000
     /// Between two marks.
     var markInterval: Int64 = 30_000
     /// Between two replacements of one subscription.

@@ -217,7 +217,7 @@ package struct MatchIndex: ~Copyable, Sendable {
     /// Forgets former keys that have counted until `now` (milliseconds since 1970). Answers with the accounts that had them.
     /// Costs one comparison when there are none.
     mutating func expire(now: Int64) -> [PublicKey] {
-        guard owners.nextExpiry <= now else { return [] }
+        guard owners.isExpiryDue(now: now) else { return [] }
         let (accounts, lost) = owners.expire(now: now)
         for key in lost { if let number = table.find(key) { leave(number) } }
         return accounts.map { PublicKey($0) }

@@ -15,7 +15,10 @@ struct MessageKeyOwners: Sendable {
     private var owners: [Bytes32: [Owner]] = [:]
     private var keys: [Bytes32: [Bytes32]] = [:]
     /// When the first of the former keys ceases to count, in milliseconds since 1970.
-    private(set) var nextExpiry = Int64.max
+    private var nextExpiry = Int64.max
+    /// A look at all keys is not taken twice within this time, in milliseconds: lists may say what they like.
+    private static let pause: Int64 = 600_000
+    private var pauseEnd = Int64.min
 
     var isEmpty: Bool { owners.isEmpty }
 
@@ -58,13 +61,16 @@ struct MessageKeyOwners: Sendable {
         return (gained, lost)
     }
 
+    /// Whether it is time for ``expire(now:)``.
+    func isExpiryDue(now: Int64) -> Bool { nextExpiry <= now && pauseEnd <= now }
+
     /// Takes away what has counted until `now` (milliseconds since 1970). Answers with the accounts and with the keys that are
     /// nobody's any more.
     mutating func expire(now: Int64) -> (accounts: [Bytes32], lost: [Bytes32]) {
-        guard nextExpiry <= now else { return ([], []) }
         var accounts: Set<Bytes32> = []
         var lost: [Bytes32] = []
         nextExpiry = .max
+        pauseEnd = now + Self.pause
         for (key, holders) in owners {
             let remaining = holders.filter { $0.until > now }
             nextExpiry = remaining.reduce(nextExpiry) { min($0, $1.until) }

@@ -50,6 +50,19 @@ struct DelegationTests {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("later"), at: 1)).isAccepted)
     }
 
+    @Test func deregistrationsByStrangersHoldNobodyBack() throws {
+        let bench = try Bench()
+        let farewells = try (0...RegistryRows.tombstonesPerAccount).map { number in
+            try bench.event(ofDevice: 66, for: 1, "", at: 500, deviceID: "d\(number)")
+        }
+        #expect(try bench.registry.apply(farewells).allSatisfy { $0 == .deregistered })
+        #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("root's own"))).isAccepted)
+        #expect(try bench.tokens(of: 1) == ["root's own"])
+        _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11]))
+        #expect(try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone"))).isAccepted)
+        #expect(try bench.tokens(of: 1) == ["phone", "root's own"])
+    }
+
     @Test func aProvenDeviceTakesItsTokenFromWhoeverHadIt() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("family-phone")))

@@ -115,6 +115,21 @@ struct MessageKeyTests {
         #expect(owners.owns(Bytes32(words: (0, 0, 0, 1)), key.key.bytes))
     }
 
+    @Test func expiryIsLookedForEverySoOftenOnly() {
+        var owners = MessageKeyOwners()
+        let account = Bytes32(repeating: 1)
+        let keys = [10, 20].map { MessageKey(key: PublicKey(Bytes32(repeating: UInt8($0))), until: Int64($0)) }
+        _ = owners.set(keys, of: account)
+        #expect(!owners.isExpiryDue(now: 9))
+        #expect(owners.isExpiryDue(now: 10))
+        #expect(owners.expire(now: 10).lost == [keys[0].key.bytes])
+        #expect(!owners.isExpiryDue(now: 30))
+        #expect(owners.isExpiryDue(now: 600_010))
+        #expect(owners.expire(now: 600_010).accounts == [account])
+        #expect(owners.isEmpty)
+        #expect(!owners.isExpiryDue(now: .max - 1))
+    }
+
     @Test func agreesWithADictionaryThroughManyChanges() throws {
         var generator = Lehmer(state: 3)
         var index = MatchIndex(signals: SignalNames(), capacity: 4, using: &generator)

@@ -14,8 +14,8 @@ struct ConnectionLifeTests {
         return pauses
     }
 
-    private func life(mayRest: Bool = true) -> ConnectionLife {
-        ConnectionLife(pauses: pauses, idle: 500, mayRest: mayRest)
+    private func life() -> ConnectionLife {
+        ConnectionLife(pauses: pauses, idle: 500)
     }
 
     /// Fails at once and returns the pause that follows.
@@ -54,7 +54,8 @@ struct ConnectionLifeTests {
     }
 
     @Test func pausesDoubleUpToALimit() throws {
-        var life = life(mayRest: false)
+        var life = life()
+        _ = life.set(mayRest: false, now: 0)
         _ = life.need(true, now: 0)
         var now: Int64 = 0
         var seen: [Int64] = []
@@ -94,6 +95,19 @@ struct ConnectionLifeTests {
             #expect(pause == expected)
             now += pause
         }
+    }
+
+    @Test func aRestingRelayIsTriedAtOnceWhenItMayNotRestAnyMore() throws {
+        var life = life()
+        _ = life.need(true, now: 0)
+        #expect(try pause(&life, now: 0) == 1_000)
+        #expect(try pause(&life, now: 1_000) == 2_000)
+        #expect(life.placed() == .open)
+        #expect(life.ended(now: 3_000, jitter: 1) == .nothing)
+        #expect(life.state == .waiting(until: 103_000))
+        #expect(life.set(mayRest: true, now: 3_001) == .nothing)
+        #expect(life.set(mayRest: false, now: 3_002) == .queue)
+        #expect(try pause(&life, now: 4_000) == 1_000)
     }
 
     @Test func onlyALastingConnectionMakesFailuresForgotten() throws {

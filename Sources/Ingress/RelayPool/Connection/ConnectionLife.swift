@@ -29,20 +29,17 @@ struct ConnectionLife {
     private let pauses: ConnectionPauses
     /// How long an unneeded connection stays open.
     private let idle: Int64
-    /// Whether it may rest: a relay of the operator's is tried on and on.
-    var mayRest: Bool
-
     private(set) var state = State.idle
+    private var mayRest = true
     private var isNeeded = false
     private var failures = 0
     private var wasOpen = false
     private var retryAt = Int64.min
     private var unneededAt = Int64.max
 
-    init(pauses: ConnectionPauses, idle: Int64, mayRest: Bool) {
+    init(pauses: ConnectionPauses, idle: Int64) {
         self.pauses = pauses
         self.idle = idle
-        self.mayRest = mayRest
     }
 
     /// When ``tick(now:)`` has something to do; nil while there is nothing to wait for.
@@ -83,6 +80,17 @@ struct ConnectionLife {
         default:
             return .nothing
         }
+    }
+
+    /// Lets it rest after failures, or has it tried on and on, and now: somebody may have mended it.
+    mutating func set(mayRest: Bool, now: Int64) -> Action {
+        guard mayRest != self.mayRest else { return .nothing }
+        self.mayRest = mayRest
+        guard !mayRest else { return .nothing }
+        failures = 0
+        retryAt = .min
+        guard case .waiting = state else { return .nothing }
+        return approach(now: now)
     }
 
     /// There is a place among the connections being opened.

@@ -33,7 +33,7 @@ final class RelayLink: @unchecked Sendable {
         self.loop = loop
         self.environment = environment
         self.directory = directory
-        life = ConnectionLife(pauses: environment.pauses, idle: environment.limits.idle, mayRest: true)
+        life = ConnectionLife(pauses: environment.pauses, idle: environment.limits.idle)
         information = KnownLimitation(age: environment.limits.informationAge)
         conversation = RelayConversation(url: url, environment: environment, loop: loop)
         published = NIOLockedValueBox(RelayStatus(url: url))
@@ -55,7 +55,7 @@ final class RelayLink: @unchecked Sendable {
         errandsDone += 1
         let wasKept = self.rank.isKept
         self.rank = rank
-        life.mayRest = !rank.isOperators
+        perform(life.set(mayRest: !rank.isOperators, now: loop.milliseconds))
         if wasKept != rank.isKept { conversation.watchOwnKey(rank.isKept) }
         review()
     }
@@ -71,6 +71,8 @@ final class RelayLink: @unchecked Sendable {
     func stop(patience: Int64, _ promise: EventLoopPromise<Void>) {
         end = promise
         isStopping = true
+        // The directory has forgotten this already, and a connection that is closing must find it.
+        promise.futureResult.whenComplete { _ in withExtendedLifetime(self) {} }
         conversation.abandon()
         guard conversation.isWorking, isOpen else { return stopNow() }
         let bound = NIOLoopBound(self, eventLoop: loop)

@@ -1,0 +1,87 @@
+import Cipher
+import Glibc
+import HTTPLanes
+import Logging
+import NIOPosix
+import Nostr
+import Testing
+
+@testable import RelayPool
+
+/// A pool on loopback, where everybody may be, with what its delegate saw.
+struct TestPool {
+    let pool: RelayPool
+    let delegate: RecordingDelegate
+    let http: StubHTTP
+    let identity: KeyPair
+
+    init(
+        delegate: RecordingDelegate = RecordingDelegate(),
+        http: StubHTTP = StubHTTP(),
+        _ change: (inout RelayPool.Configuration) -> Void = { _ in }
+    ) throws {
+        var configuration = RelayPool.Configuration()
+        configuration.allowPrivate = ["127.0.0.0/8"]
+        configuration.limits.idle = 1
+        configuration.limits.publishing = 5_000
+        configuration.pauses.first = 1
+        change(&configuration)
+        identity = try KeyPair(random: SecureRandom.bytes)
+        self.delegate = delegate
+        self.http = http
+        pool = try RelayPool(
+            configuration: configuration,
+            identity: identity,
+            group: .singletonMultiThreadedEventLoopGroup,
+            http: http,
+            delegate: delegate,
+            mark: { _ in nil },
+            now: { Self.now },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    /// By the system's clock: what waits for seconds does so on an event loop.
+    private static var now: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    /// Watches a fresh key at `relay`, as a user's wish or the operator's.
+    @discardableResult
+    func watch(_ relay: RelayURL, isOperators: Bool = false) throws -> PublicKey {
+        let key = try KeyPair(random: SecureRandom.bytes).publicKey
+        let watched = Watched(key: key, interest: [.addressed], since: Self.now / 1_000, isEstablished: true)
+        pool.update(relay, [.put(watched)], isOperators: isOperators)
+        return key
+    }
+
+    /// An event that names `key`, of this moment.
+    func event(naming key: PublicKey, _ content: String = "") throws -> Event {
+        try Event.signed(
+            kind: .textNote,
+            createdAt: Self.now / 1_000,
+            tags: [["p", key.hex]],
+            content: content,
+            by: KeyPair(random: SecureRandom.bytes)
+        )
+    }
+
+    func publish(_ event: Event, to relays: [RelayURL]) async -> [RelayURL: PublishResult] {
+        await withCheckedContinuation { continuation in
+            pool.publish(event, to: relays) { continuation.resume(returning: $0) }
+        }
+    }
+
+    func fetch(_ filters: [Filter], from relays: [RelayURL] = [], within milliseconds: Int64 = 5_000) async {
+        await withCheckedContinuation { continuation in
+            pool.fetch(filters, from: relays, within: milliseconds) { continuation.resume() }
+        }
+    }
+
+    /// Goes on when `relay` is as `condition` says.
+    func wait(for relay: RelayURL, until condition: (RelayStatus?) -> Bool) async {
+        while !condition(pool.status.first { $0.url == relay }) { await Task.yield() }
+    }
+}

@@ -7,7 +7,7 @@ package struct RelayInformation: Encodable, Sendable {
     /// Our public key, 64 hex digits: whom registrations are encrypted to.
     package var pubkey: String
     package var contact: String?
-    private let supportedNIPs = [1, 11, 40, 42, 44]
+    private let supportedNIPs = [1, 11, 40, 42, 44, 46]
 
     package var version: String
     private let limitation: Limitation

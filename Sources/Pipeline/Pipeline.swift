@@ -60,7 +60,7 @@ package final class Pipeline {
                 ourKey: registry.ourKey,
                 notifiableKinds: settings.rules.notifiableKinds,
                 takesRequests: doors.remoteSigner != nil,
-                takesHints: settings.takesHints
+                takesHints: doors.hintObserver != nil
             )
         )
         self.index = try registry.load(signals: Array(settings.rules.namedSignals))

@@ -12,22 +12,18 @@ package struct PipelineSettings: Sendable {
     package var contextRoom: Int
     /// The file that keeps names and notes; nil: memory only.
     package var contextPath: String?
-    /// Whether hints of an account's partners (seed 004, kind 20062) wake it.
-    package var takesHints: Bool
 
     package init(
         rules: RuleBook,
         defaultMode: Mode = .wake,
         contextWait: Int64 = 1500,
         contextRoom: Int = 10_000,
-        contextPath: String? = nil,
-        takesHints: Bool = true
+        contextPath: String? = nil
     ) {
         self.rules = rules
         self.defaultMode = defaultMode
         self.contextWait = contextWait
         self.contextRoom = contextRoom
         self.contextPath = contextPath
-        self.takesHints = takesHints
     }
 }

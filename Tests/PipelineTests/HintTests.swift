@@ -115,7 +115,7 @@ import Testing
     @Test func hintsOfTheBaselineAndHintsThatAreNotTakenWakeNobody() throws {
         bench.submit([try hint()], from: .relay(.baseline))
         #expect(bench.kept.isEmpty)
-        let deaf = try Workbench(takesHints: false)
+        let deaf = try Workbench()
         let account = try deaf.account(partners: [partner.publicKey])
         let tags = [["p", account.publicKey.hex], ["t", "dm"]]
         #expect(deaf.submit([try deaf.event(.wakeUpHint, tags: tags, by: partner)]).map(\.result) == [.accepted])

@@ -4,6 +4,7 @@ package struct PipelineDoors: Sendable {
     package var remoteSigner: (any RemoteSigner)?
     /// Without one, nothing waits for what is not at hand.
     package var contextFetcher: (any ContextFetcher)?
+    /// Without one, hints of partners are not taken and wake nobody.
     package var hintObserver: (any HintObserver)?
 
     package init(

@@ -43,7 +43,6 @@ final class Workbench {
         rules: RuleBook? = nil,
         defaultMode: Mode = .wake,
         contextRoom: Int = 10_000,
-        takesHints: Bool = true,
         doors: PipelineDoors = PipelineDoors()
     ) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent(
@@ -60,8 +59,7 @@ final class Workbench {
         settings = PipelineSettings(
             rules: try rules ?? RuleBook.builtIn(),
             defaultMode: defaultMode,
-            contextRoom: contextRoom,
-            takesHints: takesHints
+            contextRoom: contextRoom
         )
         self.doors = doors
         try restart()

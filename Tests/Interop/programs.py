@@ -7,7 +7,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CARILLON_BUILD", REPOSITORY / ".build/debug"))
-PATIENCE = 60.0
+PATIENCE = float(os.environ.get("CARILLON_PATIENCE", 60))
 """Seconds after which something that should have happened counts as not happening."""
 
 

@@ -13,6 +13,7 @@ extension AccountWatch {
         if desk.book.isCrowded, now >= desk.nextCount {
             desk.book.admit(by: try count(&desk))
             desk.nextCount = now + configuration.countInterval
+            if desk.book.isCrowded { reportCrowding() }
             wishes = try self.wishes(&desk, now: now)
         }
         var announcer = WatchAnnouncer(relays, operators: desk.book.operators, most: 4_096, mark: mark)
@@ -35,7 +36,7 @@ extension AccountWatch {
         announcer.finish()
         var rest = comparison.differing[...]
         while !rest.isEmpty {
-            let some = rest.prefix(Self.transactionSize)
+            let some = rest.prefix(Self.ownersAtOnce)
             try settle(some.map { ($0.owner, $0.wish.map { wishes[$0] }) }, &desk, isTold: isTold)
             rest = rest.dropFirst(some.count)
         }
@@ -88,7 +89,7 @@ extension AccountWatch {
         try registry.readWatch { rows in
             for key in shared.sorted() {
                 var owners = OtherOwners(besides: nil, rows, exist: true)
-                for relay in desk.book.all {
+                for relay in try rows.watchRelays(of: key) {
                     guard let url = desk.book[relay], let watched = try owners.watch(of: key, at: relay)?.watched(key)
                     else { continue }
                     announcer.add(.put(watched), at: url)
@@ -109,11 +110,12 @@ extension AccountWatch {
         desk.book = book
     }
 
-    func announceCrowding(_ desk: WatchDesk) {
-        guard desk.book.isCrowded else { return }
+    private func reportCrowding() {
         logger.warning(
             "Users name more relays than there is room for; those that most accounts name are listened to",
             metadata: ["relays": "\(configuration.maxRelays)"]
         )
     }
+
+    private static let ownersAtOnce = 10_000
 }

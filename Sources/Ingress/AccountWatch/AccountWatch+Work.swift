@@ -128,13 +128,15 @@ extension AccountWatch {
     /// Leaves an account, every device of which lists partners, to these if each has one that was heard lately.
     func consider(_ hints: HintLedger, for wish: inout WatchWish, now: Int64) throws {
         guard configuration.hints == .prefer, let lastHint = hints.lastHint(for: wish.owner) else { return }
-        wish.lastHint = lastHint / 1000
-        let partners = try accounts.partners(of: wish.owner).values
+        let devices = try accounts.partners(of: wish.owner).values
         wish.isLeftToPartners =
-            !partners.isEmpty
-            && partners.allSatisfy { hints.isHeard(wish.owner, throughAnyOf: $0, now: now) }
+            !devices.isEmpty
+            && devices.allSatisfy { hints.isHeard(wish.owner, throughAnyOf: $0, now: now) }
+        // What concerned the device whose partners fell silent first was not told since.
+        let lastHints = devices.compactMap { hints.lastHint(for: wish.owner, throughAnyOf: $0) }
+        wish.lastHint = (lastHints.min() ?? lastHint) / 1000
     }
 
-    static let transactionSize = 1_000
+    private static let transactionSize = 1_000
     private static let longestSleep: Int64 = 60_000
 }

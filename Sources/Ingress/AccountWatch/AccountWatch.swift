@@ -76,7 +76,6 @@ package final class AccountWatch: Sendable {
         try desk.withLock { desk in
             desk.relays = relays
             try survey(&desk, isTold: false)
-            announceCrowding(desk)
         }
         let now = now()
         come(at: inbox.withLock { $0.open(now: now) })

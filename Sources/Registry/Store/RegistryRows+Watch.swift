@@ -97,6 +97,17 @@ extension RegistryRows {
         return Set(try rows.map { try key($0, "key") })
     }
 
+    /// The relays at which `key` is watched, on whosever behalf.
+    package func watchRelays(of key: PublicKey) throws -> [RelayNumber] {
+        try all(
+            """
+            SELECT relay FROM watch WHERE owner = ?1 AND key = x''
+            UNION SELECT relay FROM watch WHERE key = ?1 AND key <> x''
+            """,
+            [key.bytes.data]
+        ).map { RelayNumber(rawValue: $0[0]) }
+    }
+
     package func put(_ row: WatchRow) throws {
         try execute(
             "INSERT OR REPLACE INTO watch (owner, key, relay, interest, since, established) VALUES (?, ?, ?, ?, ?, ?)",

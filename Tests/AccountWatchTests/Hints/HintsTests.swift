@@ -77,7 +77,10 @@ struct HintsTests {
         bench.time.pass(Self.hour / 2)
         hint(bench, partner: 51)
         bench.time.pass(Self.hour / 2)
-        #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == [.addressed, .authored])
+        let watched = try #require(bench.relays.watched(.sample(1), at: Self.always))
+        #expect(watched.interest == [.addressed, .authored])
+        // The first device has not been told of anything since then.
+        #expect(watched.since == Bench.start + 1)
         hint(bench, partner: 50)
         #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == .authored)
     }

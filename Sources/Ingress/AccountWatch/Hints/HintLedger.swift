@@ -53,6 +53,11 @@ struct HintLedger {
     /// When the account was last heard of through any of its partners.
     func lastHint(for account: PublicKey) -> Int64? { heard[account]?.partners.values.max() }
 
+    /// When the account was last heard of through one of `partners`.
+    func lastHint(for account: PublicKey, throughAnyOf partners: Set<PublicKey>) -> Int64? {
+        heard[account]?.partners.filter { partners.contains($0.key) }.values.max()
+    }
+
     /// Whether one of `partners` was heard for the account and has not been silent for too long.
     func isHeard(_ account: PublicKey, throughAnyOf partners: Set<PublicKey>, now: Int64) -> Bool {
         guard let known = heard[account]?.partners else { return false }

@@ -42,7 +42,7 @@ struct TestPool {
     }
 
     /// By the system's clock: what waits for seconds does so on an event loop.
-    private static var now: Int64 {
+    static var now: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000

@@ -239,7 +239,16 @@ def test_imports_and_other_requests_are_answered_but_no_news(fifo, start):
 
 @pytest.mark.parametrize(
     "line",
-    [b"", b"nonsense", b"[]", b"{}", b'{"type":"new","event":7}', b'{"type":"new","event":{"kind":1}}', b"\xff\xfe", b"[" * 100_000],
+    [
+        b"",
+        b"nonsense",
+        b"[]",
+        b"{}",
+        b'{"type":"new","event":7}',
+        b'{"type":"new","event":{"kind":1}}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+    ],
 )
 def test_a_line_that_is_none_of_the_protocol_is_passed_over(fifo, start, line):
     reader = Reader(fifo)

@@ -1,0 +1,87 @@
+"""Kind 10067: clients find the router on the relays that they know."""
+
+import json
+
+import nostr_sdk
+import pytest
+
+from nostr import ADVERTISEMENT, Socket
+from programs import wait_until
+from relays import GuardedLocalRelay, LocalRelay, NostrRelay, stored
+
+
+@pytest.fixture(params=[LocalRelay, GuardedLocalRelay, NostrRelay], ids=["nostr-sdk", "nostr-sdk, NIP-42", "nostr-relay"])
+def relay(request, tmp_path):
+    relay = request.param(tmp_path / "relay").start()
+    yield relay
+    relay.kill()
+
+
+@pytest.fixture
+def local_relay(tmp_path):
+    relay = LocalRelay(tmp_path / "local relay").start()
+    yield relay
+    relay.kill()
+
+
+def advertised(relay, router) -> dict:
+    """What `relay` has of the router, once it has something."""
+    filter = {"kinds": [ADVERTISEMENT], "authors": [router.public_key]}
+    [event] = wait_until(lambda: stored(relay, filter), "the advertisement is at the relay", router.process)
+    assert nostr_sdk.Event.from_json(json.dumps(event)).verify()
+    return event
+
+
+def served(router) -> dict:
+    with Socket(router) as socket:
+        [event] = socket.query({"kinds": [ADVERTISEMENT]})
+    return event
+
+
+def values(event, name) -> list[str]:
+    return [tag[1] for tag in event["tags"] if tag[0] == name]
+
+
+def test_is_published_to_the_operators_relays_and_names_the_real_port(stopped_router, relay):
+    router = stopped_router
+    router.watch([relay])
+    router.start()
+    event = advertised(relay, router)
+    assert event == served(router)
+    assert values(event, "relay") == [router.url]
+    assert values(event, "nip46_relay") == [router.url, relay.url]
+    assert values(event, "platform") == ["ios", "unifiedpush"]
+
+
+def test_stays_the_same_over_restarts_until_it_says_something_else(stopped_router, local_relay):
+    router = stopped_router
+    router.configuration["relay"]["url"] = "wss://notify.example.com"
+    router.configuration["relays"] = {"publish": [local_relay.url]}
+    router.start()
+    first = advertised(local_relay, router)
+    assert values(first, "relay") == values(first, "nip46_relay") == ["wss://notify.example.com"]
+
+    # A relay that forgot everything gets it again at the next start, and it is the same.
+    router.stop()
+    local_relay.kill()
+    local_relay.start()
+    router.start()
+    assert advertised(local_relay, router) == first == served(router)
+
+    router.stop()
+    del router.configuration["apps"]["default"]["unifiedpush"]
+    router.start()
+    wait_until(
+        lambda: values(advertised(local_relay, router), "platform") == ["ios"], "the new one replaces it", router.process
+    )
+    assert served(router)["created_at"] > first["created_at"]
+
+
+def test_is_published_nowhere_where_the_operator_says_so(stopped_router, local_relay):
+    router = stopped_router
+    router.watch([local_relay], publish=[])
+    router.start()
+    router.wait_for_log("Connected to a relay")
+    assert values(served(router), "relay") == [router.url]
+    router.stop()
+    assert stored(local_relay, {"kinds": [ADVERTISEMENT]}) == []

@@ -40,7 +40,7 @@ extension Registry {
         for holder in holders { try rows.evict(holder, &changes) }
         // Under another account it is another device: what is on its way to this one is not for that one's eyes.
         if let former, former.account != draft.account { try rows.delete(former, &changes) }
-        _ = try rows.stopWaiting(in: draft.slot)
+        if let root = try rows.stopWaiting(in: draft.slot) { changes.keys.insert(root) }
         let device = try put(draft, handle, now: now, rows, &changes)
         changes.index.append(.put(device))
         return state.isRegistered ? .updated(device.device) : .registered(device.device)

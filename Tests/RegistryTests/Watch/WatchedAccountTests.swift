@@ -22,7 +22,7 @@ struct WatchedAccountTests {
         ]
         _ = try bench.registry.learn([
             bench.event(of: 1, content: "", kind: .relayList, tags: reading),
-            bench.deviceList(of: 1, messageKeys: [21], relays: ["wss://dm.example"]),
+            bench.deviceList(of: 1, messageKeys: [1, 21], relays: ["wss://dm.example"]),
         ])
         try bench.reopen()
         let account = try #require(try bench.registry.watchedAccount(bench.key(1)))

@@ -33,7 +33,8 @@ extension AccountWatch {
     func record(_ batch: WatchInbox.Batch, _ desk: inout WatchDesk) throws {
         for (url, keys) in batch.established {
             guard let relay = desk.book[url] else { continue }
-            var rest = keys[...]
+            // Rows are in the order of keys, and so fewer pages are written at a time.
+            var rest = keys.sorted()[...]
             while !rest.isEmpty {
                 let some = rest.prefix(Self.transactionSize)
                 let accounts = try registry.writeWatch { rows in

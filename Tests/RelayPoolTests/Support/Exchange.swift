@@ -21,6 +21,8 @@ struct Exchange {
     var settlesAtOnce = true
 
     private(set) var handed: [Handed] = []
+    /// How each event was read when it was dealt with first: whoever gets it again knows it.
+    private(set) var firstDealtWith: [EventID: Reading] = [:]
     private(set) var established: [PublicKey] = []
     private(set) var marks: [Int64] = []
     private(set) var rests: [Int64] = []
@@ -75,6 +77,15 @@ struct Exchange {
         run(session.disconnected(isClean: isClean, now: now))
     }
 
+    /// Kills the process, and begins another with what is durable: the keys, who of them is established, the last mark.
+    mutating func restart(_ since: [Int: Int64]) {
+        relay.disconnect()
+        outstanding = []
+        session = RelaySession(settings: session.settings)
+        let established = Set(established)
+        for (key, since) in since { watch([key], since: since, isEstablished: established.contains(.sample(key))) }
+    }
+
     /// Somebody publishes at the relay.
     mutating func arrive(_ event: Event) { hear(relay.arrive(event)) }
 
@@ -112,12 +123,11 @@ struct Exchange {
         let batch = outstanding
         outstanding = []
         guard !batch.isEmpty else { return }
-        let actions = session.settled(
-            batch.map(\.0),
-            batch.map(\.1.json),
-            isDealtWith: batch.map { dealsWith($0.1) },
-            now: now
-        )
+        let isDealtWith = batch.map { dealsWith($0.1) }
+        for (entry, isDone) in zip(batch, isDealtWith) where isDone && firstDealtWith[entry.1.id] == nil {
+            firstDealtWith[entry.1.id] = entry.0.reading
+        }
+        let actions = session.settled(batch.map(\.0), batch.map(\.1.json), isDealtWith: isDealtWith, now: now)
         run(actions)
     }
 

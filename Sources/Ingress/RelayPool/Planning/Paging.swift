@@ -12,6 +12,8 @@ struct Paging: Hashable, Sendable {
     private var oldest: Int64?
     private var border: Set<EventID> = []
     private var pagesLeft: Int
+    /// What the relay seems to cap a page to.
+    private var largestPage = 0
 
     private var seen = 0
     private var new = 0
@@ -62,13 +64,14 @@ struct Paging: Hashable, Sendable {
             pageBorder = border
         }
         pagesLeft -= 1
+        largestPage = max(largestPage, seen)
         guard pagesLeft > 0, seen > 0, !ignoresUntil, let oldest else { return false }
         if new > 0 {
             until = oldest
             return true
         }
         // A second with more events than fit on a page: the others of it cannot be had, those before it can.
-        guard isOneSecond, seen >= min(limit, 20), let until, until > 0 else { return false }
+        guard isOneSecond, largestPage > 1, seen >= largestPage, let until, until > 0 else { return false }
         self.until = until - 1
         return true
     }

@@ -111,10 +111,10 @@ extension RelaySession {
         var stages: [SweepStage] = []
         for reading in Set(events.values) {
             let ids = events.filter { $0.value == reading }.keys.sorted()
-            let size = min(200, pageLimit)
+            let size = 200
             for start in stride(from: 0, to: ids.count, by: size) {
                 let some = Set(ids[start..<min(start + size, ids.count)])
-                stages.append(SweepStage(filter: Filter(ids: some), reading: reading, pages: 1))
+                stages.append(SweepStage(filter: Filter(ids: some), reading: reading, pages: settings.pages))
             }
         }
         return stages

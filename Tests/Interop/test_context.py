@@ -51,7 +51,7 @@ def test_an_event_that_comes_over_the_socket_is_explained_by_relays(router, lab,
     assert push.payload["referenced_event_id"] == note["id"]
     assert push.payload["referenced_event_kind"] == 1
     assert push.payload["referenced_event_content"].startswith("The root of it all.")
-    assert len(push.payload["referenced_event_content"]) <= 101
+    assert len(push.payload["referenced_event_content"]) == 100 + len("...")
 
 
 def test_what_no_relay_knows_holds_nothing_up(router, lab, relay, alice, bob):

@@ -5,9 +5,6 @@ import RemoteSigning
 import Rules
 
 extension Configuration {
-    /// Every relay that the file names.
-    var operatorsRelays: Set<RelayURL> { Set(relays.always + relays.nip46 + relays.publish) }
-
     /// Whom to watch where.
     var accountWatch: AccountWatch.Configuration {
         var watch = AccountWatch.Configuration()

@@ -109,12 +109,7 @@ package final class Router: Service {
             identity: identity,
             group: group,
             http: lanes,
-            delegate: RelayReception(
-                intake: intake,
-                watch: watch,
-                operators: configuration.operatorsRelays,
-                logger: logger
-            ),
+            delegate: RelayReception(intake: intake, watch: watch),
             mark: watch.mark,
             now: now,
             logger: logger

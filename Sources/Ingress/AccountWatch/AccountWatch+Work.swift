@@ -1,3 +1,4 @@
+import Logging
 import Nostr
 import Registry
 import RelayPool
@@ -46,6 +47,8 @@ extension AccountWatch {
                 if !accounts.isEmpty { try self.accounts.markFollowsRead(Set(accounts)) }
                 rest = rest.dropFirst(some.count)
             }
+            let name = desk.book.operators.contains(url) ? url.text : "one of a user's"
+            logger.debug("Read what a relay had stored", metadata: ["keys": "\(keys.count)", "relay": "\(name)"])
         }
         let marks = batch.marked.compactMap { url, mark in desk.book[url].map { ($0, mark) } }
         guard !marks.isEmpty else { return }

@@ -1,5 +1,4 @@
 import AccountWatch
-import Logging
 import Nostr
 import Pipeline
 import RelayPool
@@ -8,9 +7,6 @@ import RelayPool
 struct RelayReception: RelayPoolDelegate {
     let intake: Intake
     let watch: AccountWatch
-    /// The relays that the configuration names. Users' are not named in logs.
-    let operators: Set<RelayURL>
-    let logger: Logger
 
     func received(
         _ events: [[UInt8]],
@@ -26,16 +22,11 @@ struct RelayReception: RelayPoolDelegate {
     }
 
     func established(_ keys: [PublicKey], at relay: RelayURL) {
-        logger.debug("Read what a relay had stored", metadata: ["keys": "\(keys.count)", "relay": "\(name(relay))"])
         watch.established(keys, at: relay)
     }
 
     func marked(_ relay: RelayURL, upTo moment: Int64) {
         watch.marked(relay, upTo: moment)
-    }
-
-    private func name(_ relay: RelayURL) -> String {
-        operators.contains(relay) ? relay.text : "one of a user's"
     }
 }
 

@@ -14,6 +14,8 @@ struct Paging: Hashable, Sendable {
     private var pagesLeft: Int
     /// What the relay seems to cap a page to.
     private var largestPage = 0
+    /// Events taken from pages that ended.
+    private var taken = 0
 
     private var seen = 0
     private var new = 0
@@ -65,6 +67,8 @@ struct Paging: Hashable, Sendable {
         }
         pagesLeft -= 1
         largestPage = max(largestPage, seen)
+        taken += new
+        if let ids = stage.filter.ids, taken >= ids.count { return false }
         guard pagesLeft > 0, seen > 0, !ignoresUntil, let oldest else { return false }
         if new > 0 {
             until = oldest

@@ -69,7 +69,9 @@ struct RelayConnectorTests {
     @Test func aServerThatClosesAtOnceIsNoticed() async throws {
         let server = try await BareServer(hangsUp: true)
         #expect(await failure("ws://127.0.0.1:\(server.port)") == .closed)
-        #expect(await failure("wss://127.0.0.1:\(server.port)") == .closed)
+        // Whether the end comes before our greeting or after it makes a difference to TLS.
+        let failure = await failure("wss://127.0.0.1:\(server.port)")
+        #expect(failure == .closed || failure == .tls)
         try await server.close()
     }
 

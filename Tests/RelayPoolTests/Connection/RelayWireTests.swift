@@ -103,31 +103,6 @@ struct RelayWireTests {
         try await relay.close()
     }
 
-    @Test func aSilentRelayIsPingedTwiceAndGivenUp() async throws {
-        var limits = ConnectionLimits()
-        limits.silence = 20
-        var relay = try await ScriptedRelay(mute: true)
-        let client = try await WireClient("ws://127.0.0.1:\(relay.port)", limits: limits)
-        #expect(await client.failure() == .silent)
-        #expect(await relay.next() == .connected)
-        #expect(await relay.next() == .ping)
-        #expect(await relay.next() == .ping)
-        #expect(await relay.next() == .ended)
-        try await relay.close()
-    }
-
-    @Test func aRelayThatAnswersPingsIsKept() async throws {
-        var limits = ConnectionLimits()
-        limits.silence = 10
-        var relay = try await ScriptedRelay()
-        let client = try await WireClient("ws://127.0.0.1:\(relay.port)", limits: limits)
-        #expect(await relay.next() == .connected)
-        for _ in 0..<5 { #expect(await relay.next() == .ping) }
-        client.close()
-        #expect(await client.failure() == nil)
-        try await relay.close()
-    }
-
     @Test func nothingIsReadWhileNoMoreIsWanted() async throws {
         var relay = try await ScriptedRelay()
         let client = try await WireClient("ws://127.0.0.1:\(relay.port)")

@@ -48,11 +48,21 @@ struct TestPool {
         return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// Watches a fresh key at `relay`, as a user's wish or the operator's.
+    /// Watches a key, a fresh one unless it is given, at `relay`, as a user's wish or the operator's.
     @discardableResult
-    func watch(_ relay: RelayURL, isOperators: Bool = false) throws -> PublicKey {
-        let key = try KeyPair(random: SecureRandom.bytes).publicKey
-        let watched = Watched(key: key, interest: [.addressed], since: Self.now / 1_000, isEstablished: true)
+    func watch(
+        _ relay: RelayURL,
+        _ key: PublicKey? = nil,
+        isOperators: Bool = false,
+        isEstablished: Bool = true
+    ) throws -> PublicKey {
+        let key = try key ?? KeyPair(random: SecureRandom.bytes).publicKey
+        let watched = Watched(
+            key: key,
+            interest: [.addressed],
+            since: Self.now / 1_000 - 600,
+            isEstablished: isEstablished
+        )
         pool.update(relay, [.put(watched)], isOperators: isOperators)
         return key
     }
@@ -82,6 +92,11 @@ struct TestPool {
 
     /// Goes on when `relay` is as `condition` says.
     func wait(for relay: RelayURL, until condition: (RelayStatus?) -> Bool) async {
-        while !condition(pool.status.first { $0.url == relay }) { await Task.yield() }
+        while !condition(pool.status.first { $0.url == relay }), !Task.isCancelled { await Task.yield() }
+    }
+
+    /// Goes on when these keys, and no others, are established.
+    func wait(untilEstablished keys: [PublicKey]) async {
+        while delegate.established != keys, !Task.isCancelled { await Task.yield() }
     }
 }

@@ -21,6 +21,10 @@ final class RecordingDelegate: RelayPoolDelegate {
     private let continuation: AsyncStream<Batch>.Continuation
     private let state: NIOLockedValueBox<State>
 
+    var established: [PublicKey] { state.withLockedValue { $0.established } }
+    /// In seconds since 1970.
+    var marks: [Int64] { state.withLockedValue { $0.marks } }
+
     init(holds: Bool = false) {
         (batches, continuation) = AsyncStream.makeStream(of: Batch.self)
         state = NIOLockedValueBox(State(holds: holds))

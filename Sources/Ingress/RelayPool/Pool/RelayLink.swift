@@ -138,6 +138,7 @@ final class RelayLink: @unchecked Sendable {
 
     private func opened(_ wire: RelayWire) {
         isOpen = true
+        lastFailure = nil
         conversation.attach(wire)
         perform(life.opened(now: loop.milliseconds))
         if let limitation = information.limitation { conversation.begin(limitation) }

@@ -19,7 +19,7 @@ package struct RelayStatus: Sendable, Hashable {
     package internal(set) var isAskedByKind = false
     /// REQs sent since the relay was first needed.
     package internal(set) var requestsSent = 0
-    /// Why the last connection failed or ended, if it did.
+    /// Why there is no connection, if there was one or one was tried.
     package internal(set) var lastFailure: ConnectionFailure?
 
     init(url: RelayURL) {

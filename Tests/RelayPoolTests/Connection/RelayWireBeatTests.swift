@@ -1,0 +1,74 @@
+import NIOCore
+import NIOEmbedded
+import NIOWebSocket
+import Testing
+
+@testable import RelayPool
+
+/// A wire without a socket, on a clock that the tests move.
+struct RelayWireBeatTests {
+    private final class Owner: RelayWireOwner {
+        var wantsMore = true
+        var ends: [ConnectionFailure?] = []
+
+        func received(_ message: ByteBuffer) {}
+        func receivedAll() {}
+        func ended(_ failure: ConnectionFailure?) { ends.append(failure) }
+    }
+
+    private let channel = EmbeddedChannel()
+    private let owner = Owner()
+
+    init() throws {
+        var limits = ConnectionLimits()
+        limits.silence = 30_000
+        let wire = RelayWire(limits: limits, now: 0)
+        wire.attach(to: owner)
+        try channel.pipeline.syncOperations.addHandler(wire)
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    }
+
+    /// Lets so many seconds pass and returns what was sent meanwhile.
+    private func sent(in seconds: Int64) throws -> [WebSocketOpcode] {
+        channel.embeddedEventLoop.advanceTime(by: .seconds(seconds))
+        var opcodes: [WebSocketOpcode] = []
+        while let frame = try channel.readOutbound(as: WebSocketFrame.self) {
+            #expect(frame.maskKey != nil)
+            opcodes.append(frame.opcode)
+        }
+        return opcodes
+    }
+
+    @Test func aSilentRelayIsPingedTwiceAndGivenUp() throws {
+        #expect(try sent(in: 29) == [])
+        #expect(try sent(in: 1) == [.ping])
+        #expect(try sent(in: 30) == [.ping])
+        #expect(owner.ends.isEmpty)
+        #expect(try sent(in: 30) == [])
+        #expect(owner.ends == [.silent])
+        #expect(!channel.isActive)
+    }
+
+    @Test func aRelayThatAnswersPingsIsKept() throws {
+        for _ in 0..<5 {
+            #expect(try sent(in: 30) == [.ping])
+            try channel.writeInbound(WebSocketFrame(fin: true, opcode: .pong, data: ByteBuffer()))
+        }
+        #expect(owner.ends.isEmpty)
+    }
+
+    @Test func aRelayThatTalksIsNotPinged() throws {
+        for _ in 0..<5 {
+            #expect(try sent(in: 29) == [])
+            try channel.writeInbound(WebSocketFrame(fin: true, opcode: .text, data: ByteBuffer(string: "[]")))
+        }
+        #expect(owner.ends.isEmpty)
+    }
+
+    @Test func aRelayThatIsNotReadIsNotGivenUp() throws {
+        owner.wantsMore = false
+        channel.read()
+        #expect(try sent(in: 300) == [])
+        #expect(owner.ends.isEmpty)
+    }
+}

@@ -42,6 +42,7 @@ def test_ten_thousand_users_on_five_relays_are_five_connections(stopped_router, 
             content = {"platform": "unifiedpush", "push_endpoint": lab.endpoint(f"up{number}")}
             text = keys.nip44_encrypt(us, json.dumps(content))
             file.write(signed(keys, REGISTRATION, text, [["d", us.to_hex()]]) + "\n")
+        for keys in everybody:
             file.write(signed(keys, 10002, "", lists) + "\n")
 
     began = time.monotonic()

@@ -138,15 +138,15 @@ class Client:
             assert answer[2], answer
 
     def query(self, *filters: dict) -> list[dict]:
-        """The stored events that match."""
+        """The stored events that match, each once: one that comes in meanwhile is sent twice by some relays."""
         for _ in range(3):
             self.send(["REQ", "query", *filters])
-            events = []
+            events: dict[str, dict] = {}
             while (answer := self.receive())[0] in ["EVENT", "OK", "NOTICE"]:
                 if answer[0] == "EVENT":
-                    events.append(answer[2])
+                    events[answer[2]["id"]] = answer[2]
             if answer[0] == "EOSE":
-                return events
+                return list(events.values())
         raise AssertionError(answer)
 
 

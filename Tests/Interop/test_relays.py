@@ -234,24 +234,27 @@ def test_own_expired_and_self_addressed_events_wake_nobody(stopped_router, lab, 
 
 def test_a_follow_is_a_name_that_was_not_in_the_last_list(stopped_router, lab, relay_of, alice, bob):
     relay = relay_of(NostrRelay)
-    carol = Person()
-    now = int(time.time())
+    carol, now = Person(), int(time.time())
+
+    def follow(author: Person, *people: Person, at: int):
+        event = author.event(3, "", [["p", person.hex] for person in people], now + at)
+        publish(relay, author, event)
+        router.wait_for_log(f"event={event['id']}")
+
     publish(relay, bob, bob.event(3, "", [["p", alice.hex]], now - 100))
     stopped_router.watch(always=[relay])
     router = stopped_router.start()
-    register(router, alice, device_token())
-    router.wait_until_read()
-    # Bob follows somebody else as well; Alice's name is no news. Carol's is.
-    publish(relay, bob, bob.event(3, "", [["p", alice.hex], ["p", carol.hex]], now + 1))
-    publish(relay, carol, carol.event(3, "", [["p", alice.hex]], now + 2))
-    assert [push.payload["t"] for push in lab.accepted(1)] == ["follow"]
-    # Gone from the list and back again is a follow.
-    publish(relay, bob, bob.event(3, "", [["p", carol.hex]], now + 3))
-    router.wait_for_log(f"event={publish_list(relay, bob, alice, now + 4)}")
-    assert [push.payload["t"] for push in settle(router, lab, 2)] == ["follow", "follow"]
-
-
-def publish_list(relay, author: Person, followed: Person, at: int) -> str:
-    event = author.event(3, "", [["p", followed.hex]], at)
-    publish(relay, author, event)
-    return event["id"]
+    tokens = {person.hex: device_token() for person in [alice, carol]}
+    for count, person in enumerate([alice, carol], start=1):
+        register(router, person, tokens[person.hex])
+        router.wait_until_read(count)
+    # Bob follows Carol as well; Alice's name is no news.
+    follow(bob, alice, carol, at=1)
+    # Nobody has seen a list of Carol's before, and what the relay had was read.
+    follow(carol, alice, at=2)
+    # Gone from the list and back again.
+    follow(bob, carol, at=3)
+    follow(bob, carol, alice, at=4)
+    pushes = settle(router, lab, 3)
+    assert [push.payload["t"] for push in pushes] == ["follow"] * 3
+    assert targets(pushes) == sorted([tokens[alice.hex]] * 2 + [tokens[carol.hex]])

@@ -20,12 +20,15 @@ package final class Pipeline {
     let putOnDisk: ([Delivery], _ causes: [EventID]) throws -> Void
     let observer: any PipelineObserver
 
+    private let purposes: Purposes
     var gate: Gate
     var index: MatchIndex
     var context: EventContext
     var follows: Follows
     var hints = HintDesk()
     var parking: Parking
+    /// Authors whose lists of relays and devices concern nobody here, until somebody registers.
+    var strangers = GenerationalSet<PublicKey>(capacity: 50_000)
     var answers = OpenAnswers()
     /// How many submissions were answered or wait for their answer.
     var submissions = 0
@@ -55,14 +58,13 @@ package final class Pipeline {
         self.logger = logger
         self.putOnDisk = keep
         self.observer = observer
-        self.gate = Gate(
-            purposes: Purposes(
-                ourKey: registry.ourKey,
-                notifiableKinds: settings.rules.notifiableKinds,
-                takesRequests: doors.remoteSigner != nil,
-                takesHints: doors.hintObserver != nil
-            )
+        self.purposes = Purposes(
+            ourKey: registry.ourKey,
+            notifiableKinds: settings.rules.notifiableKinds,
+            takesRequests: doors.remoteSigner != nil,
+            takesHints: doors.hintObserver != nil
         )
+        self.gate = Gate(purposes: purposes)
         self.index = try registry.load(signals: Array(settings.rules.namedSignals))
         self.context = EventContext(store: try settings.contextPath.map { try ContextStore(path: $0, logger: logger) })
         self.follows = Follows(registry: registry, logger: logger)
@@ -112,14 +114,15 @@ package final class Pipeline {
         into batch: inout Batch
     ) {
         let scanned: ScannedEvent
-        switch gate.scan(json) {
-        case .success(let event): scanned = event
-        case .failure(let error):
+        do throws(EventError) {
+            scanned = try gate.scan(json)
+        } catch {
             let message = MachineReadablePrefix.invalid.message(error)
             return batch.stop(.malformed, EventVerdict(id: nil, .refused(message)))
         }
         if !batch.held.isEmpty, !batch.held.continues(with: scanned.kind) { settleHeld(&batch) }
-        switch gate.judge(scanned, in: json, from: source, index: index, concerns: concerns) {
+        let isListWanted = purposes[scanned.kind] == .list && wantsLists(of: scanned.pubkey)
+        switch gate.judge(scanned, in: json, from: source, index: index, isListWanted: isListWanted) {
         case .stopped(let step, let verdict): batch.stop(step, verdict)
         case .repeated(let id): addCopy(of: id, at: place, into: &batch)
         case .fetched(let event): learn(fetched: event, into: &batch)

@@ -9,9 +9,11 @@ import Testing
 @Suite struct RouterMailTests {
     private let bench: Workbench
     private let signer = FakeSigner()
+    private let alice: KeyPair
 
     init() throws {
         bench = try Workbench(doors: PipelineDoors(remoteSigner: signer))
+        alice = try Workbench.keys()
     }
 
     private func request(_ content: String = "x") throws -> Event {
@@ -139,6 +141,21 @@ import Testing
         #expect(bench.count(.unaddressed) == 1)
         #expect(bench.submit([list]).map(\.result.isFinal) == [true])
         #expect(bench.count(.forged) == 1)
+    }
+
+    @Test func aStrangerOfWhomARegistrationSpeaksIsNoneAnyMore() throws {
+        let (root, device) = (try Workbench.keys(), try Workbench.keys())
+        signer.admit([device])
+        let list = try bench.event(.deviceList, tags: [["device", device.publicKey.hex]], by: root)
+        bench.submit([list, list], from: .relay(.live))
+        #expect(bench.count(.unaddressed) == 2)
+        let registration = try bench.registration(of: device, Workbench.content(), root: root.publicKey)
+        bench.submit([registration, list], from: .relay(.live))
+        #expect(bench.count(.learned) == 1)
+        signer.carry(try bench.registration(of: device, Workbench.content(), root: alice.publicKey))
+        let later = try bench.event(.deviceList, by: alice)
+        bench.submit([later, try request(), later], from: .relay(.live))
+        #expect(bench.count(.learned) == 2)
     }
 
     @Test func aListIsLearnedOnceFromFiveRelays() throws {

@@ -18,44 +18,42 @@ struct Gate {
         self.accepted = GenerationalSet(capacity: memory)
     }
 
-    /// Reads the bytes of one event, which ``judge(_:in:from:index:concerns:)`` is to be asked about next.
-    mutating func scan(_ json: UnsafeRawBufferPointer) -> Result<ScannedEvent, EventError> {
-        do throws(EventError) {
-            return .success(try scanner.scan(json))
-        } catch {
-            return .failure(error)
-        }
+    /// Reads the bytes of one event, which ``judge(_:in:from:index:isListWanted:)`` is to be asked about next.
+    mutating func scan(_ json: UnsafeRawBufferPointer) throws(EventError) -> ScannedEvent {
+        try scanner.scan(json)
     }
 
-    /// Judges the event scanned last. `concerns` says whose lists of relays and devices are worth a look.
+    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or devices.
     mutating func judge(
         _ scanned: ScannedEvent,
         in json: UnsafeRawBufferPointer,
         from source: EventSource,
         index: borrowing MatchIndex,
-        concerns: (PublicKey) -> Bool
+        isListWanted: Bool
     ) -> Passage {
         // What was asked for is learned from even if it once went all the way.
         if case .relay(.fetched) = source { return built(scanned, in: json) { .fetched($0) } }
         if accepted.contains(scanned.id) { return stopped(.duplicate, scanned, .duplicate) }
         if !underWay.isEmpty, underWay.contains(scanned.id) { return .repeated(scanned.id) }
 
-        switch purposes.purpose(of: scanned, naming: scanner.pValues) {
+        let purpose = purposes[scanned.kind]
+        switch purpose {
         case .registration:
             guard source.isAnswered || isForUs(scanned, in: json) else { break }
             return built(scanned, in: json) { .registration($0) }
-        case .request:
+        case .request where scanner.pValues.contains(purposes.ourKey.bytes):
             guard source.isNews else { break }
             return built(scanned, in: json) { .request($0) }
         case .list:
-            guard source.isAnswered || concerns(scanned.pubkey) else { break }
+            guard source.isAnswered || isListWanted else { break }
             return built(scanned, in: json) { .list($0) }
         case .hint:
             guard source.isNews else { break }
             let hits = match(scanned, index: index)
             guard !hits.isEmpty else { break }
             return built(scanned, in: json) { .hint($0, hits) }
-        case .notice:
+        case .notice, .request:
+            guard purpose == .notice || purposes.isRuled(scanned.kind) else { break }
             let hits = match(scanned, index: index)
             guard !hits.isEmpty else { break }
             return built(scanned, in: json) { .addressed($0, hits) }

@@ -20,4 +20,9 @@ struct GenerationalSet<Member: Hashable> {
         }
         young.insert(member)
     }
+
+    mutating func removeAll() {
+        young = []
+        old = []
+    }
 }

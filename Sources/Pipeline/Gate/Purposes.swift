@@ -1,10 +1,10 @@
 import Nostr
 
-/// What an event may be for, by its kind.
+/// What an event may be for, by its kind: a table with a place for each, since the question comes up for every event.
 struct Purposes {
-    enum Purpose {
+    enum Purpose: UInt8 {
         case registration
-        /// A NIP-46 request to us.
+        /// A NIP-46 request, to us or to others.
         case request
         /// A list of relays or devices.
         case list
@@ -18,24 +18,26 @@ struct Purposes {
     let ourKey: PublicKey
     /// Nil: any kind may be notifiable.
     private let notifiableKinds: Set<UInt16>?
-    private let takesRequests: Bool
-    private let takesHints: Bool
+    private let table: [Purpose]
 
     init(ourKey: PublicKey, notifiableKinds: Set<UInt16>?, takesRequests: Bool, takesHints: Bool) {
         self.ourKey = ourKey
         self.notifiableKinds = notifiableKinds
-        self.takesRequests = takesRequests
-        self.takesHints = takesHints
+        table = (0...UInt16.max).map { number in
+            switch Kind(number) {
+            case .pushRegistration, .addressablePushRegistration: .registration
+            case .remoteSigning where takesRequests: .request
+            case .relayList, .deviceList: .list
+            case .wakeUpHint where takesHints: .hint
+            default: notifiableKinds?.contains(number) ?? true ? .notice : .other
+            }
+        }
     }
 
-    /// `keys` are the event's `p` values.
-    func purpose(of event: ScannedEvent, naming keys: [Bytes32]) -> Purpose {
-        switch event.kind {
-        case .pushRegistration, .addressablePushRegistration: .registration
-        case .remoteSigning where takesRequests && keys.contains(ourKey.bytes): .request
-        case .relayList, .deviceList: .list
-        case .wakeUpHint where takesHints: .hint
-        default: notifiableKinds?.contains(event.kind.rawValue) ?? true ? .notice : .other
-        }
+    subscript(kind: Kind) -> Purpose { table[Int(kind.rawValue)] }
+
+    /// Whether a rule may be for events of that kind, whatever else they are for.
+    func isRuled(_ kind: Kind) -> Bool {
+        notifiableKinds?.contains(kind.rawValue) ?? true
     }
 }

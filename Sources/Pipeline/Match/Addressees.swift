@@ -62,7 +62,7 @@ struct Addressees {
     /// Makes the deliveries of a plan.
     func carryOut(_ plan: AddressingPlan, of event: EventID, context: inout EventContext, into batch: inout Batch) {
         for (step, reason) in plan.exceptions { batch.log.note(step, event: event, reason: reason) }
-        guard var renderer = plan.renderer else { return }
+        guard let renderer = plan.renderer else { return }
         for target in plan.targets {
             let notification = renderer.notification(in: target.mode, context: &context)
             deliver(notification, for: event, to: target.device, target.route, reason: renderer.rule.name, into: &batch)

@@ -3,7 +3,7 @@ import Notifications
 import Rules
 
 /// Renders an event for one recipient, once for each mode that its devices ask for.
-struct Renderer {
+final class Renderer {
     let rule: Rule
     let signal: Signal
     let event: Event
@@ -19,7 +19,7 @@ struct Renderer {
         self.concern = concern
     }
 
-    mutating func notification(in mode: Mode, context: inout EventContext) -> Notification {
+    func notification(in mode: Mode, context: inout EventContext) -> Notification {
         if let notification = rendered[mode] { return notification }
         let input = RuleInput(
             event: event,

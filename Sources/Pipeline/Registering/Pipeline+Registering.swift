@@ -4,9 +4,13 @@ import Registry
 
 /// What is addressed to the router: registrations, lists of relays and devices, requests.
 extension Pipeline {
-    /// Whose lists are worth a signature check. When that cannot be told, everybody's.
-    func concerns(_ author: PublicKey) -> Bool {
-        index.account(of: author) != nil || (try? registry.concerns(author)) ?? true
+    /// Whose lists of relays and devices are worth a signature check. When that cannot be told, everybody's.
+    func wantsLists(of author: PublicKey) -> Bool {
+        if index.account(of: author) != nil { return true }
+        if strangers.contains(author) { return false }
+        guard (try? registry.concerns(author)) == false else { return true }
+        strangers.insert(author)
+        return false
     }
 
     func hold(registration event: Event, into batch: inout Batch) {
@@ -36,6 +40,7 @@ extension Pipeline {
 
     private func register(_ events: [Event], into batch: inout Batch) {
         guard !events.isEmpty else { return }
+        strangers.removeAll()
         do {
             for (event, result) in zip(events, try registry.apply(events)) {
                 batch.end(event.id, result.step, result.verdict)
@@ -88,6 +93,7 @@ extension Pipeline {
             log.note(.forged, event: event.id)
             return .refused(MachineReadablePrefix.invalid.message(error))
         }
+        strangers.removeAll()
         do {
             let result = try registry.apply(event)
             registry.update(&index)

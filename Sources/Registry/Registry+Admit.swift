@@ -70,7 +70,7 @@ extension Registry {
             signals: known.set(of: content.signals),
             furtherSignals: content.signals.filter { known[$0].isEmpty }.sorted { $0.rawValue < $1.rawValue }
         )
-        let device = try rows.put(row)
+        let (device, firstRegisteredAt) = try rows.put(row)
         try rows.putSecrets(
             of: device,
             handle: handle,
@@ -89,7 +89,7 @@ extension Registry {
         return IndexedDevice(
             account: draft.account,
             device: device,
-            registeredAt: registeredAt,
+            registeredAt: firstRegisteredAt,
             signals: row.signals,
             furtherSignals: row.furtherSignals,
             mode: row.mode,

@@ -84,6 +84,14 @@ import Testing
         #expect(bench.count(.beforeRegistration) == 1)
     }
 
+    @Test func whatHappenedBeforeADeviceRegisteredAnewIsNews() throws {
+        let owner = try bench.account()
+        bench.submit([try bench.registration(of: owner, Workbench.content(), secondsAgo: 10)], from: .relay(.stored))
+        let note = try bench.event(.textNote, "late", tags: [p(owner)], by: alice, at: Workbench.time - 50)
+        bench.submit([note], from: .relay(.stored))
+        #expect(bench.kept.map(\.notification.body) == ["late"])
+    }
+
     @Test func everyDeviceHasItsOwnBeginning() throws {
         let owner = try bench.account(mode: "wake")
         let tablet = try bench.registration(of: owner, Workbench.content(), device: "tablet", secondsAgo: 10)

@@ -3,7 +3,7 @@ import Notifications
 /// What has to be known of a device to decide whether an event wakes it: 27 bytes, a million of them in memory.
 package struct DeviceEntry: Hashable, Sendable {
     package var device: DeviceID
-    /// In milliseconds since 1970.
+    /// When it was registered for the first time, in milliseconds since 1970.
     package var registeredAt: Int64
     package var signals: SignalSet
     package var route: RouteID

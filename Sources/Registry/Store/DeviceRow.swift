@@ -6,7 +6,7 @@ struct DeviceRow: Hashable {
     var slot: RegistrationSlot
     var account: PublicKey
     var mark: SlotMark
-    /// In milliseconds since 1970.
+    /// When it was registered with this event, in milliseconds since 1970.
     var registeredAt: Int64
     var route: RouteID
     var mode: Mode?

@@ -49,20 +49,22 @@ extension RegistryRows {
         )
     }
 
-    /// Puts a device into its slot, whatever was there; a device that was there keeps its number.
-    func put(_ device: DeviceRow) throws -> DeviceID {
+    /// Puts a device into its slot, whatever was there; a device that was there keeps its number and its beginning. Answers with
+    /// both, the beginning in milliseconds since 1970.
+    func put(_ device: DeviceRow) throws -> (DeviceID, firstRegisteredAt: Int64) {
         let further = device.furtherSignals.isEmpty ? nil : device.furtherSignals.map(\.rawValue).joined(separator: " ")
         let root = device.account == device.slot.author ? nil : device.account
         let row = try one(
             """
             INSERT INTO devices
-                (author, root, device_id, created_at, event_id, registered_at, route, mode, signals, further_signals)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                (author, root, device_id, created_at, event_id, registered_at, route, mode, signals, further_signals,
+                first_registered_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?6)
             ON CONFLICT (author, device_id) DO UPDATE SET
                 root = excluded.root, created_at = excluded.created_at, event_id = excluded.event_id,
                 registered_at = excluded.registered_at, route = excluded.route, mode = excluded.mode, signals = excluded.signals,
                 further_signals = excluded.further_signals
-            RETURNING id
+            RETURNING id, first_registered_at
             """,
             [
                 device.slot.author.bytes.data, root?.bytes.data, device.slot.deviceID, device.mark.createdAt,
@@ -76,7 +78,7 @@ extension RegistryRows {
             "DELETE FROM tombstones WHERE author = ? AND device_id = ?",
             [device.slot.author.bytes.data, device.slot.deviceID]
         )
-        return DeviceID(rawValue: row[0])
+        return (DeviceID(rawValue: row[0]), row[1])
     }
 
     func putSecrets(of device: DeviceID, handle: [UInt8], address: [UInt8], content: [UInt8]) throws {

@@ -31,7 +31,7 @@ extension RegistryRows {
     private func familiarity(of account: PublicKey) throws -> (registeredAt: Int64, isRead: Bool)? {
         let row = try one(
             """
-            SELECT min(registered_at), EXISTS (SELECT 1 FROM follows_read WHERE account = ?1)
+            SELECT min(first_registered_at), EXISTS (SELECT 1 FROM follows_read WHERE account = ?1)
             FROM devices WHERE account = ?1
             """,
             [account.bytes.data]

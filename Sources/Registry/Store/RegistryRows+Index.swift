@@ -13,7 +13,8 @@ extension RegistryRows {
         for (id, route) in try routes() { index.name(route, id) }
         let rows = try Row.fetchCursor(
             db,
-            sql: "SELECT id, account, registered_at, route, mode, signals, further_signals FROM devices ORDER BY id"
+            sql:
+                "SELECT id, account, first_registered_at, route, mode, signals, further_signals FROM devices ORDER BY id"
         )
         while let row = try rows.next() {
             let account = try bytes(row, at: 1)

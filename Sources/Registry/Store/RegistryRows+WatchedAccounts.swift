@@ -18,7 +18,7 @@ extension RegistryRows {
         let rows = try Row.fetchCursor(
             db.cachedStatement(
                 sql: """
-                    SELECT devices.account, registered_at, id, wished_relays.relays, read_list.relays, message_list.relays,
+                    SELECT devices.account, first_registered_at, id, wished_relays.relays, read_list.relays, message_list.relays,
                         EXISTS (SELECT 1 FROM partners WHERE device = id)
                     FROM devices
                     LEFT JOIN wished_relays ON wished_relays.device = id

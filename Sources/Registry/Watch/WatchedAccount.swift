@@ -4,7 +4,7 @@ import Nostr
 /// repetitions, and as their authors wrote them: URLs are texts that nobody has checked.
 package struct WatchedAccount: Hashable, Sendable {
     package var key: PublicKey
-    /// When the oldest of its devices was registered, in seconds since 1970.
+    /// When the oldest of its devices was first registered, in seconds since 1970.
     package var registeredAt: Int64
     /// The relays that its registrations name; none: wherever its own lists say.
     package var relays: [String]

@@ -7,6 +7,35 @@ import Testing
 @testable import Registry
 
 struct WatchedAccountTests {
+    @Test func registeringAnewIsNoNewBeginning() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
+        var index = try bench.registry.load()
+        bench.clock.now += 86_400_000
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("two"), at: 86_400))
+        bench.registry.update(&index)
+        #expect(try bench.registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start)
+        let device = DeviceID(rawValue: 1)
+        #expect(try bench.registry.address(of: device)?.registeredAt == (Bench.start + 86_400) * 1000)
+        try bench.reopen()
+        let loaded = try bench.registry.load()
+        for beginning in try [beginning(of: 1, in: index, bench), beginning(of: 1, in: loaded, bench)] {
+            #expect(beginning == Bench.start * 1000)
+        }
+        // Who leaves and comes back begins anew.
+        _ = try bench.registry.apply(bench.event(of: 1, "", at: 86_401))
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("two"), at: 86_402))
+        #expect(try bench.registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start + 86_400)
+    }
+
+    private func beginning(of account: UInt8, in index: borrowing MatchIndex, _ bench: Bench) throws -> Int64? {
+        var beginning: Int64?
+        if let number = index.account(of: try bench.key(account)) {
+            index.forEachDevice(of: number) { beginning = $0.registeredAt }
+        }
+        return beginning
+    }
+
     @Test func gathersWhatAllDevicesAndListsSay() throws {
         let bench = try Bench()
         let first = #","relays":["wss://a.example","wss://b.example"],"partners":["\#(try bench.key(5).hex)"]"#

@@ -9,6 +9,7 @@ enum RegistrySchema {
         migrator.registerMigration("2 identities, lists, partners") { try $0.execute(sql: identities) }
         migrator.registerMigration("3 watched keys") { try $0.execute(sql: watch) }
         migrator.registerMigration("4 remote sessions") { try $0.execute(sql: remoteSessions) }
+        migrator.registerMigration("5 first registrations") { try $0.execute(sql: beginnings) }
         return migrator
     }
 }

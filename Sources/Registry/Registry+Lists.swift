@@ -51,7 +51,13 @@ extension Registry {
         try rows.putList(event.kind, by: event.pubkey, SlotMark(event), relays: relays, now: now)
         guard isDeviceList else { return }
         var ring = MessageKeyRing(try rows.messageKeys(of: event.pubkey))
-        ring.replace(with: list.messageKeys.filter { $0 != event.pubkey }, at: event.createdAt * 1000, now: now)
+        let messageKeys = try list.messageKeys.filter { $0 != event.pubkey }.prefix(MessageKeyRing.limit).filter {
+            key in
+            // Whoever comes too late must not get a place by a restart, after which nobody knows who was first.
+            try ring.keys.contains { $0.key == key }
+                || rows.ownerCount(ofMessageKey: key, besides: event.pubkey, now: now) < MessageKeyOwners.ownersPerKey
+        }
+        ring.replace(with: messageKeys, at: event.createdAt * 1000, now: now)
         try rows.putMessageKeys(ring.keys, of: event.pubkey)
         changes.index.append(.messageKeys(ring.keys, of: event.pubkey))
         try recognise(Set(list.devices.prefix(ListLimits.devices)), as: event.pubkey, now: now, rows, &changes)

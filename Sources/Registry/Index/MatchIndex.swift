@@ -40,7 +40,7 @@ package struct MatchIndex: ~Copyable, Sendable {
     }
 
     /// Appends a hit for every one of `keys` that has an account here, and for every account that receives messages under it,
-    /// in their order. `hits` is not emptied first.
+    /// in their order; under a key that is repeated once only. `hits` is not emptied first.
     package func match(_ keys: UnsafeBufferPointer<Bytes32>, into hits: inout [MatchHit]) {
         let first = hits.count
         table.match(keys, into: &hits)
@@ -183,25 +183,30 @@ package struct MatchIndex: ~Copyable, Sendable {
         guard let node = node(of: device, of: account) else { return }
         nodes[node].entry.signals.formUnion(signals.set(of: further))
     }
+
     /// Gives hits of keys without devices to the accounts that receive messages under them. What somebody's own account is
     /// registered for is passed on to nobody, whatever others' lists say.
     private func passOn(_ hits: inout [MatchHit], from first: Int) {
-        var place = first
-        while place < hits.count {
-            let key = Int(hits[place].account.rawValue)
-            guard heads[key] == Self.none else {
-                place += 1
+        guard let start = hits[first...].firstIndex(where: { isMessageKey($0) }) else { return }
+        let found = Array(hits[start...])
+        hits.removeSubrange(start...)
+        // Nothing is verified yet: an event may repeat a key thousands of times, and each has up to 256 owners.
+        var passed: Set<AccountNumber> = []
+        for hit in found {
+            guard isMessageKey(hit) else {
+                hits.append(hit)
                 continue
             }
-            let position = hits.remove(at: place).position
-            owners.forEachOwner(of: table.keys[key]) { owner in
+            guard passed.insert(hit.account).inserted else { continue }
+            owners.forEachOwner(of: table.keys[Int(hit.account.rawValue)]) { owner in
                 guard let account = number(of: owner) else { return }
                 let number = AccountNumber(rawValue: UInt32(truncatingIfNeeded: account))
-                hits.insert(MatchHit(position: position, account: number, tie: .messageKey), at: place)
-                place += 1
+                hits.append(MatchHit(position: hit.position, account: number, tie: .messageKey))
             }
         }
     }
+
+    private func isMessageKey(_ hit: MatchHit) -> Bool { heads[Int(hit.account.rawValue)] == Self.none }
 
     /// Whether `account` receives messages under `key`, which is not its own.
     package func isMessageKey(_ key: PublicKey, of account: PublicKey) -> Bool {

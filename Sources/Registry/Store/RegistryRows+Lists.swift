@@ -46,6 +46,12 @@ extension RegistryRows {
             .map { MessageKey(key: try key($0, "key"), until: $0["until"]) }
     }
 
+    /// How many others receive messages under that key at `now`, in milliseconds since 1970.
+    func ownerCount(ofMessageKey key: PublicKey, besides account: PublicKey, now: Int64) throws -> Int {
+        let sql = "SELECT count(*) FROM message_keys WHERE key = ? AND account <> ? AND (until IS NULL OR until > ?)"
+        return try one(sql, [key.bytes.data, account.bytes.data, now])?[0] ?? 0
+    }
+
     func putMessageKeys(_ keys: [MessageKey], of account: PublicKey) throws {
         let account = account.bytes.data
         try execute("DELETE FROM message_keys WHERE account = ?", [account])

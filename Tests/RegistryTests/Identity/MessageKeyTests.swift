@@ -115,6 +115,34 @@ struct MessageKeyTests {
         #expect(owners.owns(Bytes32(words: (0, 0, 0, 1)), key.key.bytes))
     }
 
+    @Test func whoComesTooLateGetsNoPlaceByARestart() throws {
+        let bench = try registered()
+        _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [21]))
+        let key = MessageKey(key: try bench.key(21))
+        try bench.registry.store.write { rows in
+            for number in 1..<UInt64(MessageKeyOwners.ownersPerKey) {
+                try rows.putMessageKeys([key], of: PublicKey(Bytes32(words: (number, 0, 0, 1))))
+            }
+        }
+        #expect(try bench.registry.learn(bench.deviceList(of: 2, messageKeys: [21, 22])) == .learned)
+        #expect(try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [21], at: 1)) == .learned)
+        try bench.reopen()
+        let index = try bench.registry.load()
+        #expect(try bench.accounts(reachedBy: 21, in: index) == [bench.key(1)])
+        #expect(try bench.accounts(reachedBy: 22, in: index) == [bench.key(2)])
+    }
+
+    @Test func aKeyThatIsRepeatedIsPassedOnOnce() throws {
+        let bench = try registered()
+        _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [21]))
+        _ = try bench.registry.learn(bench.deviceList(of: 2, messageKeys: [21, 22]))
+        let index = try bench.registry.load()
+        let hits = try hits(Array(repeating: 21, count: 1000) + [1, 22, 21], in: index)
+        #expect(hits.map(\.position) == [0, 0, 1000, 1001])
+        #expect(hits.map(\.tie) == [.messageKey, .messageKey, .account, .messageKey])
+        #expect(try index.key(of: #require(hits.last).account) == bench.key(2))
+    }
+
     @Test func expiryIsLookedForEverySoOftenOnly() {
         var owners = MessageKeyOwners()
         let account = Bytes32(repeating: 1)

@@ -10,6 +10,7 @@ enum RegistrySchema {
         migrator.registerMigration("3 watched keys") { try $0.execute(sql: watch) }
         migrator.registerMigration("4 remote sessions") { try $0.execute(sql: remoteSessions) }
         migrator.registerMigration("5 first registrations") { try $0.execute(sql: beginnings) }
+        migrator.registerMigration("6 owners of message keys") { try $0.execute(sql: messageKeyOwners) }
         return migrator
     }
 }

@@ -122,6 +122,15 @@ import Testing
         #expect(deaf.kept.isEmpty)
     }
 
+    @Test func aHintForACrowdWakesNobody() throws {
+        let others = try (0..<8).map { _ in try bench.account(mode: "wake", partners: [partner.publicKey]) }
+        let tags = ([owner] + others).map { ["p", $0.publicKey.hex] }
+        bench.submit([try bench.event(.wakeUpHint, tags: tags + [["t", "dm"]], by: partner)])
+        #expect(bench.kept.isEmpty)
+        bench.submit([try bench.event(.wakeUpHint, tags: tags.dropLast() + [["t", "dm"]], by: partner)])
+        #expect(bench.kept.count == 8)
+    }
+
     @Test func aHintThatCannotBeKeptMayComeAgain() throws {
         let hint = try hint()
         bench.diskIsFull = true

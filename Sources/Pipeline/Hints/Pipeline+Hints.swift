@@ -8,12 +8,15 @@ extension Pipeline {
     /// Whatever becomes of it, its sender is told that it was taken: who is whose partner is nobody's business.
     func wake(on event: Event, _ hits: [MatchHit], into batch: inout Batch) {
         begin(event, into: &batch)
-        guard let hint = WakeUpHint(event), hints.isFresh(hint.createdAt, at: batch.time) else {
+        let accounts = Set(hits.map(\.account))
+        guard accounts.count <= WakeUpHint.accountLimit, let hint = WakeUpHint(event),
+            hints.isFresh(hint.createdAt, at: batch.time)
+        else {
             return batch.end(event.id, .hintStale, .accepted)
         }
         do {
             let others = batch.deliveries.count
-            for account in Set(hits.map(\.account)) {
+            for account in accounts {
                 try wake(account, on: hint, event.id, event.pubkey, into: &batch)
             }
             if batch.deliveries.count > others { batch.causes.append(event.id) }

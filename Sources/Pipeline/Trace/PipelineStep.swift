@@ -27,7 +27,7 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case listRefused = "list-refused"
     /// A NIP-46 request was handed over.
     case request
-    /// A hint that says nothing, or is dated too far from now.
+    /// A hint that says nothing, is dated too far from now, or names a crowd.
     case hintStale = "hint-stale"
     /// A hint by somebody of whom nothing proves that they speak for a partner.
     case hintUnproven = "hint-unproven"

@@ -96,7 +96,7 @@ package final class Pipeline {
     }
 
     /// How long events may be waited for, in milliseconds; nil: for ever.
-    package var patience: Int64? { parking.deadline.map { max(0, $0 - now()) } }
+    package var patience: Int64? { parking.patience(at: now()) }
 
     /// Ends all waiting, what waits for context goes on without it, and writes what is not written yet. Once, at the end.
     package func finish() {

@@ -55,6 +55,9 @@ import Testing
     @Test func aClockThatWasPutBackLetsThemGo() {
         var parking = parking()
         parking.park(parked(1), size: 1, for: ContextWants(profiles: [alice]), at: 1_000_000)
+        #expect(parking.patience(at: 1_001_000) == 500)
+        #expect(parking.patience(at: 2_000_000) == 0)
+        #expect(parking.patience(at: 10) == 1500)
         #expect(ids(parking.takeReady(at: 10)) == [1])
     }
 

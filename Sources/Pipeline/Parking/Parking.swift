@@ -46,6 +46,9 @@ struct Parking {
     /// When to look for those who have waited long enough, in milliseconds since 1970; nil when nobody waits.
     var deadline: Int64? { deadlines.first?.moment }
 
+    /// How many milliseconds after `now` that is; no more than the limit, also when the clock was put back.
+    func patience(at now: Int64) -> Int64? { deadline.map { min(max(0, $0 - now), limits.wait) } }
+
     /// Lets an event of `size` bytes wait for `wants`, at `now` in milliseconds since 1970.
     mutating func park(_ parked: Parked, size: Int, for wants: ContextWants, at now: Int64) {
         let id = parked.event.id

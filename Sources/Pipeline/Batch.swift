@@ -13,6 +13,10 @@ struct Batch {
     /// The events that `deliveries` are for, and those that shall wake nobody after a restart either.
     var causes: [EventID] = []
     var contactLists: [ContactList] = []
+    /// The events of those that wake nobody: nothing else is kept of them.
+    var baselineLists: [EventID] = []
+    /// The requests of the zaps that deliveries are for.
+    var zapRequests: Set<EventID> = []
     /// Registrations and lists in a row, for one transaction.
     var held = HeldEvents()
     /// Events that waited before this batch, in the order of their verdicts, which are the last ones.
@@ -64,6 +68,11 @@ struct Batch {
         finished.insert(id)
         guard let position = positions[id] else { return }
         verdicts[position].result = result
+    }
+
+    /// Events that went all the way, and of which the disk did not take what there was to keep after all.
+    mutating func retract(_ ids: [EventID]) {
+        for id in ids where finished.remove(id) != nil { end(id, .notKept, Self.notKept) }
     }
 
     /// An event that set out waits beyond this batch.

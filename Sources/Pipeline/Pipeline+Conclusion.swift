@@ -22,10 +22,11 @@ extension Pipeline {
     /// Everything the batch wakes goes to disk at once; only then are its events done with, and answered.
     func conclude(_ batch: inout Batch, answering arrived: [Submission]) {
         let isKept = keep(batch)
+        if isKept, !follows.remember(batch.contactLists) { batch.retract(batch.baselineLists) }
         let (done, open) = batch.conclude(isKept: isKept)
         for id in done { gate.remember(id) }
         for id in open { gate.release(id) }
-        if isKept { follows.remember(batch.contactLists) }
+        if isKept { for request in batch.zapRequests { gate.remember(request) } }
 
         var (verdicts, waiting) = (batch.verdicts[...], batch.waiting[...])
         for submission in arrived {

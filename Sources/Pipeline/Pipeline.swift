@@ -132,10 +132,10 @@ package final class Pipeline {
         case .hint(let event, let hits): wake(on: event, hits, into: &batch)
         case .unaddressed(let scanned): pass(scanned, in: json, into: &batch)
         case .addressed(let event, let hits):
-            begin(event, into: &batch)
             learn(event, into: batch)
             let accounts = Set(hits.map(\.account))
             if source.isNews {
+                begin(event, into: &batch)
                 route(event, to: accounts, from: source, waitingAt: (place, json.count), into: &batch)
             } else {
                 rememberOnly(event, to: accounts, into: &batch)

@@ -92,6 +92,37 @@ import Testing
         #expect(bench.kept.map(\.notification.body) == ["late"])
     }
 
+    @Test func whatIsNoNewsAtOneRelayIsAtAnotherInTheSameBatch() throws {
+        let owner = try bench.account(mode: "wake")
+        let note = try bench.event(.textNote, "hello", tags: [p(owner)], by: alice)
+        let answers = bench.arrive([([note], .relay(.baseline)), ([note], .relay(.live)), ([note], .relay(.live))])
+        #expect(answers.map { $0.results } == [[.accepted], [.accepted], [.duplicate]])
+        #expect(bench.kept.count == 1)
+    }
+
+    @Test func aListOfTheBaselineIsDealtWithOnceItIsOnDisk() throws {
+        let owner = try bench.account()
+        let list = try bench.event(.contactList, tags: [p(owner)], by: alice)
+        try bench.lockRegistry(true)
+        for _ in 0..<2 {
+            #expect(bench.submit([list], from: .relay(.baseline)).map(\.result.isFinal) == [false])
+        }
+        try bench.lockRegistry(false)
+        #expect(bench.submit([list], from: .relay(.baseline)).map(\.result) == [.accepted])
+        #expect(bench.submit([list], from: .relay(.live)).map(\.result) == [.duplicate])
+        #expect(bench.kept.isEmpty)
+    }
+
+    @Test func copiesOfAListThatWasAskedForShareItsEnd() throws {
+        let owner = try bench.account()
+        let list = try bench.event(.relayList, tags: [["r", "wss://relay.example.com"]], by: owner)
+        try bench.lockRegistry(true, table: "lists")
+        let verdicts = bench.submit([list, list], from: .relay(.fetched))
+        #expect(verdicts.map(\.result.isFinal) == [false, false])
+        try bench.lockRegistry(false)
+        #expect(bench.submit([list, list], from: .relay(.fetched)).map(\.result) == [.accepted, .duplicate])
+    }
+
     @Test func everyDeviceHasItsOwnBeginning() throws {
         let owner = try bench.account(mode: "wake")
         let tablet = try bench.registration(of: owner, Workbench.content(), device: "tablet", secondsAgo: 10)

@@ -37,6 +37,28 @@ import Testing
         #expect(notification.data.contains("\"author_pubkey\":\"\(sender.publicKey.hex)\""))
     }
 
+    @Test func aZapIsToldOnceHoweverManyReceiptsAreMadeOfItsRequest() throws {
+        let owner = try bench.account(["zap"], mode: "wake")
+        let first = try receipt(for: owner, from: sender)
+        let request = try #require(first.value(of: "description"))
+        let others = try (0..<3).map { number in
+            let tags = [
+                ["p", owner.publicKey.hex], ["bolt11", "lnbc210n1pqqq"], ["description", request], ["\(number)"],
+            ]
+            return try bench.event(.zapReceipt, tags: tags, by: Workbench.keys())
+        }
+        bench.diskIsFull = true
+        #expect(bench.submit([first]).map(\.result.isFinal) == [false])
+        bench.diskIsFull = false
+        #expect(bench.submit([first, others[0]]).map(\.result) == [.accepted, .accepted])
+        bench.submit([others[1]], from: .relay(.live))
+        try bench.restart()
+        bench.submit([others[2]], from: .relay(.stored))
+        #expect(bench.kept.count == 1)
+        bench.submit([try receipt(for: owner, from: sender, comment: "another")])
+        #expect(bench.kept.count == 2)
+    }
+
     @Test func deviceThatDoesNotAskForZapsGetsNone() throws {
         let owner = try bench.account(["dm", "mention", "reply"])
         bench.submit([try receipt(for: owner, from: sender)])

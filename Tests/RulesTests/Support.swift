@@ -28,6 +28,7 @@ enum Fixture {
 
     static func zap(millisats: UInt64, comment: String = "", isAnonymous: Bool = false) -> ZapReceipt {
         ZapReceipt(
+            request: EventID(Bytes32(words: (9, 9, 9, 9))),
             sender: sender,
             isAnonymous: isAnonymous,
             recipient: recipient,

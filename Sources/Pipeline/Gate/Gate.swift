@@ -65,6 +65,9 @@ struct Gate {
         return .unaddressed(scanned)
     }
 
+    /// Whether an event is done with.
+    func remembers(_ id: EventID) -> Bool { accepted.contains(id) }
+
     /// Further copies of a verified event are ``Passage/repeated(_:)`` until it is remembered or released.
     mutating func hold(_ id: EventID) {
         underWay.insert(id)

@@ -20,21 +20,27 @@ struct Follows {
         seen: ContactListSighting,
         earlier: [ContactList]
     ) throws -> Set<PublicKey> {
-        if !unremembered.isEmpty { try writeDown() }
+        try catchUp()
         let ofAuthor = earlier.filter { $0.author == list.author }
         guard !ofAuthor.contains(where: { $0.createdAt > list.createdAt }) else { return [] }
         return Set(try registry.newFollows(list, seen: seen)).subtracting(ofAuthor.flatMap(\.named))
     }
 
-    /// Takes lists for known: what they wake is kept.
-    mutating func remember(_ lists: [ContactList]) {
+    /// Writes down what the disk did not take before; throws while it still does not.
+    mutating func catchUp() throws {
+        if !unremembered.isEmpty { try writeDown() }
+    }
+
+    /// Takes lists for known: what they wake is kept. Answers whether the disk has them.
+    mutating func remember(_ lists: [ContactList]) -> Bool {
         unremembered += lists
-        guard !unremembered.isEmpty else { return }
         do {
-            try writeDown()
+            try catchUp()
+            return true
         } catch {
             // What they wake is on its way, so a sender must not try again. The next contact list does, and waits for it.
             logger.error("Follows could not be remembered yet", metadata: ["error": "\(error)"])
+            return false
         }
     }
 

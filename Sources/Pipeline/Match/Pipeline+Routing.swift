@@ -21,7 +21,7 @@ extension Pipeline {
                 return
             }
             let others = batch.deliveries.count
-            for plan in plans { addressees.carryOut(plan, of: event.id, context: &context, into: &batch) }
+            for plan in plans { carryOut(plan, of: event.id, into: &batch) }
             // Two days of gift wraps are read again after a restart. What woke nobody now must not then.
             if batch.deliveries.count > others || event.kind.isGiftWrap { batch.causes.append(event.id) }
             if let list { batch.contactLists.append(list) }
@@ -32,15 +32,40 @@ extension Pipeline {
         }
     }
 
+    /// A zap is told once: a receipt can be made of somebody's public request by anybody, and as often as they like.
+    private func carryOut(_ plan: AddressingPlan, of event: EventID, into batch: inout Batch) {
+        if let request = plan.concern?.zap?.request, !plan.targets.isEmpty {
+            guard !gate.remembers(request), batch.zapRequests.insert(request).inserted else {
+                return batch.log.note(.duplicate, event: event, reason: "the zap was told before")
+            }
+            batch.causes.append(request)
+        }
+        addressees.carryOut(plan, of: event, context: &context, into: &batch)
+    }
+
     /// Takes note of an event that was there before anybody listened: it wakes nobody. A gift wrap or contact list does not
     /// later either; of others the date tells.
     func rememberOnly(_ event: Event, to accounts: Set<AccountNumber>, into batch: inout Batch) {
         let list = contactList(event, naming: accounts)
-        guard event.kind.isGiftWrap || list != nil else { return batch.end(event.id, .baseline, .accepted) }
-        batch.log.note(.baseline, event: event.id)
-        if event.kind.isGiftWrap { batch.causes.append(event.id) }
-        if let list { batch.contactLists.append(list) }
-        batch.finish(event.id)
+        guard event.kind.isGiftWrap || list != nil else {
+            // A copy from elsewhere may be news, also in this batch.
+            return batch.stop(.baseline, EventVerdict(id: event.id, .accepted))
+        }
+        begin(event, into: &batch)
+        do {
+            if let list {
+                try follows.catchUp()
+                batch.contactLists.append(list)
+                batch.baselineLists.append(event.id)
+            } else {
+                batch.causes.append(event.id)
+            }
+            batch.log.note(.baseline, event: event.id)
+            batch.finish(event.id)
+        } catch {
+            logger.error("A contact list could not be remembered", metadata: ["error": "\(error)"])
+            batch.end(event.id, .notKept, Batch.notKept)
+        }
     }
 
     private func plans(

@@ -18,7 +18,10 @@ extension Pipeline {
 
     /// An event that was asked for, by us or by whoever reads lists of relays and devices.
     func learn(fetched event: Event, into batch: inout Batch) {
-        guard event.kind != .relayList, event.kind != .deviceList else { return hold(list: event, into: &batch) }
+        guard event.kind != .relayList, event.kind != .deviceList else {
+            // Several relays have it.
+            return batch.contains(event.id) ? batch.addCopy(event.id) : hold(list: event, into: &batch)
+        }
         context.learn(fetched: event, at: batch.time)
         noteFound(event)
         batch.stop(.fetched, EventVerdict(id: event.id, .accepted))

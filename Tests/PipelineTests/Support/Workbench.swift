@@ -89,10 +89,10 @@ final class Workbench {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// Lets the disk refuse contact lists, or take them again.
-    func lockRegistry(_ isLocked: Bool) throws {
+    /// Lets the disk refuse contact lists, or what else is in `table`, or take them again.
+    func lockRegistry(_ isLocked: Bool, table: String = "contact_lists") throws {
         let database = try DatabaseQueue(path: folder.appendingPathComponent("registry.sqlite").path)
-        let refusal = "CREATE TRIGGER refuse BEFORE INSERT ON contact_lists BEGIN SELECT RAISE(ABORT, 'full'); END"
+        let refusal = "CREATE TRIGGER refuse BEFORE INSERT ON \(table) BEGIN SELECT RAISE(ABORT, 'full'); END"
         try database.write { try $0.execute(sql: isLocked ? refusal : "DROP TRIGGER refuse") }
     }
 

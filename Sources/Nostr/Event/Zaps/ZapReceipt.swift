@@ -3,6 +3,8 @@
 /// A receipt proves that somebody asked for an invoice, not that it was paid: for that one trusts the receipt's author.
 /// Whether that is the recipient's wallet only the recipient's LNURL server knows, which is not asked here.
 package struct ZapReceipt: Hashable, Sendable {
+    /// The request for the zap: one zap, however many receipts there are.
+    package let request: EventID
     /// Who signed the request for the zap.
     package let sender: PublicKey
     /// The sender signed with a key for this once and does not want to be known.
@@ -37,6 +39,7 @@ extension ZapReceipt {
             throw .forgedRequest
         }
         self.init(
+            request: request.id,
             sender: request.pubkey,
             isAnonymous: request.tags.contains { $0.first == "anon" },
             recipient: recipient,

@@ -65,6 +65,20 @@ struct RelayWireBeatTests {
         #expect(owner.ends.isEmpty)
     }
 
+    @Test func aRelayThatReadsNothingGetsOnePongForAllItsPings() throws {
+        channel.isWritable = false
+        for number in 0..<1_000 {
+            try channel.writeInbound(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer(string: "\(number)")))
+        }
+        #expect(try sent(in: 0) == [])
+        channel.isWritable = true
+        channel.pipeline.fireChannelWritabilityChanged()
+        let pong = try #require(try channel.readOutbound(as: WebSocketFrame.self))
+        #expect(pong.opcode == .pong)
+        #expect(String(buffer: pong.data) == "999")
+        #expect(try sent(in: 0) == [])
+    }
+
     @Test func aRelayThatIsNotReadIsNotGivenUp() throws {
         owner.wantsMore = false
         channel.read()

@@ -211,6 +211,19 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
+    @Test func aRelayThatTalksOnAndOnIsGivenUp() async throws {
+        let talk = [#"["NOTICE","hello"]"#, #"["CLOSED","nobodys","error: no"]"#, #"["EOSE","nobodys"]"#]
+        let relay = try await ScriptedRelay(greeting: (0..<2_000).map { talk[$0 % talk.count] }) {
+            RelayScript.answer($0)
+        }
+        let test = try TestPool { $0.pauses.first = 60_000 }
+        let url = try url(relay.port)
+        try test.watch(url)
+        await test.wait(for: url) { $0?.lastFailure == .protocolError }
+        await test.pool.shutdown()
+        try await relay.close()
+    }
+
     @Test func whatIsUnderstoodByNobodyIsNoNonsense() async throws {
         let unknown = Array(repeating: #"["COUNT","a",{}]"#, count: 200)
         let test = try TestPool()
@@ -242,6 +255,48 @@ struct RelayPoolTests {
         try await silent.close()
         try await users.close()
         try await operators.close()
+    }
+
+    @Test func whoIsSlowWithItsDocumentKeepsItsPlace() async throws {
+        var one = try await ScriptedRelay { RelayScript.answer($0) }
+        var other = try await ScriptedRelay { RelayScript.answer($0) }
+        let http = StubHTTP(document: "{}", holds: true)
+        let test = try TestPool(http: http) { $0.limits.opening = 1 }
+        try test.watch(url(one.port))
+        #expect(await one.next() == .connected)
+        await test.wait(for: try url(one.port)) { $0?.state == .connected }
+        try test.watch(url(other.port))
+        await test.wait(for: try url(other.port)) { status in
+            if case .waiting = status?.state { true } else { false }
+        }
+        #expect(http.requests.count == 1)
+        http.letGo()
+        #expect(await other.next() == .connected)
+        #expect(http.requests.count == 2)
+        await test.pool.shutdown()
+        for relay in [one, other] { try await relay.close() }
+    }
+
+    @Test func whatTheConfigurationNamesMayBeAnywhereWhoeverElseNamesIt() async throws {
+        let relay = try await ScriptedRelay { RelayScript.answer($0) }
+        let url = try url(relay.port)
+        let test = try TestPool { configuration in
+            configuration.allowPrivate = []
+            configuration.operators = [url]
+            configuration.maxRelays = 0
+        }
+        let event = try test.event(naming: test.identity.publicKey)
+        #expect(await test.publish(event, to: [url]) == [url: .accepted])
+        try test.watch(url, isOperators: false)
+        await test.wait(for: url) { $0?.keys == 1 && $0?.state == .connected }
+        #expect(test.pool.status.first?.isOperators == true)
+        await test.pool.shutdown()
+        try await relay.close()
+    }
+
+    @Test func aShutdownTakesNoMoreThanTwoSeconds() {
+        let limits = ConnectionLimits()
+        #expect(limits.settling + limits.leaving <= 2_000)
     }
 
     @Test func usersCannotMakeUsConnectEverywhere() async throws {

@@ -23,7 +23,9 @@ package struct ConnectionLimits: Sendable {
     /// How long a connection that nobody needs any more stays open.
     package var idle: Int64 = 60_000
     /// How long a relay may take for its part of the closing handshake.
-    package var leaving: Int64 = 2_000
+    package var leaving: Int64 = 1_000
+    /// How long events that were handed over may take to be settled when the pool shuts down.
+    package var settling: Int64 = 1_000
     /// How long a published event may wait for a connection and an answer.
     package var publishing: Int64 = 30_000
 

@@ -19,6 +19,8 @@ final class RelayWire: ChannelDuplexHandler {
     private var readPending = false
     /// Whether what we wrote lay unread at the last beat.
     private var isStuck = false
+    /// What the last ping said that could not be answered yet; of several only the last needs an answer (section 5.5.3).
+    private var owedPong: ByteBuffer?
 
     init(limits: ConnectionLimits, now: Int64) {
         self.limits = limits
@@ -88,7 +90,8 @@ final class RelayWire: ChannelDuplexHandler {
         switch frame.opcode {
         case .text: owner?.received(frame.unmaskedData)
         case .binary: close(.unacceptableData, .protocolError, context: context)
-        case .ping: write(.pong, frame.unmaskedData, context: context)
+        case .ping where context.channel.isWritable: write(.pong, frame.unmaskedData, context: context)
+        case .ping: owedPong = frame.unmaskedData
         case .connectionClose:
             var status = frame.unmaskedData
             let isTooLong = status.readWebSocketErrorCode() == .messageTooLarge
@@ -109,7 +112,14 @@ final class RelayWire: ChannelDuplexHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable { isStuck = false }
+        if context.channel.isWritable {
+            isStuck = false
+            if let owedPong, !isClosing {
+                self.owedPong = nil
+                write(.pong, owedPong, context: context)
+                context.flush()
+            }
+        }
         context.fireChannelWritabilityChanged()
     }
 

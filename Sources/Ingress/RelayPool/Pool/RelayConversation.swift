@@ -6,6 +6,8 @@ import Nostr
 final class RelayConversation: RelayWireOwner {
     /// Malformed messages on one connection after which it is given up.
     private static let patience = 100
+    /// Messages that lead to nothing, such as notices: so many at once and so many a second on one connection.
+    private static let idleTalk = (burst: 1_000.0, perSecond: 10.0)
 
     let url: RelayURL
     private let environment: RelayEnvironment
@@ -22,6 +24,7 @@ final class RelayConversation: RelayWireOwner {
     private var hasBegun = false
     private var isOver = false
     private var malformed = 0
+    private var idleTalk: RequestPace
     private var alarm: (at: Int64, task: Scheduled<Void>)?
 
     init(url: RelayURL, environment: RelayEnvironment, loop: any EventLoop) {
@@ -31,6 +34,7 @@ final class RelayConversation: RelayWireOwner {
         session = RelaySession(settings: environment.session)
         batches = EventBatches(limit: environment.limits.batch)
         work = EventsInWork(limits: environment.limits)
+        idleTalk = RequestPace(burst: Self.idleTalk.burst, perSecond: Self.idleTalk.perSecond, now: environment.now())
     }
 
     var keyCount: Int { session.keyCount }
@@ -101,7 +105,10 @@ final class RelayConversation: RelayWireOwner {
                 case .event(let subscription, let range):
                     take(UnsafeRawBufferPointer(rebasing: bytes[range]), on: subscription)
                 case let other:
-                    perform(session.receive(other, now: environment.now()))
+                    let now = environment.now()
+                    let actions = session.receive(other, now: now)
+                    perform(actions)
+                    if actions.isEmpty, !idleTalk.take(at: now) { wire?.fail(.protocolError) }
                 }
             } catch {
                 // Commands of extensions that we do not know are no fault.

@@ -6,7 +6,7 @@ import NIOCore
 final class RelayDirectory: Sendable {
     private struct Entry {
         let link: RelayLink
-        var rank = RelayRank()
+        var rank: RelayRank
         /// Errands that were sent to the link.
         var errands = 0
     }
@@ -22,12 +22,15 @@ final class RelayDirectory: Sendable {
 
     private let environment: RelayEnvironment
     private let group: any EventLoopGroup
+    private let configured: Set<RelayURL>
     private let maxRelays: Int
     private let state: NIOLockedValueBox<State>
 
-    init(environment: RelayEnvironment, group: any EventLoopGroup, maxRelays: Int) {
+    /// `configured` are the operator's whatever is said of them later.
+    init(environment: RelayEnvironment, group: any EventLoopGroup, configured: Set<RelayURL>, maxRelays: Int) {
         self.environment = environment
         self.group = group
+        self.configured = configured
         self.maxRelays = maxRelays
         state = NIOLockedValueBox(State(places: OpeningPlaces(environment.limits.opening)))
     }
@@ -45,7 +48,7 @@ final class RelayDirectory: Sendable {
     /// no relays any more, or too many.
     func send(to url: RelayURL, _ errand: @escaping @Sendable (RelayConversation) -> Void) -> Bool {
         state.withLockedValue { state in
-            guard var entry = entry(url, RelayRank(), &state) else { return false }
+            guard var entry = entry(url, rank(of: url), &state) else { return false }
             entry.errands += 1
             state.entries[url] = entry
             // Inside of the lock, so that what is sent first arrives first.
@@ -65,7 +68,7 @@ final class RelayDirectory: Sendable {
     @discardableResult
     func rank(_ url: RelayURL, _ change: (inout RelayRank) -> Void) -> Bool {
         state.withLockedValue { state in
-            let rank = (state.entries[url]?.rank ?? RelayRank()).changed(change)
+            let rank = (state.entries[url]?.rank ?? rank(of: url)).changed(change)
             if state.entries[url]?.rank == rank { return true }
             guard var entry = entry(url, rank, &state) else { return false }
             state.usersCount += (rank.isOperators ? 0 : 1) - (entry.rank.isOperators ? 0 : 1)
@@ -83,9 +86,12 @@ final class RelayDirectory: Sendable {
         state.withLockedValue { $0.places.take(url) }
     }
 
-    func leavePlace() {
+    /// Gives the place of `url` back, if it has one.
+    func leavePlace(_ url: RelayURL) {
         state.withLockedValue { state in
-            while let next = state.places.leave() {
+            var last = url
+            while let next = state.places.leave(last) {
+                last = next
                 guard let link = state.entries[next]?.link else { continue }
                 return link.loop.execute { link.placed() }
             }
@@ -119,9 +125,15 @@ final class RelayDirectory: Sendable {
                 return nil
             }
         }
-        state.usersCount += 1
-        let link = RelayLink(url: url, loop: group.next(), environment: environment, directory: self)
-        return Entry(link: link)
+        let known = self.rank(of: url)
+        if !known.isOperators { state.usersCount += 1 }
+        let link = RelayLink(url: url, loop: group.next(), rank: known, environment: environment, directory: self)
+        return Entry(link: link, rank: known)
+    }
+
+    /// The rank of a relay of which nothing else is known.
+    private func rank(of url: RelayURL) -> RelayRank {
+        RelayRank(isConfigured: configured.contains(url))
     }
 
     private func complain(_ state: inout State) {

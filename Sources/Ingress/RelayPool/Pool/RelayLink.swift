@@ -17,8 +17,7 @@ final class RelayLink: @unchecked Sendable {
     private let conversation: RelayConversation
     private var life: ConnectionLife
     private var information: KnownLimitation
-    private var rank = RelayRank()
-    private var holdsPlace = false
+    private var rank: RelayRank
     private var isOpen = false
     private var lastFailure: ConnectionFailure?
     private var alarm: (at: Int64, task: Scheduled<Void>)?
@@ -28,9 +27,16 @@ final class RelayLink: @unchecked Sendable {
     /// Errands of the directory that were done; only when all were may the relay be forgotten.
     private var errandsDone = 0
 
-    init(url: RelayURL, loop: any EventLoop, environment: RelayEnvironment, directory: RelayDirectory) {
+    init(
+        url: RelayURL,
+        loop: any EventLoop,
+        rank: RelayRank,
+        environment: RelayEnvironment,
+        directory: RelayDirectory
+    ) {
         self.url = url
         self.loop = loop
+        self.rank = rank
         self.environment = environment
         self.directory = directory
         life = ConnectionLife(pauses: environment.pauses, idle: environment.limits.idle)
@@ -38,12 +44,12 @@ final class RelayLink: @unchecked Sendable {
         conversation = RelayConversation(url: url, environment: environment, loop: loop)
         published = NIOLockedValueBox(RelayStatus(url: url))
         conversation.link = self
+        _ = life.set(mayRest: !rank.isOperators, now: loop.milliseconds)
     }
 
     /// How it stands, from any thread.
     var status: RelayStatus { published.withLockedValue { $0 } }
 
-    /// Does what the directory asked for.
     func run(_ errand: (RelayConversation) -> Void) {
         errandsDone += 1
         errand(conversation)
@@ -62,7 +68,6 @@ final class RelayLink: @unchecked Sendable {
 
     /// There is a place among the connections being opened.
     func placed() {
-        holdsPlace = true
         perform(life.placed())
         review()
     }
@@ -105,22 +110,11 @@ final class RelayLink: @unchecked Sendable {
         switch action {
         case .nothing: break
         // The operator's few relays wait for nobody.
-        case .queue: if rank.isOperators || directory.takePlace(url) { placedAtOnce() }
-        case .passOn: leavePlace()
+        case .queue: if rank.isOperators || directory.takePlace(url) { perform(life.placed()) }
+        case .passOn: directory.leavePlace(url)
         case .open: open()
         case .close: conversation.leave()
         }
-    }
-
-    private func placedAtOnce() {
-        holdsPlace = !rank.isOperators
-        perform(life.placed())
-    }
-
-    private func leavePlace() {
-        guard holdsPlace else { return }
-        holdsPlace = false
-        directory.leavePlace()
     }
 
     private func open() {
@@ -128,7 +122,6 @@ final class RelayLink: @unchecked Sendable {
         environment.connector.connect(to: url, isGuarded: !rank.isOperators, on: loop)
             .assumeIsolated()
             .whenComplete { result in
-                self.leavePlace()
                 switch result {
                 case .success(let wire): self.opened(wire.value)
                 case .failure(let error): self.failed(error as? ConnectionFailure ?? .unreachable)
@@ -141,12 +134,19 @@ final class RelayLink: @unchecked Sendable {
         lastFailure = nil
         conversation.attach(wire)
         perform(life.opened(now: loop.milliseconds))
-        if let limitation = information.limitation { conversation.begin(limitation) }
+        if let limitation = information.limitation { begin(limitation) }
         log(.info, "Connected to a relay", [:])
         review()
     }
 
+    /// Whoever is slow with the document keeps the place until now, so that no more are asked for at a time than connections are opened.
+    private func begin(_ limitation: RelayLimitation) {
+        directory.leavePlace(url)
+        conversation.begin(limitation)
+    }
+
     private func failed(_ failure: ConnectionFailure?) {
+        directory.leavePlace(url)
         if let failure {
             log(
                 lastFailure == failure ? .debug : .warning,
@@ -182,7 +182,7 @@ final class RelayLink: @unchecked Sendable {
 
     private func informed(_ result: Result<HTTPResponse, HTTPFailure>) {
         let limitation = information.end(result, now: loop.milliseconds)
-        if isOpen { conversation.begin(limitation) }
+        if isOpen { begin(limitation) }
     }
 
     private func stopNow() {

@@ -12,6 +12,8 @@ extension RelayPool {
         /// Blocks in CIDR notation that users' URLs may lead to although they are not public, such as `10.1.2.0/24`.
         /// Default: none.
         package var allowPrivate: [String] = []
+        /// Relays that may be at private addresses and are never given up, whoever names them. Default: none but those that are kept.
+        package var operators: Set<RelayURL> = []
         /// Relays named by users that are connected to at most; further ones are left out. Default: 10,000.
         package var maxRelays = 10_000
         package var limits = ConnectionLimits()

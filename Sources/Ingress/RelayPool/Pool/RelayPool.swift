@@ -12,12 +12,11 @@ import Nostr
 package final class RelayPool: Sendable {
     /// Threads that look up the names of users' relays.
     private static let resolvers = 8
-    /// How long a shutdown waits for what was handed over, in milliseconds.
-    private static let patience: Int64 = 2_000
-
     private let directory: RelayDirectory
     private let group: any EventLoopGroup
     private let threads: NIOThreadPool
+    /// How long a shutdown waits for what was handed over, in milliseconds.
+    private let patience: Int64
 
     /// Connects to nothing yet.
     ///
@@ -37,6 +36,7 @@ package final class RelayPool: Sendable {
         logger: Logger
     ) throws {
         self.group = group
+        patience = configuration.limits.settling
         let addressGuard = try AddressGuard(allowing: configuration.allowPrivate)
         threads = NIOThreadPool(numberOfThreads: Self.resolvers)
         let connector = try RelayConnector(
@@ -61,7 +61,12 @@ package final class RelayPool: Sendable {
             jitter: jitter,
             logger: logger
         )
-        directory = RelayDirectory(environment: environment, group: group, maxRelays: configuration.maxRelays)
+        directory = RelayDirectory(
+            environment: environment,
+            group: group,
+            configured: configuration.operators,
+            maxRelays: configuration.maxRelays
+        )
         threads.start()
     }
 
@@ -120,12 +125,12 @@ package final class RelayPool: Sendable {
         directory.links.map(\.status).sorted { $0.url < $1.url }
     }
 
-    /// Closes all connections and opens none any more; waits a moment for events that are in work. To be called before the event
-    /// loop group shuts down.
+    /// Closes all connections and opens none any more; waits a moment for events that are in work, and for relays to say good-bye:
+    /// two seconds by default. To be called before the event loop group shuts down.
     package func shutdown() async {
         let ends = directory.end().map { link in
             let promise = link.loop.makePromise(of: Void.self)
-            link.loop.execute { link.stop(patience: Self.patience, promise) }
+            link.loop.execute { [patience] in link.stop(patience: patience, promise) }
             return promise.futureResult
         }
         // Does not fail: links' promises are only ever fulfilled.

@@ -89,7 +89,7 @@ extension Registry {
         return IndexedDevice(
             account: draft.account,
             device: device,
-            registeredAt: firstRegisteredAt,
+            firstRegisteredAt: firstRegisteredAt,
             signals: row.signals,
             furtherSignals: row.furtherSignals,
             mode: row.mode,

@@ -127,7 +127,7 @@ extension Registry {
             if let result = desk.weigh(request, mark: draft.mark, against: state) { return result }
             let json = String(decoding: draft.event.json, as: UTF8.self)
             changes.keys.formUnion(
-                try rows.wait(draft.slot, root: draft.account, draft.mark, json: json, now: now)
+                try rows.wait(draft.slot, root: draft.account, draft.mark, json: json, arrivedAt: now)
             )
             changes.keys.insert(draft.account)
             return .waiting

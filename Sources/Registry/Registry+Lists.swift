@@ -73,7 +73,7 @@ extension Registry {
     ) throws {
         try rows.putListedDevices(devices, of: root)
         for device in try rows.delegatedDevices(of: root) where !devices.contains(device.slot.author) {
-            try rows.revoke(device, now: now, &changes)
+            try rows.revoke(device, &changes)
         }
         for waiting in try rows.waiting(for: root) {
             guard let event = try? Event(json: Array(waiting.json.utf8)) else {

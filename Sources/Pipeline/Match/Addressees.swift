@@ -95,6 +95,6 @@ struct Addressees {
 extension Event {
     /// Whether the event happened since the device was registered. Gift wraps do not say: they are dated back (NIP-59).
     fileprivate func isNews(to device: DeviceEntry) -> Bool {
-        kind.isGiftWrap || createdAt >= device.registeredAt / 1000
+        kind.isGiftWrap || createdAt >= device.firstRegisteredAt / 1000
     }
 }

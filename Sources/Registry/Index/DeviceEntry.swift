@@ -3,15 +3,15 @@ import Notifications
 /// What has to be known of a device to decide whether an event wakes it: 27 bytes, a million of them in memory.
 package struct DeviceEntry: Hashable, Sendable {
     package var device: DeviceID
-    /// When it was registered for the first time, in milliseconds since 1970.
-    package var registeredAt: Int64
+    /// Since when its slot has held a device without a break, in milliseconds since 1970.
+    package var firstRegisteredAt: Int64
     package var signals: SignalSet
     package var route: RouteID
     private var modeCode: Int8
 
-    package init(device: DeviceID, registeredAt: Int64, signals: SignalSet, route: RouteID, mode: Mode?) {
+    package init(device: DeviceID, firstRegisteredAt: Int64, signals: SignalSet, route: RouteID, mode: Mode?) {
         self.device = device
-        self.registeredAt = registeredAt
+        self.firstRegisteredAt = firstRegisteredAt
         self.signals = signals
         self.route = route
         self.modeCode = mode.map { Int8(truncatingIfNeeded: $0.rawValue) } ?? -1

@@ -5,8 +5,8 @@ import Notifications
 package struct IndexedDevice: Hashable, Sendable {
     package var account: PublicKey
     package var device: DeviceID
-    /// When it was registered for the first time, in milliseconds since 1970.
-    package var registeredAt: Int64
+    /// In milliseconds since 1970.
+    package var firstRegisteredAt: Int64
     /// The bits of the well-known signals.
     package var signals: SignalSet
     /// The other signals it wants; which bits they have is up to the index.

@@ -108,7 +108,7 @@ package struct MatchIndex: ~Copyable, Sendable {
         routes[device.routeID] = device.route
         let entry = DeviceEntry(
             device: device.device,
-            registeredAt: device.registeredAt,
+            firstRegisteredAt: device.firstRegisteredAt,
             signals: device.signals.union(signals.set(of: device.furtherSignals)),
             route: device.routeID,
             mode: device.mode

@@ -23,7 +23,7 @@ extension RegistryRows {
             if let further: String = row[6] { signals.formUnion(index.signals.set(of: Self.signals(further))) }
             let entry = DeviceEntry(
                 device: DeviceID(rawValue: row[0]),
-                registeredAt: row[2],
+                firstRegisteredAt: row[2],
                 signals: signals,
                 route: RouteID(rawValue: UInt16(truncatingIfNeeded: row[3] as Int64)),
                 mode: mode.flatMap(Mode.init(rawValue:))

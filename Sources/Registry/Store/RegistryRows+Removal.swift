@@ -26,13 +26,13 @@ extension RegistryRows {
     }
 
     /// Takes a device away whose root identity no longer lists the key that registered it. It waits until that is so again.
-    func revoke(_ device: RegisteredDevice, now: Int64, _ changes: inout RegistryChanges) throws {
+    func revoke(_ device: RegisteredDevice, _ changes: inout RegistryChanges) throws {
         let json = try event(in: device.slot)
         try deleteEvent(in: device.slot)
         try delete(device, &changes)
         if let json, try mark(waitingIn: device.slot) == nil {
             changes.keys.formUnion(
-                try wait(device.slot, root: device.account, device.mark, json: json, now: now)
+                try wait(device.slot, root: device.account, device.mark, json: json, arrivedAt: device.registeredAt)
             )
         }
     }

@@ -17,14 +17,14 @@ extension RegistryRows {
         ).map(mark)
     }
 
-    /// Keeps a registration until ``waiting(for:)`` asks for it, in place of what waited for its slot. `now` is in
-    /// milliseconds since 1970. Answers with the roots that something no longer waits for.
+    /// Keeps a registration until ``waiting(for:)`` asks for it, in place of what waited for its slot. `arrivedAt`
+    /// is in milliseconds since 1970. Answers with the roots that something no longer waits for.
     func wait(
         _ slot: RegistrationSlot,
         root: PublicKey,
         _ mark: SlotMark,
         json: String,
-        now: Int64
+        arrivedAt: Int64
     ) throws -> Set<PublicKey> {
         var roots: Set<PublicKey> = []
         if let former = try stopWaiting(in: slot) { roots.insert(former) }
@@ -34,7 +34,8 @@ extension RegistryRows {
             VALUES (?, ?, ?, ?, ?, ?, ?)
             """,
             [
-                slot.author.bytes.data, slot.deviceID, root.bytes.data, mark.createdAt, mark.id.bytes.data, now, json,
+                slot.author.bytes.data, slot.deviceID, root.bytes.data, mark.createdAt, mark.id.bytes.data, arrivedAt,
+                json,
             ]
         )
         try execute(

@@ -211,7 +211,7 @@ struct MessageKeyTests {
         IndexedDevice(
             account: PublicKey(Bytes32(repeating: account)),
             device: DeviceID(rawValue: Int64(account)),
-            registeredAt: 0,
+            firstRegisteredAt: 0,
             signals: [],
             furtherSignals: [],
             mode: nil,

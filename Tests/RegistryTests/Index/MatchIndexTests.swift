@@ -26,12 +26,12 @@ struct MatchIndexTests {
     @Test func replacesADeviceThatItKnows() throws {
         var index = MatchIndex()
         index.apply(put(1, device: 10))
-        index.apply(put(1, device: 10, registeredAt: 7, mode: .alert))
+        index.apply(put(1, device: 10, firstRegisteredAt: 7, mode: .alert))
         #expect(index.deviceCount == 1)
         let found = index.account(of: key(1))
         let account = try #require(found)
         index.forEachDevice(of: account) {
-            #expect($0.registeredAt == 7)
+            #expect($0.firstRegisteredAt == 7)
             #expect($0.mode == .alert)
             #expect(index.route($0.route) == Route(platform: "ios", app: "default"))
         }
@@ -102,7 +102,7 @@ struct MatchIndexTests {
     private func put(
         _ account: UInt8,
         device: Int64,
-        registeredAt: Int64 = 0,
+        firstRegisteredAt: Int64 = 0,
         mode: Mode? = nil,
         further: [String] = []
     ) -> IndexChange {
@@ -110,7 +110,7 @@ struct MatchIndexTests {
             IndexedDevice(
                 account: key(account),
                 device: DeviceID(rawValue: device),
-                registeredAt: registeredAt,
+                firstRegisteredAt: firstRegisteredAt,
                 signals: SignalNames()[.dm],
                 furtherSignals: further.map { Signal(rawValue: $0) },
                 mode: mode,

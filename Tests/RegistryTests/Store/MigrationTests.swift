@@ -65,4 +65,36 @@ struct MigrationTests {
         #expect(try registry.apply(bench.event(of: 2, Samples.phone("two"))) == .outdated)
         #expect(try registry.apply(bench.event(of: 1, Samples.phone("new"), at: 1)) == .updated(device))
     }
+
+    @Test func devicesFromBeforeAreRegisteredSinceTheirLastRegistration() throws {
+        let bench = try Bench()
+        let folder = try TemporaryFolder()
+        let path = folder.file("fourth.sqlite")
+        let queue = try DatabaseQueue(path: path)
+        try RegistrySchema.migrator.migrate(queue, upTo: "4 remote sessions")
+        try queue.write { db in
+            try db.execute(sql: "INSERT INTO meta VALUES ('identity', ?)", arguments: [bench.identity.publicKey.hex])
+            try db.execute(sql: "INSERT INTO meta VALUES ('wishes', 'out')")
+            try db.execute(sql: "INSERT INTO routes VALUES (1, 'ios', 'default')")
+            try db.execute(
+                sql: """
+                    INSERT INTO devices (author, device_id, created_at, event_id, registered_at, route, signals)
+                    VALUES (?, '', ?, zeroblob(32), ?, 1, 1)
+                    """,
+                arguments: [try bench.key(1).bytes.data, Bench.start, Bench.start * 1000 + 999]
+            )
+        }
+        try queue.close()
+        let clock = bench.clock
+        let registry = try Registry(
+            store: RegistryStore(path: path),
+            identity: bench.identity,
+            now: { clock.now },
+            check: { _ in }
+        )
+        #expect(try registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start)
+        clock.now += 60_000
+        #expect(try registry.apply(bench.event(of: 1, Samples.phone("one"), at: 60)).isAccepted)
+        #expect(try registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start)
+    }
 }

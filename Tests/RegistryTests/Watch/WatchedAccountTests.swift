@@ -31,7 +31,7 @@ struct WatchedAccountTests {
     private func beginning(of account: UInt8, in index: borrowing MatchIndex, _ bench: Bench) throws -> Int64? {
         var beginning: Int64?
         if let number = index.account(of: try bench.key(account)) {
-            index.forEachDevice(of: number) { beginning = $0.registeredAt }
+            index.forEachDevice(of: number) { beginning = $0.firstRegisteredAt }
         }
         return beginning
     }

@@ -123,6 +123,26 @@ import Testing
         #expect(bench.submit([list, list], from: .relay(.fetched)).map(\.result) == [.accepted, .duplicate])
     }
 
+    @Test(arguments: [EventSource.socket(authenticated: []), .feed, .relay(.live)])
+    func whatComesLiveFromASlowClockIsNews(source: EventSource) throws {
+        let owner = try bench.account()
+        for (age, body) in [(601, "old"), (600, "slow"), (101, "less slow")] as [(Int64, String)] {
+            let note = try bench.event(.textNote, body, tags: [p(owner)], by: alice, at: Workbench.time - age)
+            #expect(bench.submit([note], from: source).map(\.result) == [.accepted])
+        }
+        #expect(bench.kept.map(\.notification.body) == ["slow", "less slow"])
+        #expect(bench.count(.beforeRegistration) == 1)
+    }
+
+    @Test func anOldNoteThatIsBroadcastAgainIsNoNews() throws {
+        let owner = try bench.account()
+        let note = try bench.event(.textNote, tags: [p(owner)], by: alice, at: Workbench.time - 101)
+        bench.clock.advance(by: 600_000)
+        bench.submit([note], from: .relay(.live))
+        #expect(bench.kept.isEmpty)
+        #expect(bench.count(.beforeRegistration) == 1)
+    }
+
     @Test func everyDeviceHasItsOwnBeginning() throws {
         let owner = try bench.account(mode: "wake")
         let tablet = try bench.registration(of: owner, Workbench.content(), device: "tablet", secondsAgo: 10)

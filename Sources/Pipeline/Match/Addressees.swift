@@ -16,11 +16,13 @@ struct Addressees {
         self.deliveryID = deliveryID
     }
 
-    /// What `event` comes to for an account that it names.
+    /// What `event` comes to for an account that it names. What is dated `newsSince` or later, in seconds since 1970, is news also
+    /// to a device that was registered after that.
     func plan(
         _ event: Event,
         to account: AccountNumber,
         _ key: PublicKey,
+        newsSince: Int64,
         index: borrowing MatchIndex,
         context: inout EventContext
     ) -> AddressingPlan {
@@ -46,7 +48,9 @@ struct Addressees {
             let (wanted, message) = (index.signals[signal], index.signals[.dm])
             index.forEachDevice(of: account) { device in
                 guard let route = index.route(device.route) else { return }
-                guard event.isNews(to: device) else { return plan.exceptions.append((.beforeRegistration, "")) }
+                guard event.isNews(to: device, orSince: newsSince) else {
+                    return plan.exceptions.append((.beforeRegistration, ""))
+                }
                 if !device.signals.subtracting(message).isEmpty { plan.isOfInterest = true }
                 guard !device.signals.isDisjoint(with: wanted) else {
                     return plan.exceptions.append((.unwanted, signal.rawValue))
@@ -93,8 +97,9 @@ struct Addressees {
 }
 
 extension Event {
-    /// Whether the event happened since the device was registered. Gift wraps do not say: they are dated back (NIP-59).
-    fileprivate func isNews(to device: DeviceEntry) -> Bool {
-        kind.isGiftWrap || createdAt >= device.firstRegisteredAt / 1000
+    /// Whether the event happened since the device was registered, or since `moment`. Gift wraps do not say: they are dated
+    /// back (NIP-59).
+    fileprivate func isNews(to device: DeviceEntry, orSince moment: Int64) -> Bool {
+        kind.isGiftWrap || createdAt >= min(device.firstRegisteredAt / 1000, moment)
     }
 }

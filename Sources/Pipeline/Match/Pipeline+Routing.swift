@@ -75,6 +75,7 @@ extension Pipeline {
         list: ContactList?,
         _ batch: Batch
     ) throws -> [AddressingPlan] {
+        let newsSince = batch.time / 1000 - source.slownessOfClocks
         let newFollows = try list.map { list in
             try follows.new(in: list, seen: source.contactListSighting, earlier: batch.contactLists)
         }
@@ -82,7 +83,14 @@ extension Pipeline {
             guard let key = index.key(of: account) else { return nil }
             if try isOwn(event, of: key, from: source) { return .nobody(.own) }
             if let newFollows, !newFollows.contains(key) { return .nobody(.knownFollow) }
-            return addressees.plan(event, to: account, key, index: index, context: &context)
+            return addressees.plan(
+                event,
+                to: account,
+                key,
+                newsSince: newsSince,
+                index: index,
+                context: &context
+            )
         }
     }
 

@@ -82,6 +82,23 @@ import Testing
         #expect(bench.count(.invalidZap) == 1)
     }
 
+    @Test func zapFromADeviceOfTheAccountIsItsOwn() throws {
+        let (owner, device) = (try bench.account(["zap"]), sender)
+        let list = try bench.event(.deviceList, tags: [["device", device.publicKey.hex]], by: owner)
+        bench.submit([try receipt(for: owner, from: device, comment: "before"), list])
+        let verdicts = bench.submit([try receipt(for: owner, from: device, comment: "after")])
+        #expect(verdicts.map(\.result) == [.accepted])
+        #expect(bench.kept.map(\.notification.body) == ["before"])
+        #expect(bench.count(.own) == 1)
+    }
+
+    @Test func zapFromADeviceOfSomebodyElseIsNews() throws {
+        let (owner, other) = (try bench.account(["zap"]), try bench.account(["zap"]))
+        bench.submit([try bench.event(.deviceList, tags: [["device", sender.publicKey.hex]], by: other)])
+        bench.submit([try receipt(for: owner, from: sender)])
+        #expect(bench.kept.count == 1)
+    }
+
     @Test func zapToOneselfWakesNobody() throws {
         let owner = try bench.account(["zap"])
         bench.submit([try receipt(for: owner, from: owner)])

@@ -83,7 +83,7 @@ extension Pipeline {
             guard let key = index.key(of: account) else { return nil }
             if try isOwn(event, of: key, from: source) { return .nobody(.own) }
             if let newFollows, !newFollows.contains(key) { return .nobody(.knownFollow) }
-            return addressees.plan(
+            let plan = addressees.plan(
                 event,
                 to: account,
                 key,
@@ -91,6 +91,8 @@ extension Pipeline {
                 index: index,
                 context: &context
             )
+            if let zap = plan.concern?.zap, try registry.speaks(zap.sender, for: key) { return .nobody(.own) }
+            return plan
         }
     }
 

@@ -293,8 +293,9 @@ let package = Package(
         .testTarget(
             name: "CarillonRouterTests",
             dependencies: [
-                "CarillonRouter", "AccountWatch", "Delivery", "RelayPool", "RemoteSigning", "Nostr", "Cipher",
-                "Notifications", "YAMLReading", logging,
+                "CarillonRouter", "AccountWatch", "Delivery", "Pipeline", "Registry", "RelayPool", "RemoteSigning",
+                "Nostr",
+                "Cipher", "Notifications", "YAMLReading", grdb, logging,
             ]
         ),
     ],

@@ -128,7 +128,7 @@ package final class Pipeline {
         case .fetched(let event): learn(fetched: event, into: &batch)
         case .registration(let event): hold(registration: event, into: &batch)
         case .list(let event): hold(list: event, into: &batch)
-        case .request(let event): answer(request: event, into: &batch)
+        case .request(let event): answer(request: event, from: source, into: &batch)
         case .hint(let event, let hits): wake(on: event, hits, into: &batch)
         case .unaddressed(let scanned): pass(scanned, in: json, into: &batch)
         case .addressed(let event, let hits):

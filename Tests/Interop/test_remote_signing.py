@@ -144,3 +144,19 @@ def test_nobody_reads_the_answers_to_somebody_else(router):
         assert other.receive() == ["EOSE", "mine"]
         assert Session(socket, router, client).request("connect", router.public_key)["result"] == "ack"
         assert Session(other, router, listener).request("connect", router.public_key)["result"] == "ack"
+
+
+def test_who_asks_on_our_socket_is_answered_there_and_nowhere_else(stopped_router, tmp_path):
+    relay = LocalRelay(tmp_path / "relay").start()
+    stopped_router.watch(always=[relay])
+    router = stopped_router.start()
+    router.wait_for_connection(relay)
+    stranger, client = Person(), Person()
+    with Socket(router) as socket, Client(relay, client) as connection, Client(relay, Person()) as witness:
+        witness.send(["REQ", "answers", {"kinds": [24133], "authors": [router.public_key]}])
+        assert witness.receive() == ["EOSE", "answers"]
+        assert Session(socket, router, stranger).request("connect", router.public_key)["result"] == "ack"
+        # What the router sends to a relay comes there in its order.
+        assert Session(connection, router, client).request("connect", router.public_key)["result"] == "ack"
+        assert ["p", client.hex] in witness.receive()[2]["tags"]
+    relay.kill()

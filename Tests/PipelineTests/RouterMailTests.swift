@@ -75,6 +75,20 @@ import Testing
         #expect(signer.requests == [first.id])
     }
 
+    @Test func aRequestSaysWhereItCameIn() throws {
+        bench.submit([try request("a")], from: .relay(.live))
+        bench.submit([try request("b")], from: .feed)
+        bench.submit([try request("c")])
+        let names = signer.sources.map { source in
+            switch source {
+            case .relay: "relay"
+            case .feed: "feed"
+            case .socket: "socket"
+            }
+        }
+        #expect(names == ["relay", "feed", "socket"])
+    }
+
     @Test func forgedRequestsAreNotHandedOver() throws {
         var forged = try request()
         forged.signature.first = Bytes32(words: (1, 2, 3, 4))

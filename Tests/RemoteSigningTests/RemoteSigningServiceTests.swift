@@ -126,6 +126,17 @@ import Testing
         }
     }
 
+    @Test func answersGoBackWhereTheirRequestsCameFrom() throws {
+        let bench = try Bench()
+        let client = try bench.client()
+        for (id, source) in [("1", RequestSource.ownSocket), ("2", .relays), ("3", .ownSocket)] {
+            let request = RemoteSigningRequest(id: id, method: "connect").json
+            bench.receive(try bench.event(request, from: client), from: source)
+            bench.receive(try bench.event("{\"id\":\"\(id)\"}", from: client), from: source)
+        }
+        #expect(bench.sources == [.ownSocket, .ownSocket, .relays, .relays, .ownSocket, .ownSocket])
+    }
+
     @Test func requestsWithAnIDAreToldWhatIsWrong() throws {
         let bench = try Bench()
         let client = try bench.client()

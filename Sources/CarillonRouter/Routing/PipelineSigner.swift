@@ -6,8 +6,8 @@ import RemoteSigning
 struct PipelineSigner: RemoteSigner {
     let service: RemoteSigningService
 
-    func receive(_ event: Event, register: (Event) -> EventVerdict.Result) {
-        service.receive(event) { registration in
+    func receive(_ event: Event, from source: EventSource, register: (Event) -> EventVerdict.Result) {
+        service.receive(event, from: source.requestSource) { registration in
             switch register(registration) {
             case .accepted, .duplicate, .outdated: .accepted
             case .refused(let message): .refused(message)
@@ -16,4 +16,13 @@ struct PipelineSigner: RemoteSigner {
     }
 
     func admits(_ registration: Event) -> Bool { service.admits(registration) }
+}
+
+extension EventSource {
+    fileprivate var requestSource: RequestSource {
+        switch self {
+        case .socket: .ownSocket
+        case .feed, .relay: .relays
+        }
+    }
 }

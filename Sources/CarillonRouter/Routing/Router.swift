@@ -140,9 +140,10 @@ package final class Router: Service {
             configuration: configuration.remoteSigning,
             identity: identity,
             registry: registry,
-            reply: { [server, pool] reply in
+            reply: { [server, pool] reply, source in
+                // Who asks at a relay may listen here.
                 server.broadcast(reply)
-                pool.publish(reply, to: configuration.relays.nip46)
+                if source == .relays { pool.publish(reply, to: configuration.relays.nip46) }
             },
             now: now,
             logger: logger

@@ -21,15 +21,15 @@ package final class RemoteSigningService: Sendable {
     let secrets: SecretSource?
     /// The answer to `switch_relays`.
     let relays: String
-    private let reply: @Sendable (Event) -> Void
+    private let reply: @Sendable (Event, RequestSource) -> Void
     private let now: @Sendable () -> Int64
     private let random: RandomBytes
     let logger: Logger
     let desk: Mutex<SessionDesk>
     private let refusals = Mutex(RefusalCount())
 
-    /// Reads the sessions there are. `reply` publishes an answer wherever the client may listen; `now` is in milliseconds since
-    /// 1970.
+    /// Reads the sessions there are. `reply` publishes an answer where a client may listen that asked from there; `now` is in
+    /// milliseconds since 1970.
     ///
     /// Throws a `RegistryStoreError` when the sessions cannot be read, and a ``SecretFileError`` when the configured file of
     /// secrets cannot be used.
@@ -37,7 +37,7 @@ package final class RemoteSigningService: Sendable {
         configuration: RemoteSigningConfiguration,
         identity: KeyPair,
         registry: Registry,
-        reply: @escaping @Sendable (Event) -> Void,
+        reply: @escaping @Sendable (Event, RequestSource) -> Void,
         now: @escaping @Sendable () -> Int64,
         logger: Logger
     ) throws {
@@ -57,7 +57,7 @@ package final class RemoteSigningService: Sendable {
         identity: KeyPair,
         registry: Registry,
         limits: SessionLimits,
-        reply: @escaping @Sendable (Event) -> Void,
+        reply: @escaping @Sendable (Event, RequestSource) -> Void,
         now: @escaping @Sendable () -> Int64,
         random: @escaping RandomBytes = SecureRandom.bytes,
         logger: Logger
@@ -86,7 +86,7 @@ package final class RemoteSigningService: Sendable {
     /// repeated, not from around now, too many, or not meant for us are passed over.
     ///
     /// `register` takes the registration that a request carries: it verifies and keeps it, or says why not.
-    package func receive(_ event: Event, register: (Event) -> RegistrationAnswer) {
+    package func receive(_ event: Event, from source: RequestSource, register: (Event) -> RegistrationAnswer) {
         guard event.kind == .remoteSigning, event.pubkey != identity.publicKey,
             event.mentionedKeys.contains(identity.publicKey)
         else { return }
@@ -106,7 +106,7 @@ package final class RemoteSigningService: Sendable {
             guard let id = error.id else { return passOver("unreadable", now: now) }
             response = RemoteSigningResponse(id: id, .error("\(error)"))
         }
-        send(response, to: event, key: key, now: now)
+        send(response, to: event, from: source, key: key, now: now)
     }
 
     /// Whether a registration that came as a plain event, and not through a session, may be taken: where sessions are required,
@@ -133,7 +133,13 @@ package final class RemoteSigningService: Sendable {
         }
     }
 
-    private func send(_ response: RemoteSigningResponse, to request: Event, key: ConversationKey, now: Int64) {
+    private func send(
+        _ response: RemoteSigningResponse,
+        to request: Event,
+        from source: RequestSource,
+        key: ConversationKey,
+        now: Int64
+    ) {
         do {
             reply(
                 try Event.signed(
@@ -143,7 +149,8 @@ package final class RemoteSigningService: Sendable {
                     tags: [["p", request.pubkey.hex]],
                     content: NIP44.encrypt(response.json, key: key, nonce: random(NIP44.nonceByteCount)),
                     by: identity
-                )
+                ),
+                source
             )
         } catch {
             logger.error("An answer could not be made", metadata: ["error": "\(error)"])

@@ -78,9 +78,9 @@ extension Pipeline {
     }
 
     /// A request is done with when it is answered, whatever the answer says.
-    func answer(request event: Event, into batch: inout Batch) {
+    func answer(request event: Event, from source: EventSource, into batch: inout Batch) {
         begin(event, into: &batch)
-        doors.remoteSigner?.receive(event) { register(carried: $0, log: &batch.log) }
+        doors.remoteSigner?.receive(event, from: source) { register(carried: $0, log: &batch.log) }
         batch.log.note(.request, event: event.id)
         batch.finish(event.id)
     }

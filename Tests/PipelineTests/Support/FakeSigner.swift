@@ -8,6 +8,7 @@ final class FakeSigner: RemoteSigner {
         var admitted: Set<PublicKey> = []
         var carried: Event?
         var requests: [EventID] = []
+        var sources: [EventSource] = []
         var results: [EventVerdict.Result] = []
     }
 
@@ -24,12 +25,15 @@ final class FakeSigner: RemoteSigner {
 
     /// The requests handed over.
     var requests: [EventID] { state.withLock { $0.requests } }
+    /// Where those came in.
+    var sources: [EventSource] { state.withLock { $0.sources } }
     /// What became of the registrations in them.
     var results: [EventVerdict.Result] { state.withLock { $0.results } }
 
-    func receive(_ event: Event, register: (Event) -> EventVerdict.Result) {
+    func receive(_ event: Event, from source: EventSource, register: (Event) -> EventVerdict.Result) {
         let carried = state.withLock { state in
             state.requests.append(event.id)
+            state.sources.append(source)
             return state.carried
         }
         guard let carried else { return }

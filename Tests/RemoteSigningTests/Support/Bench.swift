@@ -54,7 +54,7 @@ final class Bench {
             identity: identity,
             registry: registry,
             limits: limits,
-            reply: { surroundings.take($0) },
+            reply: { surroundings.take($0, $1) },
             now: { surroundings.now },
             logger: Logger(label: "test")
         )
@@ -62,6 +62,8 @@ final class Bench {
 
     /// The answers nobody has looked at yet.
     var replies: [Event] { surroundings.replies }
+    /// Where those go.
+    var sources: [RequestSource] { surroundings.sources }
 
     var seconds: Int64 { surroundings.now / 1000 }
 
@@ -89,8 +91,12 @@ final class Bench {
         )
     }
 
-    func receive(_ event: Event, register answer: RegistrationAnswer = .accepted) {
-        service.receive(event) { registration in
+    func receive(
+        _ event: Event,
+        from source: RequestSource = .relays,
+        register answer: RegistrationAnswer = .accepted
+    ) {
+        service.receive(event, from: source) { registration in
             registered.append(registration)
             return answer
         }

@@ -181,6 +181,16 @@ import Testing
         #expect(try keeper.read(upToCount: 9) == Data("{\"id\":3}\n".utf8))
     }
 
+    @Test func aFeedThatNeverBeganIsStoppedAtOnce() async throws {
+        let path = path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try "{}".write(toFile: path, atomically: true, encoding: .utf8)
+        let taker = Taker()
+        let feed = try Feed(FeedInput(path: path), submit: taker.take, now: { 0 }, logger: Self.logger)
+        await feed.stop()
+        #expect(taker.events.isEmpty)
+    }
+
     @Test func whatCannotBeFedIsSaidInPlainWords() throws {
         func reason(_ path: String) -> String {
             do {

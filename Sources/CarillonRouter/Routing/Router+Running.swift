@@ -29,38 +29,71 @@ extension Router {
 
     /// The same; `started` learns the port of the relay socket once it listens.
     package func run(started: @Sendable (Int) -> Void) async throws {
-        let keeper = Task { await plugins.run() }
+        let keeper = Task { [plugins] in await plugins.run() }
         defer { keeper.cancel() }
-        // First of all: where it fails nothing was attempted yet.
-        let listener = try await listen()
+        var listener: RelayListener?
+        var failure: (any Error)?
+        do {
+            // First of all: where it fails nothing was attempted yet.
+            let listening = try await listen()
+            listener = listening
+            try await serve(port: listening.port, started: started)
+            logger.info("Stopping")
+        } catch {
+            failure = error
+        }
+        await close(listener)
+        if let failure { throw failure }
+        logger.info("Stopped", metadata: ["waiting": "\(courier.waiting)"])
+    }
+
+    private func listen() async throws -> RelayListener {
+        do {
+            return try await server.start()
+        } catch {
+            throw RouterError.cannotListen(host: configuration.relay.host, port: configuration.relay.port, error)
+        }
+    }
+
+    /// Lets everything work that works by itself, until it is to stop.
+    private func serve(port: Int, started: @Sendable (Int) -> Void) async throws {
         courier.start()
         logger.info(
             "Listening",
             metadata: [
-                "relay": "\(configuration.relay.host):\(listener.port)", "npub": "\(NIP19.npub(identity.publicKey))",
+                "relay": "\(configuration.relay.host):\(port)", "npub": "\(NIP19.npub(identity.publicKey))",
                 "platforms": "\(transports.platforms.joined(separator: ", "))",
             ]
         )
         try await goOut()
-        advertise(port: listener.port)
+        advertise(port: port)
         feed?.start()
-        started(listener.port)
+        started(port)
         await stopWanted()
-        logger.info("Stopping")
+    }
+
+    /// Closes in the order of the data, so that what came in goes all the way. Without a `listener` nothing was attempted.
+    private func close(_ listener: RelayListener?) async {
         advertising.stop()
         await feed?.stop()
         await pool.shutdown()
         watch.shutdown()
         do {
-            try await listener.close()
+            try await listener?.close()
         } catch {
             logger.warning("The relay socket did not close", metadata: ["error": "\(error)"])
         }
         intake.close()
         await pipeline.join()
-        await courier.shutdown(deadline: now() + Self.patience)
-        await closeConnections()
-        logger.info("Stopped", metadata: ["waiting": "\(courier.waiting)"])
+        if listener != nil { await courier.shutdown(deadline: now() + Self.patience) }
+        // What plugins still wait for ends with the lanes, and they with it.
+        await lanes.shutdown()
+        await plugins.shutDown(within: Self.pluginPatience)
+        do {
+            try await group.shutdownGracefully()
+        } catch {
+            logger.warning("The event loops did not end well", metadata: ["error": "\(error)"])
+        }
     }
 
     /// Connects to the operator's relays and to those of everybody registered.
@@ -97,30 +130,6 @@ extension Router {
             )
         } catch {
             logger.error("The advertisement could not be kept, so there is none", metadata: ["error": "\(error)"])
-        }
-    }
-
-    private func listen() async throws -> RelayListener {
-        do {
-            return try await server.start()
-        } catch {
-            await pool.shutdown()
-            watch.shutdown()
-            intake.close()
-            await pipeline.join()
-            await closeConnections()
-            throw RouterError.cannotListen(host: configuration.relay.host, port: configuration.relay.port, error)
-        }
-    }
-
-    private func closeConnections() async {
-        // What plugins still wait for ends with the lanes, and they with it.
-        await lanes.shutdown()
-        await plugins.shutDown(within: Self.pluginPatience)
-        do {
-            try await group.shutdownGracefully()
-        } catch {
-            logger.warning("The event loops did not end well", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -18,6 +18,7 @@ package final class Feed: Sendable {
 
     private struct Messages {
         var answered: [Answered] = []
+        var isStarted = false
         var mustStop = false
     }
 
@@ -50,6 +51,7 @@ package final class Feed: Sendable {
 
     /// Begins to read. Once.
     package func start() {
+        messages.withLock { $0.isStarted = true }
         let thread = Thread { [self] in
             run()
             finished.signal()
@@ -58,10 +60,14 @@ package final class Feed: Sendable {
         thread.start()
     }
 
-    /// Hands over what was read and reads no more. Returns when that is done; the answers may still be to come. Once, after
-    /// ``start()``.
+    /// Hands over what was read and reads no more. Returns when that is done; the answers may still be to come. Once;
+    /// without ``start()`` before it there is nothing to be done.
     package func stop() async {
-        messages.withLock { $0.mustStop = true }
+        let isStarted = messages.withLock { messages in
+            messages.mustStop = true
+            return messages.isStarted
+        }
+        guard isStarted else { return }
         input.callAway()
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [finished] in

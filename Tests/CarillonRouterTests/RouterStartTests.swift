@@ -1,0 +1,83 @@
+import Foundation
+import GRDB
+import Logging
+import Testing
+
+@testable import CarillonRouter
+
+/// Starts that fail: whatever was begun by then is closed, so that the next one can have port and store.
+@Suite final class RouterStartTests {
+    private let folder: String
+    private var configuration: CarillonRouter.Configuration
+
+    init() throws {
+        folder = NSTemporaryDirectory() + "carillon-start-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        configuration = CarillonRouter.Configuration(
+            keyFile: folder + "/carillon.key",
+            storePath: folder + "/carillon.sqlite"
+        )
+        configuration.relay.port = 0
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    @Test func aStartThatFailsAfterListeningClosesEverything() async throws {
+        let port = try LoopbackPort(isListening: false).number
+        configuration.relay.port = port
+        let feed = folder + "/feed"
+        #expect(mkfifo(feed, 0o600) == 0)
+        configuration.feed = CarillonRouter.Configuration.Feed(path: feed)
+        try await expectFailure { router in
+            try self.database("ALTER TABLE watch RENAME TO hidden")
+            await #expect(throws: (any Error).self) {
+                try await router.run(started: { _ in Issue.record("it started") })
+            }
+        }
+        try database("ALTER TABLE hidden RENAME TO watch")
+        #expect(try await startedPort() == port)
+    }
+
+    @Test func aStartThatCannotListenClosesEverything() async throws {
+        let taken = try LoopbackPort(isListening: true)
+        configuration.relay.port = taken.number
+        try await expectFailure { router in
+            await #expect(throws: RouterError.self) { try await router.run() }
+        }
+        configuration.relay.port = 0
+        #expect(try await startedPort() > 0)
+    }
+
+    /// The router is gone when this returns, and with it its lock on the store.
+    private func expectFailure(_ body: (Router) async throws -> Void) async throws {
+        try await body(
+            Router(configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        )
+    }
+
+    /// Starts a router on the same store, stops it and says where it listened.
+    private func startedPort() async throws -> Int {
+        let router = try Router(
+            configuration: configuration,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let (ports, port) = AsyncStream.makeStream(of: Int.self)
+        let running = Task {
+            defer { port.finish() }
+            try await router.run(started: { port.yield($0) })
+        }
+        var found = 0
+        for await number in ports {
+            found = number
+            running.cancel()
+        }
+        try await running.value
+        return found
+    }
+
+    private func database(_ sql: String) throws {
+        try DatabaseQueue(path: configuration.storePath).writeWithoutTransaction { try $0.execute(sql: sql) }
+    }
+}

@@ -166,7 +166,9 @@ import Testing
         let registration = try bench.registration(of: device, Workbench.content(), root: root.publicKey)
         bench.submit([registration, list], from: .relay(.live))
         #expect(bench.count(.learned) == 1)
-        signer.carry(try bench.registration(of: device, Workbench.content(), root: alice.publicKey))
+        signer.carry(
+            try bench.registration(of: device, Workbench.content(), secondsAgo: 50, root: alice.publicKey)
+        )
         let later = try bench.event(.deviceList, by: alice)
         bench.submit([later, try request(), later], from: .relay(.live))
         #expect(bench.count(.learned) == 2)

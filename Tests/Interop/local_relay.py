@@ -1,18 +1,32 @@
-"""nostr-sdk's relay as a program: `python local_relay.py PORT [nip42]`. Ends when killed."""
+"""nostr-sdk's relay as a program, which forgets everything when it is killed.
 
+    python local_relay.py PORT [URL-FILE] [--nip42]
+
+Port 0 stands for any free one. Once it listens, its URL is written to the file.
+"""
+
+import argparse
 import asyncio
-import sys
+from pathlib import Path
 
 import nostr_sdk as sdk
 
 
-async def main(port: int, *options: str):
-    builder = sdk.LocalRelayBuilder().addr("127.0.0.1").port(port)
-    if "nip42" in options:
+async def main(port: int, url_file: Path | None, nip42: bool):
+    builder = sdk.LocalRelayBuilder().addr("127.0.0.1")
+    if port:
+        builder = builder.port(port)
+    if nip42:
         builder = builder.nip42(sdk.LocalRelayBuilderNip42(mode=sdk.LocalRelayBuilderNip42Mode.BOTH))
     relay = builder.build()
     await relay.run()
+    if url_file:
+        url_file.write_text(str(await relay.url()))
     await asyncio.Event().wait()
 
 
-asyncio.run(main(int(sys.argv[1]), *sys.argv[2:]))
+parser = argparse.ArgumentParser()
+parser.add_argument("port", type=int)
+parser.add_argument("url_file", type=Path, nargs="?")
+parser.add_argument("--nip42", action="store_true")
+asyncio.run(main(**vars(parser.parse_args())))

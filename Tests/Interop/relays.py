@@ -71,7 +71,7 @@ class LocalRelay(OutsideRelay):
 class GuardedLocalRelay(LocalRelay):
     """The same, and nobody reads or writes without NIP-42."""
 
-    options = ["nip42"]
+    options = ["--nip42"]
     asks_for_authentication = True
 
 

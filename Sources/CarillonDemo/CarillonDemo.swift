@@ -1,23 +1,32 @@
 import ArgumentParser
 import CarillonLab
 import Foundation
+import Nostr
 
-/// The `carillon-demo` command: plays two phones and their owner's friends against a running router and lab.
+/// The `carillon-demo` command: plays phones and their owners' friends against a running router, relay and lab.
 @main
 struct CarillonDemo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "carillon-demo",
-        abstract: "Register two phones, publish events, and show each beside the pushes it caused.",
+        abstract: "Register phones, publish events, and show each beside the pushes it caused.",
         discussion: """
-            Needs a router and a lab that run already; contrib/demo starts both. Exits with status 0 only if every push \
-            that should come came and no other.
+            Needs a router, a relay to which it goes, and a lab that run already; contrib/demo starts all three. Exits with \
+            status 0 only if every push that should come came and no other.
 
-              carillon-demo --relay ws://127.0.0.1:7447 --lab /tmp/lab/lab.json
+              carillon-demo --router ws://127.0.0.1:7447 --lab /tmp/lab/lab.json --bunker "$(carillon keys bunker)"
             """
     )
 
-    @Option(help: ArgumentHelp("The router's relay socket, ws://host:port.", valueName: "url"))
-    var relay: String
+    @Option(help: ArgumentHelp("The router's own socket, ws://host:port.", valueName: "url"))
+    var router: String
+
+    @Option(
+        help: ArgumentHelp(
+            "A bunker:// URL of the router's, as carillon keys bunker prints it. The first relay in it is the outside relay.",
+            valueName: "url"
+        )
+    )
+    var bunker: String
 
     @Option(help: ArgumentHelp("The lab.json that carillon-lab wrote.", valueName: "file"))
     var lab: String
@@ -29,13 +38,16 @@ struct CarillonDemo: AsyncParsableCommand {
         let screen = Screen()
         do {
             let addresses = try LabAddresses(file: lab)
+            let invitation = try BunkerURL(reading: bunker)
+            guard let relay = invitation.relays.first else { throw DemoError("--bunker: the URL names no relay") }
             var performance = Performance(
-                relay: try await RelayClient(url: relay),
+                router: try await RelayClient(url: router, name: "the router"),
+                relay: try await RelayClient(url: relay, name: "the relay"),
                 lab: try LabClient(addresses),
                 screen: screen,
                 showsPayloads: payloads
             )
-            try await performance.run(unifiedPush: addresses.unifiedPush)
+            try await performance.run(unifiedPush: addresses.unifiedPush, invitation: invitation)
         } catch let error as DemoError {
             screen.failure(error.description)
             throw ExitCode(1)

@@ -3,18 +3,23 @@ import Nostr
 
 /// Compares what arrived with what had to.
 struct Judge {
-    let iPhone: Phone
-    let unifiedPush: Phone
+    /// All that are to be woken.
+    let phones: [Phone]
 
     /// What is wrong with the pushes that came of one scene, a sentence each; empty when all is well.
     func complaints(about scene: Scene, _ pushes: [Push]) -> [String] {
         guard case .pushes(let title, let body, let signal) = scene.consequence else {
             return pushes.map { "a push arrived that nobody should get: \($0.line)" }
         }
-        let others = pushes.filter { $0.target != iPhone.target && $0.target != unifiedPush.target }
-        return check(iPhone, pushes) { complaintsAboutAlert($0, scene, title: title, body: body) }
-            + check(unifiedPush, pushes) { complaintsAboutWake($0, signal: signal) }
-            + others.map { "a push went to a phone that was never registered: \($0.line)" }
+        let others = pushes.filter { push in !phones.contains { $0.target == push.target } }
+        return phones.flatMap { phone in
+            check(phone, pushes) {
+                switch phone.mode {
+                case .alert: complaintsAboutAlert($0, scene, title: title, body: body)
+                case .wake: complaintsAboutWake($0, signal: signal)
+                }
+            }
+        } + others.map { "a push went to a phone that has nothing to do with it: \($0.line)" }
     }
 
     private func check(_ phone: Phone, _ pushes: [Push], _ content: (Push) -> [String]) -> [String] {

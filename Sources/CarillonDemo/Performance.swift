@@ -1,86 +1,104 @@
 import CarillonLab
-import Cipher
 import Nostr
 
-/// Plays the story: registers both phones, publishes each event, and shows what arrived beside it.
+/// Plays the stories: registers the phones, publishes each event, and shows what arrived beside it.
 struct Performance {
-    private var relay: RelayClient
+    var router: RelayClient
+    var relay: RelayClient
+    let screen: Screen
     private let lab: LabClient
-    private let screen: Screen
     private let showsPayloads: Bool
     /// The last push already judged.
     private var seen: Int64 = 0
     private var arrived = 0
+    private var expected = 0
 
-    init(relay: RelayClient, lab: LabClient, screen: Screen, showsPayloads: Bool) {
+    /// `router` is its own socket, `relay` the outside one.
+    init(router: RelayClient, relay: RelayClient, lab: LabClient, screen: Screen, showsPayloads: Bool) {
+        self.router = router
         self.relay = relay
         self.lab = lab
         self.screen = screen
         self.showsPayloads = showsPayloads
     }
 
-    /// Plays it all. `server` is the lab's UnifiedPush server. Throws ``DemoError`` at the first thing that goes wrong.
-    mutating func run(unifiedPush server: String?) async throws {
+    /// Plays it all. `server` is the lab's UnifiedPush server, `invitation` lets a phone register by NIP-46. Throws ``DemoError`` at
+    /// the first thing that goes wrong.
+    ///
+    /// A story is written when the phones in it have registered: what is older wakes nobody.
+    mutating func run(unifiedPush server: String?, invitation: BunkerURL) async throws {
         guard let server else { throw DemoError("the lab was started without a UnifiedPush server") }
         seen = try await lab.pushes(after: 0).last?.sequence ?? 0
-        let story = try Story()
-        let receiver = WebPushReceiver(topic: "up" + Hex.encode(SecureRandom.bytes(6)))
+        let receiver = WebPushReceiver.fresh()
         try await lab.declare(receiver)
-        let judge = Judge(iPhone: .iPhone(), unifiedPush: try .unifiedPush(server: server, receiver: receiver))
 
-        try await register([judge.iPhone, judge.unifiedPush], of: story.owner)
-        for event in story.background { try await accept(event, "a profile or note") }
+        let olivia = try Person("olivia")
+        let unifiedPush = try Phone.unifiedPush(server: server, receiver: receiver)
+        let iPhone = Phone.iPhone("iPhone")
+        try await register([unifiedPush, iPhone], of: olivia)
+        let first = Act(
+            story: try .atTheRouter(around: olivia),
+            home: .router,
+            middle: .phone(unifiedPush),
+            last: iPhone
+        )
+        try await play(first)
 
-        screen.heading("Events that concern \(story.owner.name), and what reached her phones")
-        screen.columns(judge.unifiedPush.name, judge.iPhone.name)
-        for scene in story.loud {
-            _ = try await publish(scene)
-            let pushes = try await pushes(scene.pushCount)
-            try show(scene, pushes, judge, of: story)
-        }
-        try await end(story, judge)
-        screen.success("\(arrived) of \(story.pushCount) pushes arrived, nothing else did.")
+        let peggy = try Person("peggy")
+        let another = Phone.iPhone("iPhone of \(peggy.name)")
+        try await register(another, of: peggy, by: invitation)
+        try await play(Act(story: try .atARelay(around: peggy), home: .relay, middle: .place, last: another))
+        screen.success("\(arrived) of \(expected) pushes arrived, nothing else did.")
     }
 
-    private mutating func register(_ phones: [Phone], of owner: Person) async throws {
-        let router = try await relay.router()
-        screen.heading("Two phones of \(owner.name) register with the router")
-        for phone in phones {
-            try await accept(try phone.registration(by: owner, with: router), "the registration of the \(phone.name)")
-            screen.text("\(phone.name): \(phone.introduction)")
+    private mutating func play(_ act: Act) async throws {
+        expected += act.pushCount
+        for event in act.story.background { try require(try await publish(event, at: act.home), "a profile or note") }
+        let phones = act.phones.count == 1 ? "phone" : "phones"
+        screen.heading("Events that concern \(act.story.owner.name), and what reached her \(phones)")
+        screen.columns(act.middleName, act.last.name)
+        for scene in act.story.loud {
+            _ = try await publish(scene)
+            try show(scene, try await pushes(act.phones.count), act)
         }
+        try await end(act)
     }
 
     /// The silent events, then one whose pushes must come: the router keeps the order, so whatever the silent ones had
     /// caused would be there before them.
-    private mutating func end(_ story: Story, _ judge: Judge) async throws {
-        var answers: [RelayClient.Answer] = []
-        for scene in story.silent { answers.append(try await publish(scene)) }
-        _ = try await publish(story.closing)
-        let last = try await pushes(story.closing.pushCount)
+    private mutating func end(_ act: Act) async throws {
+        var remarks: [[String]] = []
+        for scene in act.story.silent { remarks.append(try await publish(scene)) }
+        let closing = act.story.closing
+        _ = try await publish(closing)
+        let last = try await pushes(act.phones.count)
 
         screen.heading("Events that must wake nobody, and one more that proves that nothing was still to come")
-        let mark: Screen.Mark = judge.complaints(about: story.closing, last).isEmpty ? .good : .none
-        for (scene, answer) in zip(story.silent, answers) {
-            let remark = answer.message.isEmpty ? [] : ["the router says: \(answer.message)"]
-            screen.row(mark, kind: scene.event.kind.rawValue, caption: scene.caption, wake: "-", alert: ["-"] + remark)
-        }
-        try show(story.closing, last, judge, of: story)
+        let mark: Screen.Mark = Judge(phones: act.phones).complaints(about: closing, last).isEmpty ? .good : .none
+        for (scene, remarks) in zip(act.story.silent, remarks) { row(mark, scene, [], act, remarks) }
+        try show(closing, last, act)
     }
 
-    private mutating func accept(_ event: Event, _ what: String) async throws {
-        let answer = try await relay.publish(event)
-        guard answer.isAccepted else { throw DemoError("the router refuses \(what): \(answer.message)") }
+    /// Publishes the event wherever the scene wants it. Returns what the places remarked.
+    private mutating func publish(_ scene: Scene) async throws -> [String] {
+        var remarks: [String] = []
+        for place in scene.places {
+            let answer = try await publish(scene.event, at: place)
+            if case .refusal = scene.consequence {
+                guard !answer.isAccepted else { throw DemoError("the \(place) takes an event with \(scene.caption)") }
+            } else if !answer.isAccepted {
+                throw DemoError("the \(place) refuses '\(scene.caption)': \(answer.message)")
+            }
+            if !answer.message.isEmpty { remarks.append("the \(place) says: \(answer.message)") }
+        }
+        return remarks
     }
 
-    private mutating func publish(_ scene: Scene) async throws -> RelayClient.Answer {
-        let answer = try await relay.publish(scene.event)
-        if case .refusal = scene.consequence {
-            guard !answer.isAccepted else { throw DemoError("the router takes an event with \(scene.caption)") }
-        } else if !answer.isAccepted {
-            throw DemoError("the router refuses '\(scene.caption)': \(answer.message)")
+    private mutating func publish(_ event: Event, at place: Scene.Place) async throws -> RelayClient.Answer {
+        switch place {
+        case .router: try await router.publish(event)
+        case .relay: try await relay.publish(event)
         }
-        return answer
     }
 
     private mutating func pushes(_ count: Int) async throws -> [Push] {
@@ -89,17 +107,11 @@ struct Performance {
         return pushes
     }
 
-    private mutating func show(_ scene: Scene, _ pushes: [Push], _ judge: Judge, of story: Story) throws {
-        let complaints = judge.complaints(about: scene, pushes)
-        screen.row(
-            complaints.isEmpty ? .good : .bad,
-            kind: scene.event.kind.rawValue,
-            caption: scene.caption,
-            wake: pushes.first { $0.target == judge.unifiedPush.target }?.shown.joined() ?? "nothing",
-            alert: pushes.first { $0.target == judge.iPhone.target }?.shown ?? ["nothing"]
-        )
+    private mutating func show(_ scene: Scene, _ pushes: [Push], _ act: Act) throws {
+        let complaints = Judge(phones: act.phones).complaints(about: scene, pushes)
+        row(complaints.isEmpty ? .good : .bad, scene, pushes, act)
         if showsPayloads {
-            for phone in [judge.unifiedPush, judge.iPhone] {
+            for phone in act.phones {
                 for push in pushes where push.target == phone.target {
                     screen.detail("\(phone.name) got \(push.payload.prettyPrinted)")
                 }
@@ -107,8 +119,18 @@ struct Performance {
         }
         guard complaints.isEmpty else {
             let reasons = complaints.map { "\n    - \($0)" }.joined()
-            throw DemoError("'\(scene.caption)', after \(arrived) of \(story.pushCount) pushes:\(reasons)")
+            throw DemoError("'\(scene.caption)', after \(arrived) of \(expected) pushes:\(reasons)")
         }
         arrived += pushes.count
+    }
+
+    private func row(_ mark: Screen.Mark, _ scene: Scene, _ pushes: [Push], _ act: Act, _ remarks: [String] = []) {
+        screen.row(
+            mark,
+            kind: scene.event.kind.rawValue,
+            caption: scene.caption,
+            middle: act.middleText(scene, pushes),
+            last: act.lastLines(scene, pushes) + remarks
+        )
     }
 }

@@ -18,7 +18,9 @@ struct Screen {
 
     private static let kindWidth = 7
     private static let captionWidth = 33
-    private static let wakeWidth = 20
+    private static let middleWidth = 20
+    private static let stepWidth = 26
+    private static let resultWidth = 14
     private let hasColours: Bool
 
     init() {
@@ -34,15 +36,21 @@ struct Screen {
     }
 
     /// The names of the columns.
-    func columns(_ wake: String, _ alert: String) {
-        write(styled(cells("kind", "event", wake) + alert, .dim))
+    func columns(_ middle: String, _ last: String) {
+        write(styled(cells("kind", "event", middle) + last, .dim))
+    }
+
+    /// Something that went well, what came of it, and what that is about.
+    func step(_ what: String, _ result: String, _ remark: String = "") {
+        let start = " " + symbol(.good) + " " + padded(what, Self.stepWidth)
+        write(remark.isEmpty ? start + result : start + padded(result, Self.resultWidth) + styled(remark, .dim))
     }
 
     /// An event, and beside it what arrived. Texts with emoji come last: terminals differ in how wide those are.
-    func row(_ mark: Mark, kind: UInt16, caption: String, wake: String, alert: [String]) {
-        let start = cells(String(kind), caption, wake)
-        write(" " + symbol(mark) + " " + start.dropFirst(3) + (alert.first ?? ""))
-        for line in alert.dropFirst() {
+    func row(_ mark: Mark, kind: UInt16, caption: String, middle: String, last: [String]) {
+        let start = cells(String(kind), caption, middle)
+        write(" " + symbol(mark) + " " + start.dropFirst(3) + (last.first ?? ""))
+        for line in last.dropFirst() {
             write(String(repeating: " ", count: start.count) + styled(line, .dim))
         }
     }
@@ -59,8 +67,8 @@ struct Screen {
         write("\n  " + styled("FAILED: " + text, .red) + "\n")
     }
 
-    private func cells(_ kind: String, _ caption: String, _ wake: String) -> String {
-        "   " + padded(kind, Self.kindWidth) + padded(caption, Self.captionWidth) + padded(wake, Self.wakeWidth)
+    private func cells(_ kind: String, _ caption: String, _ middle: String) -> String {
+        "   " + padded(kind, Self.kindWidth) + padded(caption, Self.captionWidth) + padded(middle, Self.middleWidth)
     }
 
     private func padded(_ text: String, _ width: Int) -> String {

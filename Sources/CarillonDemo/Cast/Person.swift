@@ -14,11 +14,11 @@ struct Person {
 
     var hex: String { keys.publicKey.hex }
 
-    /// Signs an event of this moment.
-    func event(_ kind: Kind, tags: [[String]] = [], content: String = "") throws -> Event {
+    /// Signs an event, dated `age` seconds back.
+    func event(_ kind: Kind, age: Int64 = 0, tags: [[String]] = [], content: String = "") throws -> Event {
         try Event.signed(
             kind: kind,
-            createdAt: Int64(Date().timeIntervalSince1970),
+            createdAt: Int64(Date().timeIntervalSince1970) - age,
             tags: tags,
             content: content,
             by: keys
@@ -34,5 +34,10 @@ struct Person {
     func encrypt(_ text: String, to reader: PublicKey) throws -> String {
         let key = try ConversationKey(secret: keys.secret, public: reader)
         return try NIP44.encrypt(text, key: key, nonce: SecureRandom.bytes(NIP44.nonceByteCount))
+    }
+
+    /// What `writer` encrypted for this person (NIP-44).
+    func decrypt(_ text: String, from writer: PublicKey) throws -> String {
+        try NIP44.decryptText(text, key: try ConversationKey(secret: keys.secret, public: writer))
     }
 }

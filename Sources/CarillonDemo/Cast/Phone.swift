@@ -4,7 +4,16 @@ import Nostr
 
 /// A device of the owner, as a registration describes it (seed 004, kind 10062).
 struct Phone {
+    /// What it is told.
+    enum Mode {
+        /// What happened.
+        case alert
+        /// That something happened, and of what sort.
+        case wake
+    }
+
     let name: String
+    let mode: Mode
     /// By which the lab's records name it: the device token, or the topic of the endpoint.
     let target: String
     /// What it registers for, in a few words.
@@ -19,10 +28,11 @@ struct Phone {
         """
 
     /// An iPhone that shows what the push says.
-    static func iPhone() -> Phone {
+    static func iPhone(_ name: String) -> Phone {
         let token = Hex.encode(SecureRandom.bytes(32))
         return Phone(
-            name: "iPhone",
+            name: name,
+            mode: .alert,
             target: token,
             introduction: "platform ios, mode alert: the push says what happened",
             content: #"{"platform":"ios","token":"\#(token)","device":"iphone","mode":"alert",\#(wishes)}"#
@@ -37,6 +47,7 @@ struct Phone {
             """
         return Phone(
             name: "UnifiedPush phone",
+            mode: .wake,
             target: receiver.topic,
             introduction: "platform unifiedpush, mode wake: the push says that something happened, encrypted",
             content: """

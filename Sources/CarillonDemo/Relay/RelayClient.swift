@@ -2,64 +2,88 @@ import Foundation
 import NIOCore
 import Nostr
 
-/// What the phones and friends say to the router's relay socket (NIP-01).
+/// What phones and friends say to a relay, the router's own socket included (NIP-01).
 struct RelayClient {
-    /// What the router said to an event.
+    /// What the relay said to an event.
     struct Answer {
         let isAccepted: Bool
         let message: String
     }
 
     private static let patience = TimeAmount.seconds(10)
+    private let name: String
     private var socket: WebSocket
+    /// Events that came, and nobody asked for yet.
+    private var inbox: [SubscriptionID: [Event]] = [:]
 
-    /// `url` is `ws://host:port`.
-    init(url: String) async throws {
+    /// `url` is `ws://host:port`; `name` is for error messages, as in "the router".
+    init(url: String, name: String) async throws {
         guard let parts = URLComponents(string: url), parts.scheme == "ws", let host = parts.host, let port = parts.port
-        else { throw DemoError("--relay: expected ws://host:port") }
+        else { throw DemoError("expected ws://host:port for \(name), found \(url)") }
+        self.name = name
         do {
             socket = try await WebSocket(host: host, port: port)
         } catch {
-            throw DemoError("cannot connect to the router at \(url): \(error)")
+            throw DemoError("cannot connect to \(name) at \(url): \(error)")
         }
     }
 
-    /// Who the router is, by its advertisement (seed 004, kind 10067).
-    mutating func router() async throws -> PublicKey {
-        guard let subscription = SubscriptionID("router") else { throw DemoError("no name for a subscription") }
-        try await socket.send(ClientCommand.request(subscription, [Filter(kinds: [.notificationRelay])]).json)
-        while true {
-            let message = try await next()
-            switch message.said {
-            case .event(subscription, let range):
-                let event = try Event(json: Array(message.bytes[range]))
-                try event.verify()
-                return event.pubkey
-            case .endOfStoredEvents(subscription):
-                throw DemoError("the router does not advertise itself with a kind 10067")
-            case .closed(subscription, let reason):
-                throw DemoError("the router does not say who it is: \(reason)")
-            default: continue
-            }
-        }
-    }
-
-    /// Publishes `event` and waits for what the router says to it.
+    /// Publishes `event` and waits for what the relay says to it.
     mutating func publish(_ event: Event) async throws -> Answer {
         try await socket.send(ClientCommand.publish(event).json)
         while true {
-            if case .ok(event.id, let isAccepted, let message) = try await next().said {
+            if case .ok(event.id, let isAccepted, let message) = try await hear() {
                 return Answer(isAccepted: isAccepted, message: message)
             }
         }
     }
 
-    private mutating func next() async throws -> (bytes: [UInt8], said: ReceivedRelayMessage) {
-        guard let text = await socket.next(patience: Self.patience) else {
-            throw DemoError("the router closed the connection, or did not answer within 10 seconds")
+    /// Subscribes, and waits until the relay has sent what it stored.
+    mutating func subscribe(_ name: String, to filter: Filter) async throws -> SubscriptionID {
+        guard let subscription = SubscriptionID(name) else { throw DemoError("\(name) is no name for a subscription") }
+        try await socket.send(ClientCommand.request(subscription, [filter]).json)
+        while true {
+            switch try await hear() {
+            case .endOfStoredEvents(subscription): return subscription
+            case .closed(subscription, let reason): throw DemoError("\(self.name) closed a subscription: \(reason)")
+            default: continue
+            }
         }
-        let bytes = Array(text.utf8)
-        let said = try bytes.withUnsafeBytes { try ReceivedRelayMessage($0) }
-        return (bytes, said)
+    }
+
+    /// The next event of a subscription, its signature verified; nil when there is nothing to hear for `patience`.
+    mutating func next(of subscription: SubscriptionID, patience: TimeAmount = patience) async throws -> Event? {
+        while true {
+            if var events = inbox[subscription], !events.isEmpty {
+                let event = events.removeFirst()
+                inbox[subscription] = events
+                return event
+            }
+            guard try await listen(patience) != nil else { return nil }
+        }
+    }
+
+    private mutating func hear() async throws -> ReceivedRelayMessage {
+        guard let message = try await listen(Self.patience) else {
+            throw DemoError("\(name) did not answer within 10 seconds")
+        }
+        return message
+    }
+
+    /// The next message, after putting an event into the inbox; nil when none comes for `patience`.
+    private mutating func listen(_ patience: TimeAmount) async throws -> ReceivedRelayMessage? {
+        switch await socket.next(patience: patience) {
+        case .silence: return nil
+        case .end: throw DemoError("\(name) closed the connection")
+        case .text(let text):
+            let bytes = Array(text.utf8)
+            let message = try bytes.withUnsafeBytes { try ReceivedRelayMessage($0) }
+            if case .event(let subscription, let range) = message {
+                let event = try Event(json: Array(bytes[range]))
+                try event.verify()
+                inbox[subscription, default: []].append(event)
+            }
+            return message
+        }
     }
 }

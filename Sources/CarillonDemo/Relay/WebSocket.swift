@@ -5,13 +5,30 @@ import NIOWebSocket
 
 /// A WebSocket client for short conversations.
 struct WebSocket {
+    /// What there is to hear.
+    enum Sound {
+        case text(String)
+        /// Nothing came for as long as one was ready to wait.
+        case silence
+        /// The connection is closed.
+        case end
+    }
+
+    fileprivate enum Item {
+        case text(String)
+        case alarm(Int)
+    }
+
     private let channel: any Channel
-    private var texts: AsyncStream<String>.Iterator
+    private let continuation: AsyncStream<Item>.Continuation
+    private var items: AsyncStream<Item>.Iterator
+    private var alarms = 0
 
     /// Connects to `host` and upgrades, or throws what went wrong.
     init(host: String, port: Int) async throws {
-        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
-        texts = stream.makeAsyncIterator()
+        let (stream, continuation) = AsyncStream.makeStream(of: Item.self)
+        self.continuation = continuation
+        items = stream.makeAsyncIterator()
         let upgrade: EventLoopFuture<any Channel> = try await ClientBootstrap(
             group: .singletonMultiThreadedEventLoopGroup
         )
@@ -30,23 +47,32 @@ struct WebSocket {
         )
     }
 
-    /// The next text; nil once the connection is closed, which it is when none came for `patience`.
-    mutating func next(patience: TimeAmount) async -> String? {
-        let channel = channel
-        let alarm = channel.eventLoop.scheduleTask(in: patience) { channel.close(promise: nil) }
+    /// The next text, or that none came for `patience`.
+    mutating func next(patience: TimeAmount) async -> Sound {
+        alarms += 1
+        let (number, continuation) = (alarms, continuation)
+        let alarm = channel.eventLoop.scheduleTask(in: patience) { _ = continuation.yield(.alarm(number)) }
         defer { alarm.cancel() }
-        return await texts.next()
+        while let item = await items.next() {
+            switch item {
+            case .text(let text): return .text(text)
+            case .alarm(number): return .silence
+            // One that rang while a text came.
+            case .alarm: continue
+            }
+        }
+        return .end
     }
 
     private static func upgrade(
         _ channel: any Channel,
         host: String,
         port: Int,
-        to texts: AsyncStream<String>.Continuation
+        to continuation: AsyncStream<Item>.Continuation
     ) throws -> EventLoopFuture<any Channel> {
         let upgrader = NIOTypedWebSocketClientUpgrader<any Channel>(maxFrameSize: 1 << 20) { channel, _ in
             channel.eventLoop.makeCompletedFuture {
-                try channel.pipeline.syncOperations.addHandler(TextReader(texts: texts))
+                try channel.pipeline.syncOperations.addHandler(TextReader(continuation))
                 return channel
             }
         }
@@ -71,16 +97,16 @@ struct WebSocket {
 private final class TextReader: ChannelInboundHandler, Sendable {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame
-    private let texts: AsyncStream<String>.Continuation
+    private let texts: AsyncStream<WebSocket.Item>.Continuation
 
-    init(texts: AsyncStream<String>.Continuation) {
+    init(_ texts: AsyncStream<WebSocket.Item>.Continuation) {
         self.texts = texts
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
         switch frame.opcode {
-        case .text: texts.yield(String(buffer: frame.unmaskedData))
+        case .text: texts.yield(.text(String(buffer: frame.unmaskedData)))
         case .ping:
             let pong = WebSocketFrame(fin: true, opcode: .pong, maskKey: .random(), data: frame.unmaskedData)
             context.writeAndFlush(wrapOutboundOut(pong), promise: nil)

@@ -21,7 +21,7 @@ extension SceneWriter {
                     content: "+"
                 )
             ),
-            scene("\(owner.name) likes her own note", try owner.event(.reaction, tags: named, content: "+")),
+            try ownReaction(),
             scene("the same like once more", like.event),
             scene(
                 "\(follower.name) follows somebody else too",
@@ -32,7 +32,23 @@ extension SceneWriter {
         ]
     }
 
-    private func scene(_ caption: String, _ event: Event) -> Scene {
+    func ownReaction() throws -> Scene {
+        let tags = [["e", note.id.hex], ["p", owner.hex]]
+        return scene("\(owner.name) likes her own note", try owner.event(.reaction, tags: tags, content: "+"))
+    }
+
+    /// Of a time when the owner had not registered.
+    func oldNote(by friend: Person) throws -> Scene {
+        let note = try friend.event(
+            .textNote,
+            age: 3600,
+            tags: [["p", owner.hex]],
+            content: "Has \(owner.name) a phone?"
+        )
+        return scene("\(friend.name)'s note of an hour ago", note)
+    }
+
+    func scene(_ caption: String, _ event: Event) -> Scene {
         Scene(caption: caption, event: event, consequence: .silence)
     }
 

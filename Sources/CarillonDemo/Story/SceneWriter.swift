@@ -4,7 +4,6 @@ import Nostr
 struct SceneWriter {
     let owner: Person
     let note: Event
-    let audio: Event
 
     func like(by friend: Person) throws -> Scene {
         let name = friend.name
@@ -34,7 +33,7 @@ struct SceneWriter {
         try about(note, .repost, by: friend, "\(friend.name) reposts a note", content: "", reposted(by: friend.name))
     }
 
-    func audioRepost(by friend: Person) throws -> Scene {
+    func audioRepost(of audio: Event, by friend: Person) throws -> Scene {
         try about(
             audio,
             .audioRepost,

@@ -32,12 +32,15 @@ extension Registry {
         try store.readOnce { try $0.partners(of: account) }
     }
 
-    /// Whether `event` is the account's own doing: by its key, by a key that it receives messages under, or by a device that its
-    /// kind 10050 lists and the event's `root_identity` says so. Asks the disk only about events that name the account as their
-    /// root.
-    package func isOwn(_ event: Event, of account: PublicKey, in index: borrowing MatchIndex) throws -> Bool {
-        if event.pubkey == account || index.isMessageKey(event.pubkey, of: account) { return true }
-        guard let root = event.value(of: "root_identity"), PublicKey(hex: root) == account else { return false }
-        return try speaks(event.pubkey, for: account)
+    /// Whether what `signer` signed is the account's own doing: by its key, by a key that it receives messages under, or by a device
+    /// that its kind 10050 lists and that says so in `root_identity`. Asks the disk only if `root` is the account.
+    package func isOwn(
+        _ signer: PublicKey,
+        speakingFor root: PublicKey?,
+        of account: PublicKey,
+        in index: borrowing MatchIndex
+    ) throws -> Bool {
+        if signer == account || index.isMessageKey(signer, of: account) { return true }
+        return try root == account && speaks(signer, for: account)
     }
 }

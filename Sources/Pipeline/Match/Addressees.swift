@@ -16,10 +16,11 @@ struct Addressees {
         self.deliveryID = deliveryID
     }
 
-    /// What `event` comes to for an account that it names. What is dated `newsSince` or later, in seconds since 1970, is news also
+    /// What `event`, read as `reading`, comes to for an account that it names. What is dated `newsSince` or later, in seconds since 1970, is news also
     /// to a device that was registered after that.
     func plan(
         _ event: Event,
+        _ reading: EventReading,
         to account: AccountNumber,
         _ key: PublicKey,
         newsSince: Int64,
@@ -28,7 +29,7 @@ struct Addressees {
     ) -> AddressingPlan {
         let concern: EventConcern
         do {
-            concern = try EventConcern.classify(event, for: key) { context.authors(of: $0) }
+            concern = try reading.concern(for: key) { context.authors(of: $0) }
         } catch {
             return .nobody(error.step, reason: error.description)
         }

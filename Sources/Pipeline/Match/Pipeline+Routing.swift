@@ -79,12 +79,15 @@ extension Pipeline {
         let newFollows = try list.map { list in
             try follows.new(in: list, seen: source.contactListSighting, earlier: batch.contactLists)
         }
+        let reading = EventReading(event)
+        let root = event.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
         return try accounts.compactMap { account in
             guard let key = index.key(of: account) else { return nil }
-            if try isOwn(event, of: key, from: source) { return .nobody(.own) }
+            if try isOwn(event, speakingFor: root, of: key, from: source) { return .nobody(.own) }
             if let newFollows, !newFollows.contains(key) { return .nobody(.knownFollow) }
             let plan = addressees.plan(
                 event,
+                reading,
                 to: account,
                 key,
                 newsSince: newsSince,
@@ -98,8 +101,13 @@ extension Pipeline {
 
     /// Whether the account itself is behind an event. Nobody but the publisher can tell that of a gift wrap, of which one goes
     /// to its author too (NIP-17): who signed in on our socket is believed.
-    private func isOwn(_ event: Event, of account: PublicKey, from source: EventSource) throws -> Bool {
-        if try registry.isOwn(event, of: account, in: index) { return true }
+    private func isOwn(
+        _ event: Event,
+        speakingFor root: PublicKey?,
+        of account: PublicKey,
+        from source: EventSource
+    ) throws -> Bool {
+        if try registry.isOwn(event.pubkey, speakingFor: root, of: account, in: index) { return true }
         guard event.kind.isGiftWrap, case .socket(let authenticated) = source else { return false }
         return try authenticated.contains { try registry.speaks($0, for: account) }
     }

@@ -77,7 +77,8 @@ import Testing
 
     @Test(arguments: rows)
     private func tellsReplyQuoteAndMentionApart(_ row: Row) {
-        #expect(Event.sample(kind: row.kind, tags: row.tags).relation(to: .alice).relation == row.relation)
+        let event = Event.sample(kind: row.kind, tags: row.tags)
+        #expect(EventRelations(event).relation(to: .alice).relation == row.relation)
     }
 
     private struct Known: CustomTestStringConvertible, Sendable {
@@ -176,7 +177,19 @@ import Testing
     @Test(arguments: known)
     private func whoWroteTheParentDecides(_ row: Known) {
         let event = Event.sample(kind: row.kind, tags: row.tags)
-        let finding = event.relation(to: .alice) { $0 == .first ? row.authors : nil }
+        let finding = EventRelations(event).relation(to: .alice) { $0 == .first ? row.authors : nil }
         #expect(finding == row.finding)
+    }
+
+    @Test func whatIsQuotedWithoutEndIsNotAskedAboutWithoutEnd() {
+        let quotes = (0..<1000).map { ["q", EventID(Bytes32(words: (UInt64($0), 1, 1, 1))).hex] }
+        let event = Event.sample(kind: .textNote, tags: [["p", PublicKey.alice.hex]] + quotes)
+        var asked = 0
+        let finding = EventRelations(event).relation(to: .alice) { _ in
+            asked += 1
+            return nil
+        }
+        #expect(asked == 16)
+        #expect(finding.relation == .quote)
     }
 }

@@ -97,17 +97,16 @@ struct ListTests {
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11], messageKeys: [21]))
         let index = try bench.registry.load()
-        let claim = [["root_identity", try bench.key(1).hex]]
-        func isOwn(by author: UInt8, _ tags: [[String]] = []) throws -> Bool {
-            let event = try bench.event(of: author, content: "", kind: .textNote, tags: tags)
-            return try bench.registry.isOwn(event, of: bench.key(1), in: index)
+        func isOwn(by author: UInt8, for root: UInt8? = nil) throws -> Bool {
+            let root = try root.map { try bench.key($0) }
+            return try bench.registry.isOwn(bench.key(author), speakingFor: root, of: bench.key(1), in: index)
         }
         #expect(try isOwn(by: 1))
         #expect(try isOwn(by: 21))
-        #expect(try isOwn(by: 11, claim))
+        #expect(try isOwn(by: 11, for: 1))
         #expect(try !isOwn(by: 11), "the event does not say so")
-        #expect(try !isOwn(by: 66, claim), "the root does not say so")
-        #expect(try !isOwn(by: 11, [["root_identity", bench.key(2).hex]]))
+        #expect(try !isOwn(by: 66, for: 1), "the root does not say so")
+        #expect(try !isOwn(by: 11, for: 2))
         #expect(try !isOwn(by: 22))
     }
 

@@ -16,8 +16,8 @@ struct Addressees {
         self.deliveryID = deliveryID
     }
 
-    /// What `event`, read as `reading`, comes to for an account that it names. What is dated `newsSince` or later, in seconds since 1970, is news also
-    /// to a device that was registered after that.
+    /// What `event`, read as `reading`, comes to for an account that it names. What is dated `newsSince` or later, in seconds
+    /// since 1970, is news also to a device that was registered after that.
     func plan(
         _ event: Event,
         _ reading: EventReading,

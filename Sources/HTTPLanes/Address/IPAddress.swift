@@ -33,6 +33,20 @@ package enum IPAddress: Sendable, Hashable {
         }
     }
 
+    /// In the one spelling that RFC 5952 recommends, and four decimal numbers for IPv4.
+    var text: String {
+        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        switch self {
+        case .v4(let bits):
+            var address = in_addr(s_addr: bits.bigEndian)
+            inet_ntop(AF_INET, &address, &buffer, socklen_t(buffer.count))
+        case .v6(let high, let low):
+            var address = [high.bigEndian, low.bigEndian]
+            inet_ntop(AF_INET6, &address, &buffer, socklen_t(buffer.count))
+        }
+        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     private init(sixteenBytes bytes: UnsafeRawBufferPointer) {
         self = .v6(
             UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self)),

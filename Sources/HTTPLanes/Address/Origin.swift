@@ -1,7 +1,7 @@
 /// Scheme, host and port (RFC 6454): what connections are kept for.
 package struct Origin: Sendable, Hashable {
     package let isSecure: Bool
-    /// A name in lower case, or an IP address without brackets.
+    /// A name in lower case, or an IP address without brackets in its one spelling (RFC 5952).
     package let host: String
     package let port: UInt16
     /// The host as an address, when it is spelled as one.
@@ -17,7 +17,7 @@ package struct Origin: Sendable, Hashable {
             guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else { return nil }
             let host = String(decoding: authority[authority.startIndex..<end].dropFirst(), as: UTF8.self).lowercased()
             guard let address = IPAddress(host), case .v6 = address else { return nil }
-            self.host = host
+            self.host = address.text
             self.address = address
             rest = authority[end...].dropFirst()
         } else {

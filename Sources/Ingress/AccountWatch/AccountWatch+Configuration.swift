@@ -15,6 +15,8 @@ extension AccountWatch {
         package var relaysPerAccount = 8
         /// Relays that only users named at most; those that more accounts named come first. Default: 10,000.
         package var maxRelays = 10_000
+        /// Of those at one host at most, however many spellings, paths and ports users find for it. Default: 64.
+        package var relaysPerHost = 64
         /// How long changes are gathered before they are worked off, in milliseconds. Default: 200.
         package var coalescing: Int64 = 200
         /// How long is waited between two counts of which relays most accounts named, while these are more than

@@ -2,6 +2,7 @@ import Logging
 import Nostr
 import Registry
 import RelayPool
+import Synchronization
 
 extension AccountWatch {
     /// Compares what everybody wants watched with what is, and brings it in line. Without `isTold`, which is how it begins, relays know of
@@ -108,12 +109,13 @@ extension AccountWatch {
             for relay in deserted { try rows.removeRelay(relay.number) }
         }
         desk.book = book
+        inbox.withLock { $0.forget(deserted.map(\.url).filter { book[$0] == nil }) }
     }
 
     private func reportCrowding() {
         logger.warning(
             "Users name more relays than there is room for; those that most accounts name are listened to",
-            metadata: ["relays": "\(configuration.maxRelays)"]
+            metadata: ["relays": "\(configuration.maxRelays)", "at one host": "\(configuration.relaysPerHost)"]
         )
     }
 

@@ -51,6 +51,11 @@ extension AccountWatch {
             logger.debug("Read what a relay had stored", metadata: ["keys": "\(keys.count)", "relay": "\(name)"])
         }
         let marks = batch.marked.compactMap { url, mark in desk.book[url].map { ($0, mark) } }
+        // A relay says how far it was read also when it is left, and is forgotten by then.
+        if marks.count < batch.marked.count {
+            let forgotten = batch.marked.keys.filter { desk.book[$0] == nil }
+            inbox.withLock { $0.forget(forgotten) }
+        }
         guard !marks.isEmpty else { return }
         var book = desk.book
         try registry.writeWatch { rows in

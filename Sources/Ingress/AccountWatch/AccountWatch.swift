@@ -59,7 +59,12 @@ package final class AccountWatch: Sendable {
         self.schedule = schedule
         self.logger = logger
         let stored = try registry.readWatch { try $0.watchRelays() }
-        let book = RelayBook(stored: stored, always: configuration.always, limit: configuration.maxRelays)
+        let book = RelayBook(
+            stored: stored,
+            always: configuration.always,
+            limit: configuration.maxRelays,
+            perHost: configuration.relaysPerHost
+        )
         let hints = HintLedger(silentAfter: configuration.silentAfter, granularity: Self.hintGranularity)
         let choice = RelayChoice(source: configuration.perUser, limit: configuration.relaysPerAccount)
         desk = Mutex(WatchDesk(book: book, hints: hints, choice: choice))
@@ -94,8 +99,12 @@ package final class AccountWatch: Sendable {
         report(within: configuration.coalescing) { $0.hear(hint) }
     }
 
-    /// Up to when everything that a relay had was dealt with, in seconds since 1970. Cheap: reads memory.
-    package func mark(of relay: RelayURL) -> Int64? { inbox.withLock { $0.marks[relay] } }
+    /// Up to when everything that a relay had was dealt with, in seconds since 1970. Nil also for a mark that a wrong clock set ahead
+    /// of now: who believed it would read nothing. Cheap: reads memory.
+    package func mark(of relay: RelayURL) -> Int64? {
+        let latest = latestMark
+        return inbox.withLock { $0.marks[relay].flatMap { $0 <= latest ? $0 : nil } }
+    }
 
     /// Takes note that everything that `relay` had stored for these keys was read and dealt with.
     package func established(_ keys: [PublicKey], at relay: RelayURL) {
@@ -105,8 +114,12 @@ package final class AccountWatch: Sendable {
     /// Takes note that everything that `relay` had up to `moment`, in seconds since 1970, was read and dealt with.
     package func marked(_ relay: RelayURL, upTo moment: Int64) {
         // An older mark costs no more than reading again what is remembered anyway.
-        report(within: Self.markDelay) { $0.mark(relay, upTo: moment) }
+        let latest = latestMark
+        report(within: Self.markDelay) { $0.mark(relay, upTo: moment, believing: latest) }
     }
+
+    /// Marks beyond it were set while the clock was wrong.
+    private var latestMark: Int64 { now() / 1000 + Self.markTolerance }
 
     /// Writes what was taken note of and not yet written, and does nothing more. To be called when the pool was shut down.
     package func shutdown() {
@@ -157,5 +170,7 @@ package final class AccountWatch: Sendable {
 
     static let hintGranularity: Int64 = 600_000
     private static let markDelay: Int64 = 5_000
+    /// In seconds; less than relays are read over again in any case.
+    private static let markTolerance: Int64 = 600
     private static let retryDelay: Int64 = 10_000
 }

@@ -11,7 +11,7 @@ struct RelayCountsTests {
             counts.count(try #require(RelayURL("wss://r\(index).example")))
             if index.isMultiple(of: 10) { counts.count(common) }
         }
-        #expect(counts.ranked(limit: 1, preferring: []) == [common])
+        #expect(counts.ranked(limit: 1, perHost: 1, preferring: []) == [common])
         #expect(counts.exceeds(1_000))
     }
 
@@ -19,7 +19,7 @@ struct RelayCountsTests {
         let relays = try ["wss://a.example", "wss://b.example", "wss://c.example"].map { try #require(RelayURL($0)) }
         var counts = RelayCounts(room: 10)
         for relay in relays { counts.count(relay) }
-        #expect(counts.ranked(limit: 2, preferring: [relays[2]]) == [relays[2], relays[0]])
+        #expect(counts.ranked(limit: 2, perHost: 1, preferring: [relays[2]]) == [relays[2], relays[0]])
         #expect(counts.exceeds(2))
         #expect(!counts.exceeds(3))
     }

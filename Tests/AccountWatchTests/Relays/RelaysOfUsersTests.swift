@@ -53,6 +53,24 @@ struct RelaysOfUsersTests {
         #expect(bench.relays.relays.contains("wss://read1.example"))
     }
 
+    @Test func oneHostInManySpellingsHasFewPlaces() throws {
+        let bench = try Bench { $0.relaysPerHost = 3 }
+        try bench.begin()
+        for number in 1...3 {
+            let texts = ["/\(number)", "/?\(number)", ":\(number)"].map { "wss://victim.example" + $0 }
+            bench.put(.sample(UInt64(number), readRelays: texts + ["wss://other\(number).example"]))
+        }
+        #expect(bench.relays.relays.count == 6)
+        #expect(bench.relays.relays.filter { $0.contains("victim") }.count == 3)
+        // Places that become free are given to others, the ones that more accounts name first.
+        bench.remove(.sample(1))
+        bench.put(.sample(4, readRelays: ["wss://victim.example/popular"]))
+        bench.put(.sample(5, readRelays: ["wss://victim.example/popular"]))
+        bench.time.pass(3_600_000)
+        #expect(bench.relays.relays.filter { $0.contains("victim") }.count == 3)
+        #expect(bench.relays.relays.contains("wss://victim.example/popular"))
+    }
+
     @Test(arguments: [
         (RelaySource.nip65, ["wss://dm.example", "wss://registered.example"]),
         (.registration, ["wss://registered.example"]),

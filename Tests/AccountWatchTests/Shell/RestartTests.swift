@@ -53,6 +53,34 @@ struct RestartTests {
         #expect(bench.watch.mark(of: relay) == nil)
     }
 
+    @Test func aMarkThatAWrongClockSetIsNotBelieved() throws {
+        let bench = try Bench(always: ["wss://always.example"])
+        let relay = try bench.relay("wss://always.example")
+        try bench.begin()
+        bench.put(.sample(1))
+        bench.watch.marked(relay, upTo: Bench.start + 86_400)
+        bench.time.pass(5_000)
+        #expect(bench.watch.mark(of: relay) == nil)
+        try bench.restart()
+        #expect(bench.watch.mark(of: relay) == nil)
+        bench.watch.marked(relay, upTo: Bench.start)
+        bench.time.pass(5_000)
+        #expect(bench.watch.mark(of: relay) == Bench.start)
+        try bench.restart(properly: false)
+        #expect(bench.watch.mark(of: relay) == Bench.start)
+    }
+
+    @Test func whatARelayThatIsLeftSaysLastIsNotKept() throws {
+        let bench = try Bench()
+        let relay = try bench.relay("wss://one.example")
+        try bench.begin()
+        bench.put(.sample(1, readRelays: ["wss://one.example"]))
+        bench.put(.sample(1))
+        bench.watch.marked(relay, upTo: Bench.start)
+        bench.time.pass(5_000)
+        #expect(bench.watch.mark(of: relay) == nil)
+    }
+
     @Test func operatorsRelaysComeAndGoBetweenStarts() throws {
         let bench = try Bench(always: ["wss://one.example", "wss://two.example"])
         try bench.begin()

@@ -13,6 +13,7 @@ func spellingsOfOneRelayAreEqual(_ spelling: String) {
     ("ws://relay.example.com:80/Path/", "ws://relay.example.com/Path"),
     ("ws://relay.example.com:443", "ws://relay.example.com:443"),
     ("wss://[2001:DB8::1]:7447/", "wss://[2001:db8::1]:7447"),
+    ("wss://[2001:0db8:0:0::0:1]/", "wss://[2001:db8::1]"),
     ("wss://relay.example.com/?key=a/", "wss://relay.example.com?key=a/"),
     ("wss://relay.example.com/inbox/?key=a", "wss://relay.example.com/inbox?key=a"),
 ])

@@ -14,21 +14,25 @@ struct RelayBook {
     private(set) var isCrowded = false
     private var entries: [RelayNumber: Entry] = [:]
     private var numbers: [RelayURL: RelayNumber] = [:]
+    /// Of users' relays that have a place.
+    private var hosts: [String: Int] = [:]
     let operators: Set<RelayURL>
     private var last: RelayNumber
     private let limit: Int
+    private let perHost: Int
     /// Not on disk yet.
     private(set) var unsaved: Set<RelayNumber> = []
 
-    /// `always` are the operator's, of the others at most `limit` are admitted.
-    init(stored: [StoredRelay], always: [RelayURL], limit: Int) {
+    /// `always` are the operator's, of the others at most `limit` are admitted, and at most `perHost` of one host.
+    init(stored: [StoredRelay], always: [RelayURL], limit: Int, perHost: Int) {
         operators = Set(always)
         self.limit = limit
+        self.perHost = perHost
         last = stored.map(\.number).max() ?? RelayNumber(rawValue: 0)
         for relay in stored {
             guard let url = RelayURL(relay.url) else { continue }
             entries[relay.number] = Entry(url: url)
-            numbers[url] = relay.number
+            place(url, relay.number)
         }
         self.always = operators.sorted().map { numbers[$0] ?? add($0) }.sorted()
     }
@@ -42,7 +46,7 @@ struct RelayBook {
     /// The relay's number; nil when there are too many relays already. The operator's are never too many.
     mutating func admit(_ url: RelayURL) -> RelayNumber? {
         if let number = numbers[url] { return number }
-        guard numbers.count - always.count < limit else {
+        guard numbers.count - always.count < limit, hosts[url.host, default: 0] < perHost else {
             isCrowded = true
             return nil
         }
@@ -52,7 +56,7 @@ struct RelayBook {
     private mutating func add(_ url: RelayURL) -> RelayNumber {
         last = RelayNumber(rawValue: last.rawValue + 1)
         entries[last] = Entry(url: url)
-        numbers[url] = last
+        place(url, last)
         unsaved.insert(last)
         return last
     }
@@ -81,15 +85,26 @@ struct RelayBook {
     /// taken from them.
     mutating func admit(by counts: RelayCounts) {
         let users = Set(numbers.keys).subtracting(operators)
-        let ranked = counts.ranked(limit: limit, preferring: users)
-        for url in users.subtracting(ranked) { numbers[url] = nil }
+        let ranked = counts.ranked(limit: limit, perHost: perHost, preferring: users)
+        for url in users.subtracting(ranked) { displace(url) }
         for url in ranked { _ = admit(url) }
-        isCrowded = counts.exceeds(limit)
+        isCrowded = counts.exceeds(ranked.count)
+    }
+
+    private mutating func place(_ url: RelayURL, _ number: RelayNumber) {
+        let isNew = numbers.updateValue(number, forKey: url) == nil
+        if isNew, !operators.contains(url) { hosts[url.host, default: 0] += 1 }
+    }
+
+    private mutating func displace(_ url: RelayURL) {
+        guard numbers.removeValue(forKey: url) != nil, !operators.contains(url) else { return }
+        let rest = hosts[url.host, default: 1] - 1
+        hosts[url.host] = rest > 0 ? rest : nil
     }
 
     private mutating func forget(_ number: RelayNumber) {
         guard let entry = entries.removeValue(forKey: number) else { return }
-        if numbers[entry.url] == number { numbers[entry.url] = nil }
+        if numbers[entry.url] == number { displace(entry.url) }
         unsaved.remove(number)
     }
 }

@@ -20,15 +20,21 @@ struct RelayCounts {
         counts[relay, default: 0] += 1
     }
 
+    /// Whether more relays than `limit` were named.
     func exceeds(_ limit: Int) -> Bool { dropped || counts.count > limit }
 
-    /// The relays that most accounts named, of equals first those in `preferred`.
-    func ranked(limit: Int, preferring preferred: Set<RelayURL>) -> [RelayURL] {
+    /// The relays that most accounts named, of equals first those in `preferred`; of one host no more than `perHost`.
+    func ranked(limit: Int, perHost: Int, preferring preferred: Set<RelayURL>) -> [RelayURL] {
         let ranked = counts.sorted { one, other in
             if one.value != other.value { return one.value > other.value }
             let (first, second) = (preferred.contains(one.key), preferred.contains(other.key))
             return first == second ? one.key < other.key : first
         }
-        return ranked.prefix(limit).map(\.key)
+        var hosts: [String: Int] = [:]
+        let chosen = ranked.map(\.key).filter { relay in
+            hosts[relay.host, default: 0] += 1
+            return hosts[relay.host, default: 0] <= perHost
+        }
+        return Array(chosen.prefix(limit))
     }
 }

@@ -48,8 +48,9 @@ struct WatchInbox {
         batch.established[relay, default: []].append(contentsOf: keys)
     }
 
-    mutating func mark(_ relay: RelayURL, upTo moment: Int64) {
-        guard marks[relay].map({ $0 < moment }) ?? true else { return }
+    /// A mark never goes back, unless it is beyond `latest`.
+    mutating func mark(_ relay: RelayURL, upTo moment: Int64, believing latest: Int64) {
+        guard marks[relay].map({ $0 < moment || $0 > latest }) ?? true else { return }
         marks[relay] = moment
         batch.marked[relay] = moment
     }

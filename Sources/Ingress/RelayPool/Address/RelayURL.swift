@@ -7,6 +7,8 @@ package struct RelayURL: Sendable, Hashable, Comparable {
     /// As `wss://relay.example.com` or `wss://relay.example.com/path`.
     package let text: String
     package let origin: Origin
+    /// A name in lower case or an address, each in one spelling.
+    package var host: String { origin.host }
     /// Path and query as they go on the wire, at least `/`.
     let target: String
 

@@ -1,6 +1,7 @@
 import Glibc
 import NIOCore
 import NIOPosix
+import Synchronization
 
 /// Looks a name up once, on a thread that may block, and hands out only addresses that may be connected to.
 ///
@@ -11,6 +12,7 @@ package final class GuardedResolver: Resolver, @unchecked Sendable {
     private let v4: EventLoopPromise<[SocketAddress]>
     private let v6: EventLoopPromise<[SocketAddress]>
     private var isStarted = false
+    private let isGivenUp = Atomic(false)
 
     /// One resolver is for one connection. Without a guard every address is permitted. `threads` wait for name servers: whose names
     /// may be slow on purpose, needs threads of their own.
@@ -31,14 +33,18 @@ package final class GuardedResolver: Resolver, @unchecked Sendable {
         return v6.futureResult
     }
 
-    package func cancelQueries() {}
+    /// Has a look-up that is not under way left out: whoever gave up waiting for a thread must not keep others waiting for it.
+    package func cancelQueries() {
+        isGivenUp.store(true, ordering: .relaxed)
+    }
 
     private func start(host: String, port: Int) {
         guard !isStarted else { return }
         isStarted = true
         threads.submit { state in
             // Pools that are shut down do not look up.
-            let found = state == .active ? Self.lookUp(host: host, port: port) : []
+            let isWanted = state == .active && !self.isGivenUp.load(ordering: .relaxed)
+            let found = isWanted ? Self.lookUp(host: host, port: port) : []
             let permitted = found.filter { self.addressGuard?.permits($0.ip) ?? true }
             guard !permitted.isEmpty else {
                 let reason = found.isEmpty ? HTTPFailure.Reason.unresolved : .forbiddenAddress

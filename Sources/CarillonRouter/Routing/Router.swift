@@ -92,9 +92,11 @@ package final class Router: Service {
             changed: { lateWatch.value?.changed($0) },
             check: transports.check
         )
+        var watching = configuration.accountWatch
+        watching.maxRelays = min(watching.maxRelays, OpenFiles.relays(within: OpenFiles.raiseLimit()))
         watch = try AccountWatch(
             registry: registry,
-            configuration: configuration.accountWatch,
+            configuration: watching,
             now: now,
             logger: logger
         )

@@ -56,7 +56,6 @@ final class RelayLink: @unchecked Sendable {
         review()
     }
 
-    /// Says whose relay it is.
     func set(_ rank: RelayRank) {
         errandsDone += 1
         let wasKept = self.rank.isKept

@@ -16,6 +16,18 @@ import Testing
     #expect(Refusal("error: too many requests") == .slower)
     #expect(Refusal("ERROR: too many concurrent REQs") == .tooManySubscriptions)
     #expect(Refusal("rate-limited: too many REQs") == .tooManySubscriptions)
+    #expect(Refusal("error: Maximum concurrent subscription count reached") == .tooManySubscriptions)
+    #expect(Refusal("rate-limited: max subscriptions") == .tooManySubscriptions)
+    #expect(Refusal("invalid: too many filters in REQ") == .smaller)
+    #expect(Refusal("auth-required: max 1 subscription for strangers") == .authenticate)
+    #expect(Refusal("rate-limited: subscription rate limit exceeded") == .slower)
+    #expect(Refusal("rate-limited: 10 subscriptions per minute, max") == .slower)
+    #expect(Refusal("error: bad req: subscription id too long") == .smaller)
+    #expect(
+        Refusal("rate-limited: active subscriptions exceed max size 1048576 bytes") == .tooLargeSubscriptions
+    )
+    #expect(Refusal("error: subscription exceeds max size") == .later)
+    #expect(Refusal(notice: "total size limit of open subscriptions") == .tooLargeSubscriptions)
     #expect(Refusal(notice: "ERROR: too many concurrent REQs") == .tooManySubscriptions)
     #expect(Refusal(notice: "rate-limited: slow down") == .slower)
     #expect(Refusal(notice: "you are rate limited") == .slower)
@@ -226,7 +238,7 @@ import Testing
     for id in requests.dropFirst(7) { exchange.drop(id, "ERROR: too many concurrent REQs") }
     exchange.relay.endsStoredEvents = true
     for id in requests.prefix(7) { exchange.hear(.endOfStoredEvents(id)) }
-    #expect(exchange.session.capacity == 7)
+    #expect(exchange.session.capacity.subscriptions == 7)
     exchange.pass(milliseconds: 200_000)
     #expect(exchange.session.isAskedByKind)
     #expect(exchange.established.count == 900)

@@ -3,16 +3,6 @@ import Testing
 
 @testable import RelayPool
 
-/// Chance that can be repeated.
-private struct Dice {
-    var state: UInt64
-
-    mutating func roll(_ sides: Int) -> Int {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return Int(state >> 33) % sides
-    }
-}
-
 /// Hours of a relay that is killed, restarted, refuses, is too small and forgets nothing, while keys come and events flow, some of
 /// which are not dealt with at first, and of a router that is killed as well.
 @Test(arguments: 1...24) func nothingIsMissedHoweverItGoes(_ seed: Int) {

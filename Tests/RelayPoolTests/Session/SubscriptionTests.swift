@@ -78,7 +78,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
 }
 
 @Test func tenThousandKeysAreWatchedWithBoundedRequests() {
-    var exchange = Exchange()
+    var exchange = Exchange { $0.openBytes = 4_194_304 }
     exchange.watch(1...10_000)
     exchange.watchOwnKey()
     exchange.connect()
@@ -145,13 +145,17 @@ private func named(_ filters: [Filter]) -> Set<String> {
     #expect(exchange.readings(of: between) == [.live])
 }
 
-@Test func manyKeysAreAskedForByKindWhateverTheRelayAllows() {
-    var exchange = Exchange { $0.keysByKey = 1_000 }
-    exchange.watch(1...1_001)
+@Test func noMoreIsAskedForByNameThanAGuestMayHaveOpen() {
+    var exchange = Exchange()
+    exchange.watch(1...2_900)
     exchange.connect { $0.maxSubscriptions = 200 }
     exchange.pass(milliseconds: 60_000)
+    #expect(!exchange.session.isAskedByKind)
+    exchange.watch(2_901...3_000)
+    exchange.pass(milliseconds: 60_000)
     #expect(exchange.session.isAskedByKind)
-    #expect(exchange.established.count == 1_001)
+    #expect(exchange.established.count == 3_000)
+    #expect(exchange.relay.mostBytesOpen <= 524_288)
 }
 
 @Test func messagesStayWithinTheRelaysLength() {

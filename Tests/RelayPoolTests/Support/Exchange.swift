@@ -86,6 +86,16 @@ struct Exchange {
         for (key, since) in since { watch([key], since: since, isEstablished: established.contains(.sample(key))) }
     }
 
+    /// Watches keys that come in bursts, in so many milliseconds.
+    mutating func stream(_ keys: ClosedRange<Int>, in milliseconds: Int64, every interval: Int64 = 200) {
+        let bursts = Int(milliseconds / interval)
+        let size = (keys.count + bursts - 1) / bursts
+        for first in stride(from: keys.lowerBound, through: keys.upperBound, by: size) {
+            watch(first...min(first + size - 1, keys.upperBound))
+            pass(milliseconds: interval)
+        }
+    }
+
     /// Somebody publishes at the relay.
     mutating func arrive(_ event: Event) { hear(relay.arrive(event)) }
 

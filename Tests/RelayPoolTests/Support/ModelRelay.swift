@@ -10,6 +10,8 @@ struct ModelRelay {
     var events: [Event] = []
     /// Events of one answer at most, whatever `limit` says.
     var cap = 500
+    /// Whether `cap` is for the filters of a REQ together.
+    var capsTogether = false
     var ignoresLimit = false
     var ignoresUntil = false
     var ignoresSince = false
@@ -17,6 +19,10 @@ struct ModelRelay {
     var endsStoredEvents = true
     /// Open subscriptions at most.
     var maxSubscriptions = 20
+    /// Bytes of all open REQs together at most.
+    var maxBytesOpen = Int.max
+    /// What is said when they are more.
+    var wordsForBytesOpen = "rate-limited: active subscriptions exceed max size"
     /// The refusal of a subscription, if it is refused.
     var refusal: ([Filter]) -> String? = { _ in nil }
     var publishRefusal: (Event) -> String? = { _ in nil }
@@ -28,7 +34,12 @@ struct ModelRelay {
     private(set) var closes: [SubscriptionID] = []
     private(set) var published: [Event] = []
     private(set) var isAuthenticated = false
+    private var sizes: [SubscriptionID: Int] = [:]
     private(set) var mostOpen = 0
+    private(set) var mostBytesOpen = 0
+    /// Bytes of all REQs.
+    private(set) var bytesRequested = 0
+    private(set) var refused: [SubscriptionID] = []
 
     mutating func disconnect() {
         open = [:]
@@ -59,24 +70,44 @@ struct ModelRelay {
             return [.other(.ok(event.id, isAccepted: true, message: ""))] + arrive(event)
         case .request(let id, let filters):
             requests.append((id, filters))
-            if let refusal = refusal(filters) {
-                open[id] = nil
-                return [.other(.closed(id, message: refusal))]
-            }
-            if open[id] == nil, open.count >= maxSubscriptions {
-                return [.other(.closed(id, message: "error: too many subscriptions"))]
-            }
+            let (others, size) = (bytesOpen(except: id), command.json.count)
+            bytesRequested += size
+            if let refusal = refusal(filters) { return refuse(id, refusal) }
+            if open[id] == nil, open.count >= maxSubscriptions { return refuse(id, "error: too many subscriptions") }
+            if others + size > maxBytesOpen { return refuse(id, wordsForBytesOpen) }
             open[id] = filters
+            sizes[id] = size
             mostOpen = max(mostOpen, open.count)
-            let stored = filters.flatMap(stored).map { Message.event(id, $0) }
+            mostBytesOpen = max(mostBytesOpen, others + size)
+            let stored = (capsTogether ? storedTogether(filters) : filters.flatMap(stored)).map {
+                Message.event(id, $0)
+            }
             return stored + (endsStoredEvents ? [.other(.endOfStoredEvents(id))] : [])
         }
+    }
+
+    private mutating func refuse(_ id: SubscriptionID, _ message: String) -> [Message] {
+        open[id] = nil
+        refused.append(id)
+        return [.other(.closed(id, message: message))]
+    }
+
+    /// Bytes of all open REQs.
+    var bytesOpen: Int { bytesOpen(except: nil) }
+
+    private func bytesOpen(except id: SubscriptionID?) -> Int {
+        open.keys.reduce(0) { $0 + ($1 == id ? 0 : sizes[$1] ?? 0) }
     }
 
     /// Takes an event from somebody else.
     mutating func arrive(_ event: Event) -> [Message] {
         if !(20_000..<30_000).contains(event.kind.rawValue) { events.append(event) }
         return open.filter { $0.value.contains { $0.matches(event) } }.keys.map { .event($0, event) }
+    }
+
+    private func storedTogether(_ filters: [Filter]) -> [Event] {
+        let matching = Set(filters.flatMap(stored)).sorted { ($1.createdAt, $0.id) < ($0.createdAt, $1.id) }
+        return Array(matching.prefix(cap))
     }
 
     private func stored(_ filter: Filter) -> [Event] {

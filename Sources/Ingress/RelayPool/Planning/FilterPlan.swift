@@ -78,6 +78,10 @@ struct FilterPlan: Sendable {
     /// is no news. What is older than `horizon`, in seconds, is too old to be.
     func beginning(_ entries: [RosterEntry], notBefore horizon: Int64) -> [SweepStage] {
         var stages: [SweepStage] = []
+        let authors = entries.keys(.authored)
+        if !authors.isEmpty {
+            stages.append(stage(Filter(authors: Set(authors), kinds: Self.lists), .stored))
+        }
         let addressed = entries.filter { $0.interest.contains(.addressed) }
         if let first = addressed.map(\.since).min().map(Int64.init),
             let last = addressed.map(\.since).max().map(Int64.init)
@@ -87,29 +91,32 @@ struct FilterPlan: Sendable {
                 stages.append(stage(Filter(kinds: news, tags: named, since: max(first, horizon)), .stored))
             }
             if !wraps.isEmpty {
-                if news != nil {
-                    stages.append(stage(Filter(kinds: wraps, tags: named, since: last), .stored))
-                }
                 let since = max(0, first - settings.wrapSeconds - settings.slackSeconds)
-                stages.append(stage(Filter(kinds: wraps, tags: named, since: since, until: last - 1), .baseline))
+                // Where every kind is asked for, the others were among those.
+                let until = news == nil ? last - 1 : nil
+                let filter = Filter(kinds: wraps, tags: named, since: since, until: until)
+                stages.append(SweepStage(filter: filter, reading: .stored, newsFrom: last, pages: settings.pages))
             }
             if wantsContactLists {
                 let filter = Filter(kinds: [.contactList], tags: named, until: first - 1)
                 stages.append(SweepStage(filter: filter, reading: .baseline, pages: settings.contactPages))
             }
         }
-        let authors = entries.keys(.authored)
-        if !authors.isEmpty {
-            stages.append(stage(Filter(authors: Set(authors), kinds: Self.lists), .stored))
-        }
         return stages
     }
 
     /// Keys of which one filter may speak in a message of that length; `filters` are sent together.
     static func keys(inMessageOf length: Int, filters: Int, atMost limit: Int) -> Int {
-        let keyLength = 67
-        return min(limit, max(1, (length - 1_024) / (keyLength * filters)))
+        min(limit, max(1, (length - 1_024) / (keyLength * filters)))
     }
+
+    /// The length of the REQ for what is to come for so many keys, at most.
+    static func length(ofLive keys: Int) -> Int { 512 + liveFilters * keyLength * keys }
+
+    /// Filters for what is to come for keys: one names them, one has them as authors.
+    static let liveFilters = 2
+    /// A key with quotes and a comma.
+    static let keyLength = 67
 
     private func stage(_ filter: Filter, _ reading: Reading) -> SweepStage {
         SweepStage(filter: filter, reading: reading, pages: settings.pages)

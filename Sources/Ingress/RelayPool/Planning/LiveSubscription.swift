@@ -17,6 +17,8 @@ struct LiveSubscription: Sendable {
     var pending: SubscriptionID?
     /// When the last REQ was sent.
     var sentAt: Int64?
+    /// Its length.
+    var sentBytes = 0
     /// When the relay was last heard in answer to it.
     var heardAt: Int64?
     /// When to send a REQ, since there is something new to say in it or the last failed.
@@ -32,7 +34,7 @@ struct LiveSubscription: Sendable {
     var isComplete: Bool { open != nil && pending == nil && dueAt == nil }
 
     /// Whether nothing happens to it soon.
-    var isSettled: Bool { isComplete || (pending == nil && open == nil && failures > 0) || isGivenUp }
+    var isSettled: Bool { isComplete || (pending == nil && open == nil && failures > 2) || isGivenUp }
 
     /// When the next REQ is to be sent, if one is.
     var nextRequest: Int64? {

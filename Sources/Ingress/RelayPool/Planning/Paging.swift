@@ -5,7 +5,7 @@ import Nostr
 /// A page is asked for up to the second of the oldest event before, inclusive, since further events may share it. It is the
 /// last when it brings nothing new, however few or many there were: what a relay caps a page to need not be what was asked for.
 struct Paging: Hashable, Sendable {
-    private let stage: SweepStage
+    let stage: SweepStage
     private let limit: Int
     private var until: Int64?
     /// The oldest second seen, and the events seen of it.
@@ -17,7 +17,7 @@ struct Paging: Hashable, Sendable {
     /// Events taken from pages that ended.
     private var taken = 0
 
-    private var seen = 0
+    private(set) var seen = 0
     private var new = 0
     /// Whether each event of this page is of the second asked for.
     private var isOneSecond = true

@@ -8,6 +8,8 @@ enum Refusal: Hashable, Sendable {
     case slower
     /// More subscriptions are open than it allows.
     case tooManySubscriptions
+    /// What is open is too large, all subscriptions together.
+    case tooLargeSubscriptions
     /// The message or filter is too large, or not understood.
     case smaller
     /// It will not, and asking again soon is of no use.
@@ -17,16 +19,16 @@ enum Refusal: Hashable, Sendable {
 
     init(_ message: String) {
         let text = message.prefix(200).lowercased()
-        let speaksOfSubscriptions = ["req", "subscription", "subs"].contains { text.contains($0) }
-        if text.contains("too many"), speaksOfSubscriptions, !text.contains("too many requests") {
-            self = .tooManySubscriptions
-            return
-        }
+        let prefix = MachineReadablePrefix(of: message)
         if text.contains("too many requests") {
             self = .slower
             return
         }
-        switch MachineReadablePrefix(of: message) {
+        if prefix != .authRequired, let refusal = Self.ofWhatIsOpen(text) {
+            self = refusal
+            return
+        }
+        switch prefix {
         case .authRequired: self = .authenticate
         case .rateLimited: self = .slower
         case .restricted, .blocked, .mute, .pow: self = .never
@@ -40,15 +42,39 @@ enum Refusal: Hashable, Sendable {
     /// What a `NOTICE` may mean, which is for people (NIP-01) but the only word some relays have. Nil: nothing to us.
     init?(notice: String) {
         let text = notice.prefix(200).lowercased()
-        let refusal = Refusal(notice)
-        if refusal == .tooManySubscriptions {
-            self = refusal
-        } else if ["rate-limit", "rate limit", "ratelimit", "slow down", "too fast", "too many requests"].contains(
-            where: { text.contains($0) }
-        ) {
+        switch Refusal(notice) {
+        case .tooManySubscriptions: self = .tooManySubscriptions
+        case .tooLargeSubscriptions: self = .tooLargeSubscriptions
+        default:
+            let signs = ["rate-limit", "rate limit", "ratelimit", "slow down", "too fast", "too many requests"]
+            guard signs.contains(where: { text.contains($0) }) else { return nil }
             self = .slower
-        } else {
-            return nil
         }
     }
+
+    /// What is said of subscriptions in general: that there are too many of them, or that they are too large together. Relays say it
+    /// under several prefixes, also that of a rate.
+    private static func ofWhatIsOpen(_ text: String) -> Refusal? {
+        let body = text.firstIndex(of: ":").map { text[$0...] } ?? text[...]
+        let list = body.split { !$0.isLetter }.map(String.init)
+        let words = Set(list)
+        guard !words.isDisjoint(with: subscriptionWords) else { return nil }
+        if let place = list.indices.dropLast().first(where: { list[$0] == "too" && list[$0 + 1] == "many" }) {
+            let counted = list[(place + 2)...].prefix(2)
+            return subscriptionWords.isDisjoint(with: counted) ? nil : .tooManySubscriptions
+        }
+        guard words.isDisjoint(with: rateWords), !words.isDisjoint(with: limitWords), !words.contains("id") else {
+            return nil
+        }
+        guard !words.isDisjoint(with: sizeWords) else { return .tooManySubscriptions }
+        return words.isDisjoint(with: togetherWords) ? nil : .tooLargeSubscriptions
+    }
+
+    private static let subscriptionWords: Set = ["req", "reqs", "subscription", "subscriptions", "sub", "subs"]
+    private static let rateWords: Set = ["rate", "per", "second", "minute", "fast", "slow", "requests"]
+    private static let limitWords: Set = ["max", "maximum", "limit", "exceed", "exceeds", "exceeded", "large", "big"]
+    private static let sizeWords: Set = ["size", "bytes", "byte", "length", "large", "big", "long"]
+    private static let togetherWords: Set = [
+        "reqs", "subscriptions", "subs", "active", "open", "concurrent", "total", "all",
+    ]
 }

@@ -42,6 +42,13 @@ struct RequestPace: Hashable, Sendable {
         tokens = 0
     }
 
+    /// Goes back to the usual pace, for it was not what the relay complained about.
+    mutating func resume(at now: Int64) {
+        fill(now)
+        complainedAt = nil
+        perSecond = usual
+    }
+
     private mutating func fill(_ now: Int64) {
         if let since = complainedAt, now - since >= Self.forgiveness {
             perSecond = min(usual, perSecond * 2)

@@ -19,8 +19,7 @@ struct Sweep: Sendable {
     let purpose: Purpose
     let keys: [PublicKey]
     /// What is left to read; the first is being read.
-    var stages: [SweepStage]
-    var paging: Paging?
+    var steps: [SweepStep]
     var subscription: SubscriptionID?
     /// When the relay was last heard in this subscription, or the REQ was sent.
     var heardAt: Int64 = 0
@@ -38,16 +37,25 @@ struct Sweep: Sendable {
     var awaitsAuthentication = false
 
     /// Whether everything was read and nothing is out.
-    var isRead: Bool { stages.isEmpty && subscription == nil && outstanding == 0 }
+    var isRead: Bool { steps.isEmpty && subscription == nil && outstanding == 0 }
 
     var isBeginning: Bool { purpose == .beginning }
 
     /// Whether a mark would promise what this has not read yet.
     var holdsMark: Bool { !isBeginning }
 
-    /// Ends the filter that is being read.
-    mutating func endStage() {
-        if !stages.isEmpty { stages.removeFirst() }
-        paging = nil
+    /// How an event of the page that is being read is to be taken; nil if it is not wanted.
+    mutating func reading(of event: ScannedEvent) -> Reading? {
+        steps.isEmpty ? nil : steps[0].reading(of: event)
+    }
+
+    mutating func endPage() {
+        guard let step = steps.first else { return }
+        steps.replaceSubrange(..<1, with: step.endPage())
+    }
+
+    /// Ends what is being read, read or not.
+    mutating func endStep() {
+        if !steps.isEmpty { steps.removeFirst() }
     }
 }

@@ -6,7 +6,8 @@ extension RelaySession {
         if let mark { progress.resume(from: mark) }
         isConnected = true
         self.limitation = limitation
-        capacity = limitation.maxSubscriptions
+        capacity.says(subscriptions: limitation.maxSubscriptions)
+        refusals = RefusalRow()
         plan = FilterPlan(settings, withWraps: true)
         isByKindRefused = false
         pollAt = nil
@@ -31,7 +32,7 @@ extension RelaySession {
         progress.dismiss()
         if isMessageTooLong { chunkLimit = max(50, roster.chunkSize / 2) }
         isConnected = false
-        subscriptions = [:]
+        subscriptions.removeAll()
         live = [:]
         retired = []
         sweeps = [:]
@@ -43,12 +44,11 @@ extension RelaySession {
     /// Forgets what was being read, and finds out what is to be read: since the mark for established keys, unless they have a
     /// moment of their own; everything for the others.
     private mutating func beginReading() {
-        let filters = 2
-        let size = FilterPlan.keys(inMessageOf: limitation.maxMessageLength, filters: filters, atMost: chunkLimit)
+        let size = keysPerChunk
         if size != roster.chunkSize || roster.chunks.count > roster.chunksNeeded + 1 {
             roster.rearrange(chunkSize: size)
         }
-        subscriptions = [:]
+        subscriptions.removeAll()
         retired = []
         sweeps = [:]
         gaps = [:]
@@ -75,50 +75,35 @@ extension RelaySession {
 
     /// The stored events of a subscription have ended.
     mutating func ended(_ subscription: SubscriptionID, now: Int64) {
-        switch subscriptions[subscription] {
+        guard let entry = subscriptions[subscription] else { return }
+        refusals.accepted(entry.number)
+        switch entry.use {
         case .live(let name): becameLive(name, subscription, now: now)
         case .sweep(let number): sweepPageEnded(number, now: now)
         case .fetch(let number): endFetch(number)
-        case .retired, nil: break
+        case .retired: break
         }
     }
 
     /// The relay closed a subscription, or would not open it.
     mutating func closed(_ subscription: SubscriptionID, _ refusal: Refusal, now: Int64) {
-        guard let use = subscriptions.removeValue(forKey: subscription) else { return }
-        if refusal == .slower { pace.slowDown(at: now) }
-        if refusal == .tooManySubscriptions {
-            allow(subscriptions.keys.count { $0.isOlder(than: subscription) }, now: now)
-        }
-        let meaning = meaning(of: refusal)
+        guard let entry = subscriptions.remove(subscription) else { return }
+        let meaning = meaning(of: learn(from: refusal, of: entry, subscription, now: now))
         if meaning == .authenticate { authenticate(now: now) }
-        switch use {
+        switch entry.use {
         case .live(let name): liveClosed(name, subscription, meaning, now: now)
         case .sweep(let number): sweepClosed(number, meaning, now: now)
         case .fetch(let number): fetchClosed(number, meaning, now: now)
-        case .retired:
+        case .retired(let former):
             retired.removeAll { $0 == subscription }
-            gap(.kinds, since: now / 1_000)
-        }
-    }
-
-    /// Takes the relay's word that it allows fewer subscriptions than it, or nobody, said.
-    private mutating func allow(_ count: Int, now: Int64) {
-        capacity = min(capacity, max(3, count))
-        chooseMode(now: now)
-    }
-
-    mutating func noticed(_ text: String, now: Int64) {
-        switch Refusal(notice: text) {
-        case .slower: pace.slowDown(at: now)
-        case .tooManySubscriptions: allow(subscriptions.count - 1, now: now)
-        default: break
+            retiredEnded(former, now: now)
         }
     }
 
     /// Does what is due, as far as the pace allows.
     mutating func advance(_ now: Int64) {
         expireAuthentication(now)
+        forgetGuesses(now)
         sendPublications(now)
         if let holdUntil, now < holdUntil { return wake(at: holdUntil) }
         advanceLive(now)
@@ -151,12 +136,5 @@ extension RelaySession {
         guard isEverythingLive else { return progress.dismiss() }
         if let seconds = progress.advance(now: now, interval: settings.markInterval) { act(.marked(seconds)) }
         wake(at: max(now + 1_000, progress.nextAt))
-    }
-}
-
-extension SubscriptionID {
-    /// Whether the other was requested after this one; both are ours, and numbered.
-    fileprivate func isOlder(than other: SubscriptionID) -> Bool {
-        (name.utf8.count, name) < (other.name.utf8.count, other.name)
     }
 }

@@ -9,7 +9,7 @@ extension RelaySession {
     ///
     /// Looks at the event's bytes only in subscriptions to stored events. Is not followed by actions.
     mutating func received(_ event: UnsafeRawBufferPointer, on subscription: SubscriptionID, now: Int64) -> Arrival? {
-        switch subscriptions[subscription] {
+        switch subscriptions[subscription]?.use {
         case .live(let name):
             guard live[name]?.pending == subscription else { return liveArrival(event) }
             live[name]?.heardAt = now
@@ -20,9 +20,8 @@ extension RelaySession {
         case .fetch:
             return arrival(.fetched)
         case .sweep(let number):
-            guard let reading = sweeps[number]?.stages.first?.reading else { return nil }
             sweeps[number]?.heardAt = now
-            guard let scanned = try? scanner.scan(event), sweeps[number]?.paging?.takes(scanned) == true else {
+            guard let scanned = try? scanner.scan(event), let reading = sweeps[number]?.reading(of: scanned) else {
                 return nil
             }
             if reading == .baseline, liveWhileBeginning.contains(scanned.id) || missed[scanned.id] != nil { return nil }

@@ -23,7 +23,7 @@ extension RelaySession {
                 wake(at: fetch.retryAt)
                 continue
             }
-            guard subscriptions.count < capacity, takesRequest(now) else { return }
+            guard subscriptions.count < capacity.subscriptions, takesRequest(now) else { return }
             let id = request(fetch.filters, as: .fetch(number))
             fetches[number]?.subscription = id
             fetches[number]?.awaitsAuthentication = false
@@ -55,7 +55,7 @@ extension RelaySession {
         case .authenticate:
             fetches[number]?.awaitsAuthentication = true
             fetches[number]?.retryAt = now + settings.answer
-        case .slower, .tooManySubscriptions, .later:
+        case .slower, .tooManySubscriptions, .tooLargeSubscriptions, .later:
             let pause = pause(after: fetch.failures)
             fetches[number]?.retryAt = now + pause
             fetches[number]?.failures += 1

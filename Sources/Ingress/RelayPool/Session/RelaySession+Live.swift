@@ -13,6 +13,7 @@ extension RelaySession {
                 wake(at: heardAt + settings.answer)
             }
         }
+        waitsForRoom = false
         let waiting = live.compactMap { name, subscription in subscription.nextRequest.map { (name, $0) } }
         for (name, moment) in waiting.sorted(by: { ($0.1, $0.0.rank) < ($1.1, $1.0.rank) }) {
             guard moment <= now else {
@@ -26,25 +27,29 @@ extension RelaySession {
         if !retired.isEmpty, live.values.allSatisfy(\.isSettled) {
             for id in retired { close(id) }
             retired = []
-            for (name, subscription) in live where subscription.open == nil && name != .own { lost(name, now: now) }
+            retiredEnded(nil, now: now)
         }
     }
 
-    /// Whether the relay allows a REQ for this, if need be instead of another.
-    private func hasPlace(_ name: LiveSubscription.Name) -> Bool {
-        if live[name]?.open != nil { return true }
-        return subscriptions.count < capacity || !retired.isEmpty
+    private func isRoom(for name: LiveSubscription.Name) -> Bool {
+        guard subscriptions.count < capacity.subscriptions else { return false }
+        // Without keys it is short. Whether the relay has room for that is worth a try, however much is open.
+        guard case .chunk(let chunk) = name else { return true }
+        return subscriptions.bytes + FilterPlan.length(ofLive: roster.size(ofChunk: chunk)) <= capacity.bytes
+    }
+
+    /// Whether the relay allows a REQ for this, if need be instead of another. If not, waits for others to end.
+    private mutating func hasPlace(_ name: LiveSubscription.Name) -> Bool {
+        if isRoom(for: name) { return true }
+        if subscriptions.count >= capacity.subscriptions { return live[name]?.open != nil || !retired.isEmpty }
+        waitsForRoom = sweeps.values.contains { $0.subscription != nil } || live.values.contains { $0.pending != nil }
+        return !waitsForRoom
     }
 
     /// Makes room for one more subscription. Returns the one that is replaced under its own id, for want of room.
     private mutating func makePlace(_ name: LiveSubscription.Name, now: Int64) -> SubscriptionID? {
-        if subscriptions.count < capacity { return nil }
-        if let id = retired.popLast() {
-            close(id)
-            gap(.kinds, since: now / 1_000)
-            return nil
-        }
-        return live[name]?.open
+        while !isRoom(for: name), !retired.isEmpty { leaveRetired(now: now) }
+        return isRoom(for: name) ? nil : live[name]?.open
     }
 
     private mutating func send(_ name: LiveSubscription.Name, replacing id: SubscriptionID?, now: Int64) {
@@ -63,6 +68,7 @@ extension RelaySession {
         let pending = request(filters, as: .live(name), replacing: id)
         live[name]?.pending = pending
         live[name]?.sentAt = now
+        live[name]?.sentBytes = pending.flatMap { subscriptions[$0]?.bytes } ?? 0
         live[name]?.heardAt = now
         live[name]?.dueAt = nil
         live[name]?.pruneAt = nil
@@ -108,8 +114,14 @@ extension RelaySession {
         guard let subscription = live[name] else { return }
         if subscription.open == id { lost(name, now: now) }
         guard subscription.pending == id || subscription.pending == nil else { return }
+        let isForRoom = refusal == .tooManySubscriptions || refusal == .tooLargeSubscriptions
+        if isForRoom, name == .kinds, makeRoom(now: now) {
+            live[.kinds]?.pending = nil
+            live[.kinds]?.dueAt = now
+            return
+        }
         switch refusal {
-        case .slower, .tooManySubscriptions, .later:
+        case .slower, .tooManySubscriptions, .tooLargeSubscriptions, .later:
             liveFailed(name, pause: pause(after: subscription.failures), now: now)
         case .authenticate:
             liveFailed(name, pause: settings.answer, now: now)
@@ -127,12 +139,42 @@ extension RelaySession {
         }
     }
 
+    /// It may be that the relay will not be asked by kind, but has no word for that.
+    private static let patienceByKind = 5
+
     private mutating func liveFailed(_ name: LiveSubscription.Name, pause: Int64, now: Int64) {
         live[name]?.pending = nil
         live[name]?.dueAt = now + pause
         live[name]?.failures += 1
+        if name == .kinds, live[name]?.failures == Self.patienceByKind { giveUp(name, now: now) }
         if case .chunk(let chunk) = name {
             roster.change(chunk: chunk) { if !$1.isLive { $1.flags.remove(.asked) } }
+        }
+    }
+
+    /// Closes something for which the relay will have one more subscription. Returns false if there is nothing.
+    private mutating func makeRoom(now: Int64) -> Bool {
+        if interruptSweep(now: now) { return true }
+        guard !retired.isEmpty else { return false }
+        leaveRetired(now: now)
+        return true
+    }
+
+    /// Closes a subscription before others have taken over.
+    private mutating func leaveRetired(now: Int64) {
+        guard let id = retired.popLast(), case .retired(let former)? = subscriptions[id]?.use else { return }
+        close(id)
+        retiredEnded(former, now: now)
+    }
+
+    /// What a retired subscription brought until now, and nothing else does yet, must be read from now on.
+    mutating func retiredEnded(_ former: LiveSubscription.Name?, now: Int64) {
+        if isAskedByKind, case .chunk(let chunk)? = former {
+            guard live[.kinds]?.open == nil else { return }
+            gap(.chunk(chunk), since: now / 1_000)
+            roster.change(chunk: chunk) { $1.flags.remove(.live) }
+        } else {
+            for (name, subscription) in live where subscription.open == nil && name != .own { lost(name, now: now) }
         }
     }
 
@@ -148,7 +190,7 @@ extension RelaySession {
     }
 
     /// What a live subscription brought until now must be read from now on, once it is open again.
-    private mutating func lost(_ name: LiveSubscription.Name, now: Int64) {
+    mutating func lost(_ name: LiveSubscription.Name, now: Int64) {
         let isReplaced = live[name]?.pending != nil && live[name]?.pending != live[name]?.open
         live[name]?.open = nil
         gap(name, since: now / 1_000)

@@ -48,7 +48,7 @@ extension RelaySession {
             publications[id]?.sendAt = now + settings.answer
             publications[id]?.awaitsAuthentication = true
             authenticate(now: now)
-        case .slower, .tooManySubscriptions:
+        case .slower, .tooManySubscriptions, .tooLargeSubscriptions:
             sendAgain(id, publication, now: now)
         case .later:
             guard MachineReadablePrefix(of: message) == .error else { return end(id, isAccepted: false, message) }

@@ -10,16 +10,16 @@ extension RelaySession {
     mutating func advanceSweeps(_ now: Int64) {
         expireSweeps(now)
         for number in sweeps.keys.sorted() {
-            guard let sweep = sweeps[number], sweep.subscription == nil, !sweep.stages.isEmpty else { continue }
+            guard let sweep = sweeps[number], sweep.subscription == nil, let step = sweep.steps.first else { continue }
             guard sweep.retryAt <= now else {
                 wake(at: sweep.retryAt)
                 continue
             }
-            guard hasSweepPlace else { return }
+            guard hasSweepPlace(for: step.length) else { return }
             guard takesRequest(now) else { return }
             requestPage(number, now: now)
         }
-        while hasSweepPlace, sweeps.count < Self.sweepLimit {
+        while hasSweepPlace(for: messageLength), sweeps.count < Self.sweepLimit {
             guard let next = nextPurpose(now) else { return }
             guard pace.next(after: now) <= now else { return wake(at: pace.next(after: now)) }
             guard let sweep = make(next, now: now) else { continue }
@@ -29,10 +29,15 @@ extension RelaySession {
         }
     }
 
-    /// One subscription is left for fetches.
-    private var hasSweepPlace: Bool {
+    /// Whether there is room for a REQ of that length. One subscription is left for fetches; live ones come first.
+    private func hasSweepPlace(for length: Int) -> Bool {
         let open = sweeps.values.count { $0.subscription != nil }
-        return open < settings.sweepsAtOnce && subscriptions.count < (open == 0 ? capacity : capacity - 1)
+        guard open < settings.sweepsAtOnce, !waitsForRoom,
+            subscriptions.count < (open == 0 ? capacity.subscriptions : capacity.subscriptions - 1)
+        else { return false }
+        if subscriptions.bytes + length <= capacity.bytes { return true }
+        // What is open for long leaves room for one. If that is a little less than one takes, it must do.
+        return open == 0 && retired.isEmpty && live.values.allSatisfy { $0.pending == nil }
     }
 
     private func isOpen(_ chunk: Int) -> Bool {
@@ -86,7 +91,7 @@ extension RelaySession {
             stages = plan.beginning(entries, notBefore: horizon(now))
         }
         guard !stages.isEmpty else { return nil }
-        return Sweep(number: number, purpose: purpose, keys: entries.map(\.key), stages: stages)
+        return Sweep(number: number, purpose: purpose, keys: entries.map(\.key), steps: steps(for: stages))
     }
 
     /// Nothing older is read, in seconds.
@@ -120,14 +125,15 @@ extension RelaySession {
         return stages
     }
 
-    private var pageLimit: Int { min(settings.pageLimit, limitation.maxLimit ?? settings.pageLimit) }
+    private func steps(for stages: [SweepStage]) -> [SweepStep] {
+        let limit = min(settings.pageLimit, limitation.maxLimit ?? settings.pageLimit)
+        return SweepStep.pack(stages, limit: limit, within: asksTogether ? messageLength - 64 : 0)
+    }
 
     private mutating func requestPage(_ number: UInt32, now: Int64) {
-        guard let stage = sweeps[number]?.stages.first else { return }
-        var paging = sweeps[number]?.paging ?? Paging(stage, limit: pageLimit)
-        paging.beginPageAgain()
-        sweeps[number]?.paging = paging
-        let id = request([paging.filter], as: .sweep(number))
+        sweeps[number]?.steps[0].beginPageAgain()
+        guard let step = sweeps[number]?.steps.first else { return }
+        let id = request(step.filters, as: .sweep(number))
         sweeps[number]?.subscription = id
         sweeps[number]?.heardAt = now
         sweeps[number]?.awaitsAuthentication = false
@@ -150,26 +156,40 @@ extension RelaySession {
         close(sweeps[number]?.subscription)
         sweeps[number]?.subscription = nil
         sweeps[number]?.failures = 0
-        if sweeps[number]?.paging?.nextPage() == true { return }
-        sweeps[number]?.endStage()
+        sweeps[number]?.endPage()
         finishSweep(number, now: now)
     }
 
     mutating func sweepClosed(_ number: UInt32, _ refusal: Refusal, now: Int64) {
         guard let sweep = sweeps[number] else { return }
         switch refusal {
-        case .slower, .tooManySubscriptions, .later:
+        case .slower, .tooManySubscriptions, .tooLargeSubscriptions, .later:
             sweepFailed(number, pause: pause(after: sweep.failures), now: now)
         case .authenticate:
             sweepFailed(number, pause: settings.answer, now: now)
             sweeps[number]?.awaitsAuthentication = true
+        case .smaller where sweep.steps.first?.isOfSeveral == true, .never where sweep.steps.first?.isOfSeveral == true:
+            asksTogether = false
+            sweeps[number]?.subscription = nil
+            sweeps[number]?.steps = sweep.steps.flatMap { $0.separated() }
         case .smaller where sweep.keys.count > 50 && shrinkChunks(now: now):
             break
         case .smaller, .never:
             sweeps[number]?.subscription = nil
-            sweeps[number]?.endStage()
+            sweeps[number]?.endStep()
             finishSweep(number, now: now)
         }
+    }
+
+    /// Stops the page that is being read, if one is, until later. Returns whether one was.
+    mutating func interruptSweep(now: Int64) -> Bool {
+        guard let (number, sweep) = sweeps.filter({ $0.value.subscription != nil }).max(by: { $0.key < $1.key }) else {
+            return false
+        }
+        close(sweep.subscription)
+        sweeps[number]?.subscription = nil
+        sweeps[number]?.retryAt = now + settings.firstPause
+        return true
     }
 
     private mutating func sweepFailed(_ number: UInt32, pause: Int64, now: Int64) {
@@ -184,9 +204,9 @@ extension RelaySession {
         if sweep.mustBeginAgain {
             dissolve(number)
         } else if !sweep.undealt.isEmpty {
-            let stages = again(sweep.undealt)
+            let steps = steps(for: again(sweep.undealt))
             let pause = pause(after: sweep.failedReadings)
-            sweeps[number]?.stages = stages
+            sweeps[number]?.steps = steps
             sweeps[number]?.undealt = [:]
             sweeps[number]?.retryAt = now + pause
             sweeps[number]?.failedReadings += 1

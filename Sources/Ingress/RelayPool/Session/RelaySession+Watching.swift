@@ -24,10 +24,15 @@ extension RelaySession {
         } else {
             let name = LiveSubscription.Name.chunk(roster.chunk(of: place))
             var subscription = live[name] ?? LiveSubscription()
-            let earliest = max(now, (subscription.sentAt ?? 0) + settings.replacementInterval)
+            let earliest = max(now, (subscription.sentAt ?? 0) + pause(afterBytes: subscription.sentBytes))
             subscription.dueAt = min(subscription.dueAt ?? earliest, earliest)
             live[name] = subscription
         }
+    }
+
+    /// How long after a REQ of that length the next for the same chunk is sent. What comes in between is read when that is open.
+    private func pause(afterBytes bytes: Int) -> Int64 {
+        max(settings.replacementInterval, Int64(bytes) * 1_000 / Int64(max(1, settings.replacementBytesPerSecond)))
     }
 
     /// Applies what is new about a key that is watched. Returns whether its subscription must say something new.
@@ -86,117 +91,5 @@ extension RelaySession {
         guard let subscription = live.removeValue(forKey: name) else { return }
         close(subscription.open)
         close(subscription.pending)
-    }
-
-    /// Subscriptions that may be live, some being kept back for catching up, fetching and replacing.
-    var chunkCapacity: Int {
-        let reserve = capacity >= 8 ? 3 : capacity >= 5 ? 2 : 1
-        return max(1, capacity - reserve - (watchesOwnKey ? 1 : 0))
-    }
-
-    /// Decides whether keys or only kinds are asked for. Going back to keys has some margin.
-    mutating func chooseMode(now: Int64) {
-        let isTooMany = roster.chunks.count > chunkCapacity || roster.count > settings.keysByKey
-        if !isAskedByKind, isTooMany, !isByKindRefused {
-            askByKind(now: now)
-        } else if isAskedByKind, isByKindRefused || fitsWithMargin {
-            askByKey(now: now)
-        } else if !isAskedByKind, isByKindRefused {
-            openChunks(now: now)
-        }
-    }
-
-    private var fitsWithMargin: Bool {
-        roster.count * 4 <= chunkCapacity * roster.chunkSize * 3 && roster.count * 4 <= settings.keysByKey * 3
-    }
-
-    private mutating func askByKind(now: Int64) {
-        isAskedByKind = true
-        for name in live.keys where name != .own { retire(name) }
-        live[.kinds] = LiveSubscription(dueAt: now)
-    }
-
-    private mutating func askByKey(now: Int64) {
-        isAskedByKind = false
-        retire(.kinds)
-        rearrange(chunkSize: roster.chunkSize)
-        openChunks(now: now)
-    }
-
-    /// Wants a subscription for each chunk, as far as the relay allows.
-    mutating func openChunks(now: Int64) {
-        for chunk in roster.chunks where live[.chunk(chunk)] == nil {
-            if isPolled(chunk) {
-                poll(chunk, now: now)
-            } else {
-                live[.chunk(chunk)] = LiveSubscription(dueAt: now)
-            }
-        }
-    }
-
-    /// Whether no subscription can be had for a chunk, so that what is stored for it is read from time to time.
-    func isPolled(_ chunk: Int) -> Bool {
-        guard isByKindRefused, !isAskedByKind, live[.chunk(chunk)] == nil else { return false }
-        return live.count - (watchesOwnKey ? 1 : 0) >= chunkCapacity
-    }
-
-    private mutating func poll(_ chunk: Int, now: Int64) {
-        var places: [UInt32] = []
-        roster.change(chunk: chunk) { place, entry in
-            entry.flags.insert(.asked)
-            places.append(place)
-        }
-        for place in places { goLive(place) }
-        pollAt = pollAt ?? now + settings.pollInterval
-    }
-
-    /// Has what came for polled chunks since the last time read.
-    mutating func advancePolling(_ now: Int64) {
-        guard let due = pollAt, isByKindRefused else { return }
-        guard now >= due else { return wake(at: due) }
-        let since = (due - settings.pollInterval) / 1_000
-        for chunk in roster.chunks where isPolled(chunk) { gaps[chunk] = min(gaps[chunk] ?? since, since) }
-        pollAt = now + settings.pollInterval
-        wake(at: now + settings.pollInterval)
-    }
-
-    /// Leaves a subscription open, if it is, until others have taken over.
-    private mutating func retire(_ name: LiveSubscription.Name) {
-        guard let subscription = live.removeValue(forKey: name) else { return }
-        close(subscription.pending)
-        guard let open = subscription.open, subscriptions[open] != nil else { return }
-        subscriptions[open] = .retired
-        retired.append(open)
-    }
-
-    /// Asks for fewer keys at a time. Reading begins again for what was not read yet. Returns false if there is no less.
-    mutating func shrinkChunks(now: Int64) -> Bool {
-        guard roster.chunkSize > 50 else { return false }
-        chunkLimit = max(50, roster.chunkSize / 2)
-        for name in live.keys where name != .own && name != .kinds { retire(name) }
-        rearrange(chunkSize: chunkLimit)
-        if isAskedByKind { return true }
-        chooseMode(now: now)
-        if !isAskedByKind { openChunks(now: now) }
-        return true
-    }
-
-    /// Gives keys new places, and what is to be read for them as well.
-    private mutating func rearrange(chunkSize: Int) {
-        for number in Array(sweeps.keys) { dissolve(number) }
-        let gap = gaps.values.min()
-        roster.rearrange(chunkSize: chunkSize)
-        gaps = [:]
-        if let gap {
-            for chunk in roster.chunks { gaps[chunk] = gap }
-        }
-        laggards.removeAll()
-        beginnings.removeAll()
-        var places: [UInt32] = []
-        roster.changeAll { place, entry in
-            entry.flags.remove(.asked)
-            places.append(place)
-        }
-        for place in places { queue(place) }
     }
 }

@@ -21,8 +21,9 @@ struct RelaySession: Sendable {
     /// Whether there was a conversation before, so that the durable mark says nothing of keys that are put from now on.
     var wasConnected = false
     var limitation = RelayLimitation()
-    /// Subscriptions that the relay seems to allow.
-    var capacity = 20
+    /// What the relay seems to allow to be open.
+    var capacity: RelayCapacity
+    var refusals = RefusalRow()
     var plan: FilterPlan
     var roster: Roster
     var isAskedByKind = false
@@ -32,9 +33,13 @@ struct RelaySession: Sendable {
     /// Keys in one chunk at most, after the relay found more too many.
     var chunkLimit: Int
 
-    var subscriptions: [SubscriptionID: SubscriptionUse] = [:]
+    var subscriptions = OpenSubscriptions()
     var live: [LiveSubscription.Name: LiveSubscription] = [:]
     var retired: [SubscriptionID] = []
+    /// A live subscription waits until there is room for it.
+    var waitsForRoom = false
+    /// Several stages are read by one REQ.
+    var asksTogether = true
     /// When what no subscription could be had for is read next.
     var pollAt: Int64?
     var authentication = Authentication()
@@ -68,13 +73,15 @@ struct RelaySession: Sendable {
     private(set) var nextTick: Int64?
     /// REQs sent since the session began.
     private(set) var requestsSent = 0
-    private var serial: UInt64 = 0
+    /// The number of the last REQ.
+    private(set) var serial: UInt64 = 0
     private var sweepSerial: UInt32 = 0
     private var outbox: [RelayAction] = []
     var scanner = EventScanner()
 
     init(settings: SessionSettings) {
         self.settings = settings
+        capacity = RelayCapacity(enough: settings.openBytes)
         plan = FilterPlan(settings, withWraps: true)
         chunkLimit = settings.keysPerFilter
         roster = Roster(chunkSize: settings.keysPerFilter)
@@ -153,7 +160,8 @@ struct RelaySession: Sendable {
     ) -> SubscriptionID? {
         serial += 1
         guard let id = id ?? SubscriptionID("c\(serial)") else { return nil }
-        subscriptions[id] = use
+        let bytes = filters.reduce(0) { $0 + $1.estimatedLength }
+        subscriptions.open(id, OpenSubscriptions.Entry(use: use, bytes: bytes, number: serial))
         requestsSent += 1
         act(.send(.request(id, filters)))
         return id
@@ -161,7 +169,7 @@ struct RelaySession: Sendable {
 
     /// Closes a subscription of ours.
     mutating func close(_ id: SubscriptionID?) {
-        guard let id, subscriptions.removeValue(forKey: id) != nil else { return }
+        guard let id, subscriptions.remove(id) != nil else { return }
         act(.send(.close(id)))
     }
 

@@ -1,0 +1,63 @@
+/// How much a relay lets us have open at a time, from what it says (NIP-11), what it refused and what we think is enough.
+struct RelayCapacity: Hashable, Sendable {
+    /// What a refusal told.
+    private struct Lesson: Hashable, Sendable {
+        var subscriptions = Int.max
+        var bytes = Int.max
+
+        mutating func add(subscriptions: Int, bytes: Int) {
+            self.subscriptions = min(self.subscriptions, subscriptions)
+            self.bytes = min(self.bytes, bytes)
+        }
+    }
+
+    /// Less would not do: our own subscription, a live one and one to read with; chunks of some fifty keys.
+    private static let least = (subscriptions: 3, bytes: 32_768)
+
+    private var said = 20
+    private let enough: Int
+    /// What the relay told in words, which holds as long as we live.
+    private var told = Lesson()
+    /// What its refusals let us guess, until ``forgetAt``: they may have had another reason.
+    private var guessed = Lesson()
+    /// When guesses are given up, in milliseconds.
+    private(set) var forgetAt: Int64?
+
+    /// `enough` is the most that we want of a relay, in bytes.
+    init(enough: Int) {
+        self.enough = enough
+    }
+
+    /// Subscriptions.
+    var subscriptions: Int { max(Self.least.subscriptions, min(said, told.subscriptions, guessed.subscriptions)) }
+
+    /// Bytes of all REQs whose subscriptions are open.
+    var bytes: Int { max(Self.least.bytes, min(enough, told.bytes, guessed.bytes)) }
+
+    /// The part of ``bytes`` that is kept free of what is open for long, for reading stored events and for replacing subscriptions.
+    var spareBytes: Int { bytes / 4 }
+
+    /// Takes what the relay's information document says.
+    mutating func says(subscriptions: Int) { said = subscriptions }
+
+    /// Takes a refusal that speaks of how many subscriptions there are; so many were open.
+    mutating func learn(subscriptions: Int) { told.add(subscriptions: subscriptions, bytes: .max) }
+
+    /// Takes a refusal that speaks of how large the subscriptions are altogether; so many bytes were open.
+    mutating func learn(bytes: Int) { told.add(subscriptions: .max, bytes: bytes) }
+
+    /// Takes a refusal that seems to mean one or the other.
+    mutating func guess(subscriptions: Int, bytes: Int, until moment: Int64) {
+        guessed.add(subscriptions: subscriptions, bytes: bytes)
+        forgetAt = moment
+    }
+
+    /// Gives guesses up when it is time. Returns whether there is more room now.
+    mutating func forget(now: Int64) -> Bool {
+        guard let forgetAt, now >= forgetAt else { return false }
+        let before = self
+        guessed = Lesson()
+        self.forgetAt = nil
+        return subscriptions > before.subscriptions || bytes > before.bytes
+    }
+}

@@ -1,0 +1,70 @@
+import Nostr
+
+/// What is read by one REQ at a time: one stage page after page, or the first pages of several.
+struct SweepStep: Sendable {
+    private(set) var pagings: [Paging]
+    /// Something came that is of none of several stages.
+    private var hasStrays = false
+
+    init(_ pagings: [Paging]) {
+        self.pagings = pagings
+    }
+
+    var filters: [Filter] { pagings.map(\.filter) }
+    var isOfSeveral: Bool { pagings.count > 1 }
+    /// The length of the REQ.
+    var length: Int { pagings.reduce(0) { $0 + $1.stage.filter.estimatedLength } }
+
+    /// Packs stages into as few steps as keep that length, and whose stages go together.
+    static func pack(_ stages: [SweepStage], limit: Int, within length: Int) -> [SweepStep] {
+        var steps: [SweepStep] = []
+        for stage in stages {
+            let paging = Paging(stage, limit: limit)
+            if let last = steps.last, last.length + stage.filter.estimatedLength <= length,
+                last.pagings.allSatisfy({ $0.stage.goes(with: stage) })
+            {
+                steps[steps.count - 1].pagings.append(paging)
+            } else {
+                steps.append(SweepStep([paging]))
+            }
+        }
+        return steps
+    }
+
+    /// How an event of this page is to be read; nil if it is not wanted.
+    mutating func reading(of event: ScannedEvent) -> Reading? {
+        guard let place = isOfSeveral ? pagings.firstIndex(where: { $0.stage.covers(event) }) : pagings.indices.first
+        else {
+            hasStrays = true
+            return nil
+        }
+        return pagings[place].takes(event) ? pagings[place].stage.reading(at: event.createdAt) : nil
+    }
+
+    /// Prepares for the page coming once more, since it did not come to its end.
+    mutating func beginPageAgain() {
+        hasStrays = false
+        for place in pagings.indices { pagings[place].beginPageAgain() }
+    }
+
+    /// Ends the page; returns what is left to read.
+    ///
+    /// Of several stages, a page without any event is the last of all. Otherwise a relay may have left out those of one stage for
+    /// those of another: the ones that brought none are asked for again without those that did.
+    consuming func endPage() -> [SweepStep] {
+        guard isOfSeveral else { return pagings.first.flatMap(Self.following).map { [$0] } ?? [] }
+        let silent = pagings.filter { $0.seen == 0 }
+        guard hasStrays || silent.count < pagings.count else { return [] }
+        let others = pagings.filter { $0.seen > 0 }.compactMap(Self.following)
+        if hasStrays { return silent.map { SweepStep([$0]) } + others }
+        return silent.isEmpty ? others : [SweepStep(silent)] + others
+    }
+
+    /// The same with a step for each stage, for a relay that will not be asked for several.
+    func separated() -> [SweepStep] { pagings.map { SweepStep([$0]) } }
+
+    private static func following(_ paging: Paging) -> SweepStep? {
+        var paging = paging
+        return paging.nextPage() ? SweepStep([paging]) : nil
+    }
+}

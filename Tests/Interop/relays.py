@@ -204,12 +204,14 @@ class ScriptedRelay:
 
 
 class CountingProxy:
-    """Stands before a relay and counts connections and REQs."""
+    """Stands before a relay and counts connections, REQs, their bytes, and those that the relay would not have."""
 
     def __init__(self, relay: OutsideRelay):
         self.relay = relay
         self.connections = 0
         self.requests = 0
+        self.bytes = 0
+        self.refused = 0
         self._server = serve(self._serve, "127.0.0.1", 0, compression=None, max_size=None)
         self.url = f"ws://127.0.0.1:{self._server.socket.getsockname()[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -221,13 +223,16 @@ class CountingProxy:
             def answers():
                 try:
                     for text in upstream:
+                        self.refused += text.startswith('["CLOSED"')
                         client.send(text)
                 except ConnectionClosed:
                     pass
 
             threading.Thread(target=answers, daemon=True).start()
             for text in client:
-                self.requests += text.startswith('["REQ"')
+                if text.startswith('["REQ"'):
+                    self.requests += 1
+                    self.bytes += len(text)
                 upstream.send(text)
 
     def stop(self):

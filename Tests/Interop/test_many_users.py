@@ -2,7 +2,9 @@
 
 import json
 import random
+import sqlite3
 import time
+from contextlib import closing
 
 import nostr_sdk as sdk
 import pytest
@@ -18,6 +20,13 @@ def signed(keys: sdk.Keys, kind: int, content: str, tags: list[list[str]]) -> st
     return (
         sdk.EventBuilder(sdk.Kind(kind), content).tags([sdk.Tag.parse(tag) for tag in tags]).finalize(keys).as_json()
     )
+
+
+def established(router) -> int:
+    """Pairs of a person and a relay for which all was read that the relay had stored."""
+    time.sleep(0.1)
+    with closing(sqlite3.connect(f"file:{router.folder}/carillon.sqlite?mode=ro", uri=True)) as store:
+        return store.execute("SELECT count(*) FROM watch WHERE established").fetchone()[0]
 
 
 @pytest.fixture
@@ -58,10 +67,18 @@ def test_ten_thousand_users_on_five_relays_are_five_connections(stopped_router, 
         publish(proxy.relay, bob, *(bob.event(1, f"hello {name[1]}", [name]) for name in names[:4]))
         friends = friends[4:]
     lab.accepted(20)
+    wait_until(lambda: established(router) == PEOPLE * len(proxies), "all was read for everybody", router.process)
+    read_for = time.monotonic() - began
     assert router.stop() == 0
 
     requests = [proxy.requests for proxy in proxies]
+    megabytes = [round(proxy.bytes / 1_000_000, 1) for proxy in proxies]
     with capsys.disabled():
-        print(f"\n{PEOPLE} users, 5 relays: {read_in:.0f} s to read them in, REQs a relay: {requests}")
+        print(
+            f"\n{PEOPLE} users, 5 relays: {read_in:.0f} s to read them in, {read_for:.0f} s until all was read for them; "
+            f"a relay got REQs: {requests}, MB of them: {megabytes}"
+        )
     assert [proxy.connections for proxy in proxies] == [1] * 5
-    assert max(requests) <= 200
+    assert [proxy.refused for proxy in proxies] == [0] * 5
+    assert max(requests) <= 150
+    assert max(megabytes) <= 6

@@ -209,6 +209,7 @@ def test_forged_copies_from_a_relay_neither_wake_nor_hide_the_real_event(stopped
     stopped_router.configuration["relays"] = {"always": [hostile_relay.url]}
     router = stopped_router.start()
     register(router, alice, device_token())
+    router.wait_until_read()
     hostile_relay.tell({**note, "content": "send money"}, {**note, "sig": "0" * 128}, "not an event", note, note)
     [push] = settle(router, lab, 1)
     assert push.payload["t"] == "mention"

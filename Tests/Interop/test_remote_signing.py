@@ -10,7 +10,7 @@ import nostr_sdk as sdk
 import pytest
 
 from nostr import Person, Socket, device_token, ios
-from programs import carillon
+from programs import carillon, wait_until
 from relays import Client, LocalRelay, NostrRelay
 
 
@@ -24,13 +24,13 @@ class Session:
         while connection.receive() != ["EOSE", "nip46"]:
             pass
 
-    def request(self, method: str, *parameters: str) -> dict:
+    def request(self, method: str, *parameters: str, **patience: float) -> dict:
         identifier = secrets.token_hex(4)
         text = json.dumps({"id": identifier, "method": method, "params": list(parameters)})
         event = self.client.event(24133, self.client.encrypt(text, self.key), [["p", self.key]])
         self.connection.send(["EVENT", event])
         while True:
-            message = self.connection.receive()
+            message = self.connection.receive(**patience)
             if message[0] == "OK":
                 assert message[2], message
             if message[0] == "EVENT":
@@ -52,9 +52,19 @@ def meeting_place(request, tmp_path, stopped_router):
     relay = {"nostr-sdk": LocalRelay, "nostr-relay": NostrRelay}[request.param](tmp_path / "relay").start()
     stopped_router.watch(always=[relay])
     router = stopped_router.start()
-    router.wait_for_connection(relay)
+    wait_until(lambda: is_answered(router, relay), "the router listens for requests at the relay", router.process)
     yield router, lambda person: Client(relay, person)
     relay.kill()
+
+
+def is_answered(router, relay) -> bool:
+    """Relays do not keep requests: one that comes before the router listens there is lost."""
+    stranger = Person()
+    with Client(relay, stranger) as connection:
+        try:
+            return "id" in Session(connection, router, stranger).request("ping", timeout=2)
+        except TimeoutError:
+            return False
 
 
 def test_a_session_from_connect_to_logout(meeting_place, lab, alice, bob):

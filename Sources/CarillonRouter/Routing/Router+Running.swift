@@ -74,15 +74,15 @@ extension Router {
 
     /// Closes in the order of the data, so that what came in goes all the way. Without a `listener` nothing was attempted.
     private func close(_ listener: RelayListener?) async {
-        advertising.stop()
-        await feed?.stop()
-        await pool.shutdown()
-        watch.shutdown()
         do {
             try await listener?.close()
         } catch {
             logger.warning("The relay socket did not close", metadata: ["error": "\(error)"])
         }
+        advertising.stop()
+        await feed?.stop()
+        await pool.shutdown()
+        watch.shutdown()
         intake.close()
         await pipeline.join()
         if listener != nil { await courier.shutdown(deadline: now() + Self.patience) }

@@ -136,6 +136,36 @@ import Testing
     #expect(exchange.readings(of: wrap) == [.stored])
 }
 
+@Test func aRelayMakesNoBaselineOfOthersMessages() {
+    var exchange = Exchange()
+    exchange.relay.ignoresTags = true
+    let own = Event.sample(1, .giftWrap, to: .sample(5), at: Exchange.start - 3_600)
+    let others = Event.sample(2, .giftWrap, to: .sample(6), at: Exchange.start - 3_600)
+    exchange.relay.events = [own, others]
+    exchange.watch([5])
+    exchange.connect()
+    exchange.pass(milliseconds: 10_000)
+    #expect(exchange.readings(of: own) == [.baseline])
+    #expect(exchange.readings(of: others) == [])
+    #expect(exchange.established == [.sample(5)])
+}
+
+@Test func whatAClockReachedThatRanAheadIsReadAgain() {
+    var exchange = Exchange()
+    exchange.watch([5], since: 1_000, isEstablished: true)
+    exchange.now += 86_400_000
+    exchange.connect(mark: Exchange.start)
+    exchange.pass(milliseconds: 40_000)
+    #expect(exchange.marks.last.map { $0 > Exchange.start + 80_000 } == true)
+    exchange.disconnect()
+    exchange.now = (Exchange.start + 100) * 1_000
+    let missed = Event.sample(1, to: .sample(5), at: Exchange.start + 50)
+    exchange.relay.events.append(missed)
+    exchange.connect()
+    exchange.pass(milliseconds: 5_000)
+    #expect(exchange.readings(of: missed) == [.stored])
+}
+
 @Test func whatComesLiveWhileAKeyIsReadForIsNoBaseline() {
     var race = Exchange()
     race.relay.endsStoredEvents = false

@@ -16,6 +16,7 @@ struct ModelRelay {
     var ignoresUntil = false
     var ignoresSince = false
     var ignoresKinds = false
+    var ignoresTags = false
     var endsStoredEvents = true
     /// Open subscriptions at most.
     var maxSubscriptions = 20
@@ -115,6 +116,7 @@ struct ModelRelay {
         if ignoresUntil { filter.until = nil }
         if ignoresSince { filter.since = nil }
         if ignoresKinds { filter.kinds = nil }
+        if ignoresTags { filter.tags = [:] }
         let matching = events.filter(filter.matches).sorted { ($1.createdAt, $0.id) < ($0.createdAt, $1.id) }
         return ignoresLimit ? matching : Array(matching.prefix(min(cap, filter.limit ?? cap)))
     }

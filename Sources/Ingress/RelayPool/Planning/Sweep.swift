@@ -2,6 +2,9 @@ import Nostr
 
 /// The reading of stored events for some keys, filter after filter and page after page, until each event was dealt with.
 struct Sweep: Sendable {
+    /// A gift wrap names its one receiver.
+    private static let namesLookedAt = 4
+
     enum Purpose: Hashable, Sendable {
         /// What the relay got for a chunk's established keys from that second on.
         case gap(chunk: Int, since: Int64)
@@ -47,6 +50,11 @@ struct Sweep: Sendable {
     /// How an event of the page that is being read is to be taken; nil if it is not wanted.
     mutating func reading(of event: ScannedEvent) -> Reading? {
         steps.isEmpty ? nil : steps[0].reading(of: event)
+    }
+
+    /// Whether this reads for one of those whom a message names. Of many only the first count.
+    func asksFor(_ named: [Bytes32]) -> Bool {
+        named.prefix(Self.namesLookedAt).contains { name in keys.contains { $0.bytes == name } }
     }
 
     mutating func endPage() {

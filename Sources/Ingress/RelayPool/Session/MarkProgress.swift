@@ -2,6 +2,9 @@
 ///
 /// Events are counted by epoch. A candidate ends an epoch; once nothing of that and of former epochs is out, the candidate holds.
 struct MarkProgress: Sendable {
+    /// Clocks are corrected by seconds all the time.
+    private static let clockSlack: Int64 = 60
+
     /// The last moment that held, in seconds since 1970.
     private(set) var reached: Int64?
     private(set) var epoch: UInt32 = 0
@@ -31,6 +34,14 @@ struct MarkProgress: Sendable {
     /// Sets what an earlier process reached.
     mutating func resume(from seconds: Int64) {
         reached = max(reached ?? seconds, seconds)
+    }
+
+    /// Takes back what was reached by a clock that ran ahead of `now` and was set back since: all after `seconds` is open again.
+    mutating func distrust(now: Int64, to seconds: Int64) {
+        guard let reached, reached > now / 1_000 + Self.clockSlack else { return }
+        self.reached = seconds
+        candidate = nil
+        nextAt = 0
     }
 
     /// Looks at `now` whether a moment holds; to be called only when nothing is missing.

@@ -3,6 +3,7 @@ import Nostr
 extension RelaySession {
     /// Begins a conversation. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process too.
     mutating func connected(limitation: RelayLimitation, mark: Int64?, now: Int64) -> [RelayAction] {
+        progress.distrust(now: now, to: now / 1_000 - settings.catchUpSeconds)
         if let mark { progress.resume(from: mark) }
         isConnected = true
         self.limitation = limitation

@@ -24,7 +24,12 @@ extension RelaySession {
             guard let scanned = try? scanner.scan(event), let reading = sweeps[number]?.reading(of: scanned) else {
                 return nil
             }
-            if reading == .baseline, liveWhileBeginning.contains(scanned.id) || missed[scanned.id] != nil { return nil }
+            if reading == .baseline {
+                // Else one user's relay could have other users' messages taken for old ones.
+                let isMessage = scanned.kind == .giftWrap || scanned.kind == .ephemeralGiftWrap
+                if isMessage, sweeps[number]?.asksFor(scanner.pValues) != true { return nil }
+                if liveWhileBeginning.contains(scanned.id) || missed[scanned.id] != nil { return nil }
+            }
             sweeps[number]?.outstanding += 1
             return Arrival(reading: reading, sweep: number)
         case nil:

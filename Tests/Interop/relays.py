@@ -178,10 +178,10 @@ class ScriptedRelay:
         for text in connection:
             message = json.loads(text)
             if message[0] == "REQ":
+                connection.send(json.dumps(["EOSE", message[1]]))
                 with self._lock:
                     self.requests.append(message)
                     self._subscriptions.append((connection, message))
-                connection.send(json.dumps(["EOSE", message[1]]))
             if message[0] == "CLOSE":
                 with self._lock:
                     self._subscriptions = [
@@ -189,11 +189,11 @@ class ScriptedRelay:
                     ]
 
     def tell(self, *events):
-        """Sends events, wrong ones included, to the subscription for notes."""
+        """Sends events, wrong ones included, to every subscription for notes, as one may just be about to be closed."""
         found = wait_until(lambda: [each for each in self._subscriptions if self._is_for_notes(each[1])], "a REQ")
-        connection, request = found[-1]
         for event in events:
-            connection.send(json.dumps(["EVENT", request[1], event]))
+            for connection, request in found:
+                connection.send(json.dumps(["EVENT", request[1], event]))
 
     @staticmethod
     def _is_for_notes(request: list) -> bool:

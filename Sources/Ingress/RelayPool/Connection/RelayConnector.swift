@@ -23,6 +23,17 @@ struct RelayConnector: Sendable {
         self.addressGuard = addressGuard
         self.limits = limits
         self.threads = threads
+        Self.instantiateDecoders()
+    }
+
+    /// Swift's runtime (6.3.1) crashes now and then when several threads need these generic types for the first time at the same
+    /// moment, as event loops do whose first connections open together. So one thread needs them before.
+    private static func instantiateDecoders() {
+        let handlers: [any ChannelHandler] = [
+            ByteToMessageHandler(HTTPResponseDecoder()),
+            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: 1_024)),
+        ]
+        withExtendedLifetime(handlers) {}
     }
 
     /// Connects to `url`, by a fresh look-up of its name; when guarded, only to addresses that the guard permits. Nothing is read

@@ -44,7 +44,18 @@ package final class RelayServer: Sendable {
         self.challenge = challenge
         self.logger = logger
         self.census = NIOLockedValueBox(ConnectionCensus(limits: configuration.limits, now: now()))
+        Self.instantiateDecoders()
         self.audience = LiveAudience(logger: logger)
+    }
+
+    /// Swift's runtime (6.3.1) crashes now and then when several threads need these generic types for the first time at the same
+    /// moment, as event loops do whose first connections come together. So one thread needs them before.
+    private static func instantiateDecoders() {
+        let handlers: [any ChannelHandler] = [
+            ByteToMessageHandler(HTTPRequestDecoder()),
+            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: 1_024)),
+        ]
+        withExtendedLifetime(handlers) {}
     }
 
     /// Sends an event to every connection with a subscription that it matches (NIP-01). Returns at once, on any thread.

@@ -10,7 +10,9 @@ struct HTTP1Server {
     let decide: HTTP1Connection.Decide
 
     func start(host: String, port: Int, on group: any EventLoopGroup) async throws -> any Channel {
-        try await ServerBootstrap(group: group)
+        // Swift's runtime (6.3.1) crashes now and then when several threads need this generic type for the first time at once.
+        withExtendedLifetime(ByteToMessageHandler(HTTPRequestDecoder())) {}
+        return try await ServerBootstrap(group: group)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in

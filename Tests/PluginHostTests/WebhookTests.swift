@@ -39,7 +39,7 @@ struct WebhookTests {
         #expect(json["title"] as? String == "Alice")
         #expect(json["body"] as? String == body)
         // The plugin told the outcome from within a call, which may not have returned yet.
-        #expect(await bench.instance.drain(deadline: 60_000))
+        #expect(await bench.instance.drain(deadline: .max))
     }
 
     @Test(arguments: [

@@ -31,6 +31,7 @@ let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
+let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -46,7 +47,11 @@ let package = Package(
         .library(name: "CarillonLab", targets: ["CarillonLab"]),
         .library(name: "PluginKit", targets: ["PluginKit"]),
         .library(name: "CarillonAPNs", type: .dynamic, targets: ["APNsPlugin"]),
+        .library(name: "CarillonFCM", type: .dynamic, targets: ["FCMPlugin"]),
         .library(name: "CarillonUnifiedPush", type: .dynamic, targets: ["UnifiedPushPlugin"]),
+        .library(name: "CarillonWebPush", type: .dynamic, targets: ["WebPushPlugin"]),
+        .library(name: "CarillonNtfy", type: .dynamic, targets: ["NtfyPlugin"]),
+        .library(name: "CarillonGotify", type: .dynamic, targets: ["GotifyPlugin"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -56,6 +61,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -92,6 +98,12 @@ let package = Package(
             pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"])]
         ),
+        .systemLibrary(
+            name: "CPCRE2",
+            path: "Sources/System/CPCRE2",
+            pkgConfig: "libpcre2-8",
+            providers: [.apt(["libpcre2-dev"])]
+        ),
         .target(name: "CCurl", dependencies: ["CLibcurl"], path: "Sources/System/CCurl"),
 
         // What every stage speaks.
@@ -126,6 +138,11 @@ let package = Package(
             dependencies: ["Nostr", "Registry", "RelayPool", collections, heap, logging],
             path: "Sources/Ingress/AccountWatch"
         ),
+        .target(
+            name: "WebIngress",
+            dependencies: ["Cipher", "Notifications", hummingbird, nio, nioPosix, nioHTTP1, logging],
+            path: "Sources/Ingress/Web"
+        ),
         .target(name: "Registry", dependencies: ["Cipher", "Schnorr", "Nostr", "Notifications", grdb, logging]),
         .target(
             name: "Pipeline",
@@ -133,7 +150,9 @@ let package = Package(
                 "Nostr", "Notifications", "Registry", "Rules", "Delivery", grdb, collections, heap, logging,
             ]
         ),
-        .target(name: "Rules", dependencies: ["Nostr", "Notifications", "YAMLReading", mustache]),
+        .target(name: "Patterns", dependencies: ["CPCRE2"]),
+        .target(name: "Rules", dependencies: ["Nostr", "Notifications", "Patterns", "YAMLReading", mustache]),
+        .target(name: "Sealing", dependencies: ["Nostr", "Cipher", "Notifications", "WebPushEncryption"]),
         .target(name: "Delivery", dependencies: ["Notifications", grdb, grdbSQLite, heap, collections, logging]),
         .target(name: "PluginHost", dependencies: ["CarillonABI", "Cipher", "Notifications", "HTTPLanes", logging]),
         .target(
@@ -155,7 +174,7 @@ let package = Package(
             name: "CarillonRouter",
             dependencies: [
                 "Nostr", "Cipher", "Notifications", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch",
-                "Registry", "Pipeline", "Rules", "Delivery", "PluginHost",
+                "Registry", "Pipeline", "Rules", "Sealing", "WebIngress", "Delivery", "PluginHost",
                 "HTTPLanes", "YAMLReading", "Schnorr", lifecycle, logging, nio, nioPosix,
             ]
         ),
@@ -199,6 +218,39 @@ let package = Package(
             name: "UnifiedPushPlugin",
             dependencies: ["UnifiedPushTransport", "CarillonABI", "PluginKit"],
             path: "Plugins/UnifiedPush/UnifiedPushPlugin",
+            linkerSettings: pluginLinkerSettings
+        ),
+
+        .target(name: "FCMTransport", dependencies: ["PluginKit", "Cipher"], path: "Plugins/FCM/FCMTransport"),
+        .target(
+            name: "FCMPlugin",
+            dependencies: ["FCMTransport", "CarillonABI", "PluginKit"],
+            path: "Plugins/FCM/FCMPlugin",
+            linkerSettings: pluginLinkerSettings
+        ),
+        .target(
+            name: "WebPushTransport",
+            dependencies: ["PluginKit", "WebPushEncryption", "Cipher"],
+            path: "Plugins/WebPush/WebPushTransport"
+        ),
+        .target(
+            name: "WebPushPlugin",
+            dependencies: ["WebPushTransport", "CarillonABI", "PluginKit"],
+            path: "Plugins/WebPush/WebPushPlugin",
+            linkerSettings: pluginLinkerSettings
+        ),
+        .target(name: "NtfyTransport", dependencies: ["PluginKit", "Cipher"], path: "Plugins/Ntfy/NtfyTransport"),
+        .target(
+            name: "NtfyPlugin",
+            dependencies: ["NtfyTransport", "CarillonABI", "PluginKit"],
+            path: "Plugins/Ntfy/NtfyPlugin",
+            linkerSettings: pluginLinkerSettings
+        ),
+        .target(name: "GotifyTransport", dependencies: ["PluginKit"], path: "Plugins/Gotify/GotifyTransport"),
+        .target(
+            name: "GotifyPlugin",
+            dependencies: ["GotifyTransport", "CarillonABI", "PluginKit"],
+            path: "Plugins/Gotify/GotifyPlugin",
             linkerSettings: pluginLinkerSettings
         ),
 
@@ -247,7 +299,14 @@ let package = Package(
             ]
         ),
         .testTarget(name: "YAMLReadingTests", dependencies: ["YAMLReading"]),
+        .testTarget(name: "PatternsTests", dependencies: ["Patterns"]),
         .testTarget(name: "RulesTests", dependencies: ["Rules", "Nostr", "Notifications", "YAMLReading"]),
+        .testTarget(
+            name: "SealingTests",
+            dependencies: ["Sealing", "Nostr", "Cipher", "Schnorr", "Notifications", "WebPushEncryption"]
+        ),
+        .testTarget(name: "WebIngressTests", dependencies: ["WebIngress", "Notifications", "Cipher", nio, nioPosix]),
+        .testTarget(name: "NotificationsTests", dependencies: ["Notifications"]),
         .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "Notifications", grdb, logging]),
         .testTarget(
             name: "PluginHostTests",
@@ -286,6 +345,24 @@ let package = Package(
             dependencies: [
                 "UnifiedPushTransport", "WebPushEncryption", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport",
             ]
+        ),
+        .testTarget(
+            name: "FCMTransportTests",
+            dependencies: ["FCMTransport", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport"]
+        ),
+        .testTarget(
+            name: "WebPushTransportTests",
+            dependencies: [
+                "WebPushTransport", "WebPushEncryption", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport",
+            ]
+        ),
+        .testTarget(
+            name: "NtfyTransportTests",
+            dependencies: ["NtfyTransport", "PluginKit", "CarillonABI", "PluginTestSupport"]
+        ),
+        .testTarget(
+            name: "GotifyTransportTests",
+            dependencies: ["GotifyTransport", "PluginKit", "CarillonABI", "PluginTestSupport"]
         ),
         // Reads the built libraries. It cannot depend on them: one test binary cannot hold two plugins' entry functions.
         .testTarget(name: "LinkageTests", dependencies: ["CarillonABI"]),

@@ -40,7 +40,7 @@ FIELD(carillon_action, label, 24, 16);
 FIELD(carillon_action, url, 40, 16);
 FIELD(carillon_action, icon, 56, 16);
 
-SIZE(carillon_notification, 216);
+SIZE(carillon_notification, 232);
 FIELD(carillon_notification, struct_size, 0, 4);
 FIELD(carillon_notification, mode, 4, 4);
 FIELD(carillon_notification, urgency, 8, 4);
@@ -59,6 +59,7 @@ FIELD(carillon_notification, action_count, 168, 8);
 FIELD(carillon_notification, data, 176, 16);
 FIELD(carillon_notification, native, 192, 16);
 FIELD(carillon_notification, expires_unix_ms, 208, 8);
+FIELD(carillon_notification, sealed, 216, 16);
 
 SIZE(carillon_outcome, 32);
 FIELD(carillon_outcome, struct_size, 0, 4);
@@ -170,3 +171,4 @@ VALUE(CARILLON_ERROR, 3);
 VALUE(CARILLON_HTTP_MULTIPLEX, 1);
 VALUE(CARILLON_HTTP_UNTRUSTED_URL, 2);
 VALUE(CARILLON_FILTER_RENDERED, 1);
+VALUE(CARILLON_TRANSPORT_ENCRYPTS, 1);

@@ -1,7 +1,8 @@
 /// What to say, in no platform's words: what the rules make of an event, and what a transport plugin turns into its push
 /// service's request.
 ///
-/// In ``Mode/wake`` only `signal` and `count` are set. Text is UTF-8 of any length; the transport shortens.
+/// In ``Mode/wake`` only `signal` and `count` are set, in ``Mode/nudge`` the neutral texts besides. In ``Mode/sealed`` either
+/// ``sealed`` holds all the rest, or the transport encrypts what is here. Text is UTF-8 of any length; the transport shortens.
 package struct Notification: Sendable, Hashable {
     package var mode: Mode
     package var urgency: Urgency
@@ -22,6 +23,10 @@ package struct Notification: Sendable, Hashable {
     package var native: [String: String]
     /// When a push service should give up, in milliseconds since 1970; 0: the transport's default.
     package var expiresAt: Int64
+    /// What may be shown in place of the texts where they may not be seen, or do not fit.
+    package var neutral: NeutralTexts
+    /// A JSON object: the envelope around the encrypted whole; empty: nothing is encrypted yet.
+    package var sealed: String
 
     package init(
         mode: Mode,
@@ -38,7 +43,9 @@ package struct Notification: Sendable, Hashable {
         actions: [NotificationAction] = [],
         data: String = "",
         native: [String: String] = [:],
-        expiresAt: Int64 = 0
+        expiresAt: Int64 = 0,
+        neutral: NeutralTexts = NeutralTexts(),
+        sealed: String = ""
     ) {
         self.mode = mode
         self.urgency = urgency
@@ -55,10 +62,39 @@ package struct Notification: Sendable, Hashable {
         self.data = data
         self.native = native
         self.expiresAt = expiresAt
+        self.neutral = neutral
+        self.sealed = sealed
     }
 
     /// A wake-up: that something happened, and nothing else.
     package static func wake(_ signal: Signal, urgency: Urgency, count: UInt32 = 1) -> Notification {
         Notification(mode: .wake, signal: signal, urgency: urgency, count: count)
+    }
+
+    /// A visible text that says neither who nor what.
+    package static func nudge(
+        _ signal: Signal,
+        urgency: Urgency,
+        count: UInt32 = 1,
+        _ texts: NeutralTexts
+    ) -> Notification {
+        Notification(mode: .nudge, signal: signal, urgency: urgency, count: count, neutral: texts)
+    }
+
+    /// The same news in the next stricter mode: a nudge for what was sealed or readable, a wake-up for a nudge, nothing
+    /// after that. A nudge without a text is none.
+    package var stricter: Notification? {
+        var notification: Notification
+        switch mode {
+        case .wake: return nil
+        case .nudge: notification = .wake(signal, urgency: urgency, count: count)
+        case .sealed, .alert:
+            notification =
+                neutral.isEmpty
+                ? .wake(signal, urgency: urgency, count: count)
+                : .nudge(signal, urgency: urgency, count: count, neutral)
+        }
+        notification.expiresAt = expiresAt
+        return notification
     }
 }

@@ -33,6 +33,9 @@ package final class PluginHost: Sendable {
     /// The platforms that loaded plugins serve, sorted.
     package var platforms: [String] { blueprints.keys.sorted() }
 
+    /// The platforms whose transports seal notifications themselves, to keys of the registration; for all others the host does.
+    package var encryptingPlatforms: Set<String> { Set(blueprints.filter { $0.value.functions.encrypts }.keys) }
+
     /// A new instance of the transport for `platform`, configured with `configuration`, a JSON object as text. Throws when
     /// no plugin serves the platform or the plugin refuses the configuration.
     ///

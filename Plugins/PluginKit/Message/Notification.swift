@@ -49,6 +49,10 @@ public struct Notification: ~Copyable {
     /// When the push service should give up, in milliseconds since 1970; nil: the transport's default.
     public var expiresAt: UInt64? { abi.expires_unix_ms == 0 ? nil : abi.expires_unix_ms }
 
+    /// A JSON object: the whole notification as the host encrypted it to the device, to be passed on as it is. Empty in all
+    /// modes but ``Mode/sealed``; empty there too when the transport is to encrypt.
+    public var sealed: BorrowedText { BorrowedText(abi.sealed) }
+
     /// Whether there is a button to show.
     public var hasActions: Bool {
         var isAny = false

@@ -34,7 +34,7 @@ public enum PluginDescriptor {
         transport.initialize(
             to: carillon_transport(
                 struct_size: UInt32(MemoryLayout<carillon_transport>.size),
-                flags: 0,
+                flags: entry.encrypts ? UInt32(CARILLON_TRANSPORT_ENCRYPTS) : 0,
                 platform: carillon_str(entry.platform),
                 create: entry.create,
                 destroy: destroyTransport,

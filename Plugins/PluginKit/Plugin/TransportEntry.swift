@@ -10,12 +10,15 @@ public struct TransportEntry {
         ) -> carillon_status
 
     let platform: StaticString
+    let encrypts: Bool
     let create: Create
 
     /// `create` is a closure that calls ``make(_:_:_:_:_:)`` with the transport's type: a C function cannot be generic, so
-    /// the plugin has to name the type where the function is written.
-    public init(platform: StaticString, create: @escaping Create) {
+    /// the plugin has to name the type where the function is written. `encrypts`: the transport itself seals what comes in
+    /// ``Mode/sealed``, to keys of the registration.
+    public init(platform: StaticString, encrypts: Bool = false, create: @escaping Create) {
         self.platform = platform
+        self.encrypts = encrypts
         self.create = create
     }
 

@@ -1,8 +1,9 @@
 import Notifications
 
 extension Notification {
-    /// The first byte of a blob. Readers refuse others; a new field needs a new number.
-    package static let blobVersion: UInt8 = 1
+    /// The first byte of a blob: 1, or 2 for those that say more. Readers refuse others; a new field needs a new number.
+    package static let blobVersion: UInt8 = 2
+    private static let firstBlobVersion: UInt8 = 1
 
     /// The notification in a compact form of its own: a wake-up takes some twenty bytes. It holds no token or endpoint.
     package var blob: [UInt8] {
@@ -27,6 +28,7 @@ extension Notification {
             writer.write(platform)
             writer.write(block)
         }
+        for text in [neutral.title, neutral.body, sealed] { writer.write(text) }
         return writer.bytes
     }
 
@@ -34,7 +36,9 @@ extension Notification {
     package init(blob: UnsafeRawBufferPointer) throws(NotificationBlobError) {
         var reader = BlobReader(blob)
         let version = try reader.byte()
-        guard version == Notification.blobVersion else { throw .unknownVersion(version) }
+        guard version == Notification.blobVersion || version == Notification.firstBlobVersion else {
+            throw .unknownVersion(version)
+        }
         guard let mode = Mode(rawValue: Int32(try reader.byte())) else {
             throw .invalidValue(field: "mode", offset: reader.offset)
         }
@@ -68,6 +72,10 @@ extension Notification {
         for _ in 0..<(try reader.count()) {
             let platform = try reader.text()
             native[platform] = try reader.text()
+        }
+        if version != Notification.firstBlobVersion {
+            neutral = NeutralTexts(title: try reader.text(), body: try reader.text())
+            sealed = try reader.text()
         }
         guard reader.remaining == 0 else { throw .trailingBytes(reader.remaining) }
     }

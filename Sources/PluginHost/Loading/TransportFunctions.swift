@@ -22,6 +22,8 @@ struct TransportFunctions: @unchecked Sendable {
     typealias Cancel = @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void
 
     let platform: String
+    /// Whether it seals notifications itself (`CARILLON_TRANSPORT_ENCRYPTS`).
+    let encrypts: Bool
     let create: Create
     let destroy: Destroy
     let validate: Validate?
@@ -40,6 +42,7 @@ struct TransportFunctions: @unchecked Sendable {
         guard let destroy = transport.destroy else { throw .missingFunction("destroy", of: owner) }
         guard let deliver = transport.deliver else { throw .missingFunction("deliver", of: owner) }
         self.platform = platform
+        self.encrypts = transport.flags & UInt32(CARILLON_TRANSPORT_ENCRYPTS) != 0
         self.create = create
         self.destroy = destroy
         self.validate = transport.validate

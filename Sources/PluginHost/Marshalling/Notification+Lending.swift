@@ -8,7 +8,12 @@ extension Notification {
         to address: DeviceAddress,
         _ body: (UnsafePointer<carillon_registration>, UnsafePointer<carillon_notification>) -> Result
     ) -> Result {
-        mode == .wake ? wakeUp.lendWhole(id: id, to: address, body) : lendWhole(id: id, to: address, body)
+        switch mode {
+        case .wake: wakeUp.lendWhole(id: id, to: address, body)
+        case .nudge: nudge.lendWhole(id: id, to: address, body)
+        case .sealed where !sealed.isEmpty: envelope.lendWhole(id: id, to: address, body)
+        case .sealed, .alert: lendWhole(id: id, to: address, body)
+        }
     }
 
     private func lendWhole<Result>(
@@ -34,6 +39,23 @@ extension Notification {
         Notification(mode: .wake, signal: signal, urgency: urgency, count: count, expiresAt: expiresAt)
     }
 
+    private var nudge: Notification {
+        var notification = wakeUp
+        notification.mode = .nudge
+        notification.title = neutral.title
+        notification.body = neutral.body
+        return notification
+    }
+
+    private var envelope: Notification {
+        var notification = nudge
+        notification.mode = .sealed
+        notification.signal = Signal(rawValue: "")
+        notification.count = 1
+        notification.sealed = sealed
+        return notification
+    }
+
     private var lentStructBytes: Int {
         actions.count * (MemoryLayout<carillon_action>.stride + MemoryLayout<UnsafePointer<carillon_action>?>.stride)
     }
@@ -41,7 +63,7 @@ extension Notification {
     private var lentTextBytes: Int {
         let texts =
             signal.rawValue.utf8.count + title.utf8.count + subtitle.utf8.count + body.utf8.count + category.utf8.count
-            + thread.utf8.count + collapseKey.utf8.count + url.utf8.count + data.utf8.count
+            + thread.utf8.count + collapseKey.utf8.count + url.utf8.count + data.utf8.count + sealed.utf8.count
         return actions.reduce(texts) {
             $0 + $1.id.utf8.count + $1.label.utf8.count + $1.url.utf8.count + $1.icon.utf8.count
         }
@@ -67,6 +89,7 @@ extension Notification {
         lent.data = memory.text(data)
         lent.native = memory.text(native)
         lent.expires_unix_ms = UInt64(clamping: expiresAt)
+        lent.sealed = memory.text(sealed)
         return lent
     }
 

@@ -11,6 +11,8 @@ package struct DeliveryReport: Sendable, Hashable {
         case rejected
         /// The attempt failed; another one follows at `nextDue`.
         case retry
+        /// It does not fit, or its transport does not do its mode: it goes out again at once, saying less.
+        case reduced
         /// Our credentials are bad; the queue is paused and another attempt follows, not before `nextDue`.
         case misconfigured
         /// Final: it was still undelivered when its lifetime or the notification's `expiresAt` came.
@@ -24,7 +26,7 @@ package struct DeliveryReport: Sendable, Hashable {
         case unreadable
 
         /// Whether the delivery left the outbox with this.
-        package var isFinal: Bool { self != .retry && self != .misconfigured }
+        package var isFinal: Bool { self != .retry && self != .misconfigured && self != .reduced }
 
         /// One word, fit for a metric's label.
         package var name: String { "\(self)" }

@@ -66,6 +66,7 @@ extension CourierQueue {
         leaveHost(of: lane)
         switch outcome.kind {
         case .delivered: finish(lane, .delivered, outcome, into: &actions)
+        case .rejected where reduce(lane, outcome, into: &actions): makeReady(lane)
         case .rejected: finish(lane, .rejected, outcome, into: &actions)
         case .gone:
             // What else waits for this device finds it unregistered when its turn comes.

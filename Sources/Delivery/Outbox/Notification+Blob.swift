@@ -8,7 +8,8 @@ extension Notification {
     /// The notification in a compact form of its own: a wake-up takes some twenty bytes. It holds no token or endpoint.
     package var blob: [UInt8] {
         var writer = BlobWriter(capacity: 48 + title.utf8.count + body.utf8.count + data.utf8.count)
-        writer.write(byte: Notification.blobVersion)
+        let saysMore = !neutral.isEmpty || !sealed.isEmpty
+        writer.write(byte: saysMore ? Notification.blobVersion : Notification.firstBlobVersion)
         writer.write(byte: UInt8(truncatingIfNeeded: mode.rawValue))
         writer.write(byte: UInt8(truncatingIfNeeded: urgency.rawValue))
         writer.write(UInt64(count))
@@ -28,7 +29,9 @@ extension Notification {
             writer.write(platform)
             writer.write(block)
         }
-        for text in [neutral.title, neutral.body, sealed] { writer.write(text) }
+        if saysMore {
+            for text in [neutral.title, neutral.body, sealed] { writer.write(text) }
+        }
         return writer.bytes
     }
 

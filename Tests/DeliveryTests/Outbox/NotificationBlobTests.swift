@@ -21,7 +21,9 @@ struct NotificationBlobTests {
         ],
         data: #"{"k":1}"#,
         native: ["ios": #"{"sound":"default"}"#, "android": "{}"],
-        expiresAt: .min
+        expiresAt: .min,
+        neutral: NeutralTexts(title: "New notification", body: "n"),
+        sealed: #"{"v":1}"#
     )
 
     private func decode(_ bytes: [UInt8]) throws -> Notification {
@@ -36,6 +38,14 @@ struct NotificationBlobTests {
         let wake = Notification.wake(.mention, urgency: .normal, count: 7)
         #expect(try decode(wake.blob) == wake)
         #expect(wake.blob.count <= 24)
+    }
+
+    @Test func whatAnEarlierVersionWroteIsRead() throws {
+        var earlier = full
+        earlier.neutral = NeutralTexts()
+        earlier.sealed = ""
+        #expect(earlier.blob.first == 1)
+        #expect(try decode(earlier.blob) == earlier)
     }
 
     @Test func equalNotificationsHaveEqualBlobs() {
@@ -83,8 +93,8 @@ struct NotificationBlobTests {
 
     @Test func otherVersionsAndTrailingBytesAreRefusedByName() {
         var newer = full.blob
-        newer[0] = 2
-        #expect(throws: NotificationBlobError.unknownVersion(2)) { try decode(newer) }
+        newer[0] = 3
+        #expect(throws: NotificationBlobError.unknownVersion(3)) { try decode(newer) }
         #expect(throws: NotificationBlobError.trailingBytes(1)) { try decode(full.blob + [0]) }
         #expect(throws: NotificationBlobError.truncated(offset: 0)) { try decode([]) }
     }

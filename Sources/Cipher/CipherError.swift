@@ -6,6 +6,8 @@ package struct CipherError: Error, Hashable, CustomStringConvertible {
         case invalidSecretKey
         case unreadablePEM(expected: String)
         case notP256
+        case notRSA
+        case shortRSAKey(bitCount: Int)
         case authenticationFailed
         case libraryFailure(operation: String)
     }
@@ -35,6 +37,14 @@ package struct CipherError: Error, Hashable, CustomStringConvertible {
     /// A PEM text holds a key, but of another algorithm or curve than P-256.
     package static let notP256 = CipherError(.notP256)
 
+    /// A PEM text holds a key, but no RSA key, or one that is for RSA-PSS only.
+    package static let notRSA = CipherError(.notRSA)
+
+    /// An RSA key is shorter than is safe.
+    package static func shortRSAKey(bitCount: Int) -> CipherError {
+        CipherError(.shortRSAKey(bitCount: bitCount))
+    }
+
     /// A ciphertext does not belong to this key, nonce and additional data, or was changed on its way.
     package static let authenticationFailed = CipherError(.authenticationFailed)
 
@@ -55,6 +65,10 @@ package struct CipherError: Error, Hashable, CustomStringConvertible {
             "no readable key in the PEM text; expected \(expected), without a passphrase"
         case .notP256:
             "the PEM text holds a key of another kind; expected an EC key on P-256 (prime256v1)"
+        case .notRSA:
+            "the PEM text holds a key of another kind; expected an RSA key"
+        case .shortRSAKey(let bitCount):
+            "the RSA key has \(bitCount) bits; expected 2048 or more"
         case .authenticationFailed:
             "the ciphertext does not authenticate: wrong key, or changed on its way"
         case .libraryFailure(let operation):

@@ -1,36 +1,48 @@
-import Notifications
 import YAMLReading
 
 extension RuleBook {
-    /// Reads a rules file's text.
-    ///
-    /// `name` is the path as it should appear in mistakes. Throws all mistakes at once, each with its line and what was
-    /// expected.
+    private static let keys = ["version", "rules", "summary"]
+
+    /// Reads one rules file's text; see ``init(files:)``.
     package init(yaml text: String, name: String) throws(Mistakes) {
-        let file = YAMLFile(name: name)
-        let book = file.parse(text)?.mapping(keys: ["version", "rules", "summary"]).map(RuleBook.init)
-        try file.throwMistakes()
-        guard let book else {
-            throw Mistakes([Mistake(file: name, message: "expected a mapping with version and rules")])
-        }
-        self = book
+        try self.init(files: [RulesFile(name: name, text: text)])
     }
 
-    private init(_ top: YAMLMapping) {
-        if let version = top.require("version", "this file's format, 1"), let number = version.integer(in: 0...Int.max),
+    /// Reads the rules of `files`, those of the first before those of the next. Of what there is one of, such as the summary,
+    /// the first file that has it decides.
+    ///
+    /// Throws all mistakes of all files at once, each with its file, its line and what was expected.
+    package init(files: [RulesFile]) throws(Mistakes) {
+        let read = files.map { (file: YAMLFile(name: $0.name), text: $0.text) }
+        self.init(read.compactMap { $0.file.parse($0.text)?.mapping(keys: Self.keys) })
+        var mistakes: [Mistake] = []
+        for (file, _) in read {
+            do {
+                try file.throwMistakes()
+            } catch {
+                mistakes += error.all
+            }
+        }
+        guard mistakes.isEmpty else { throw Mistakes(mistakes) }
+    }
+
+    /// `files` are the top levels of the files.
+    private init(_ files: [YAMLMapping]) {
+        files.forEach(Self.checkVersion)
+        /// Of the first file that has it. All are looked at, so that each is checked.
+        func first<Value>(_ key: String, _ read: (YAMLValue) -> Value?) -> Value? {
+            files.compactMap { $0[key].flatMap(read) }.first
+        }
+        let rules = files.flatMap { $0.require("rules", "a list of rules, first match wins")?.list() ?? [] }
+        self.rules = rules.enumerated().compactMap { RuleReader(number: $0 + 1).rule($1) }
+        summary = first("summary", SummaryTexts.init) ?? SummaryTexts()
+    }
+
+    private static func checkVersion(_ top: YAMLMapping) {
+        guard let version = top.require("version", "this file's format, 1"),
+            let number = version.integer(in: 0...Int.max),
             number != 1
-        {
-            version.mistake("this Carillon reads version 1")
-        }
-        rules = (top.require("rules", "a list of rules, first match wins")?.list() ?? []).enumerated().compactMap {
-            RuleReader(number: $0 + 1).rule($1)
-        }
-        let summary = top["summary"]?.mapping(keys: ["title", "body"])
-        self.summary = SummaryTexts(
-            title: summary?["title"].flatMap(RuleReader.template) ?? Self.defaultSummaryTitle,
-            body: summary?["body"].flatMap(RuleReader.template) ?? .empty
-        )
+        else { return }
+        version.mistake("this Carillon reads version 1")
     }
-
-    private static let defaultSummaryTitle = (try? Template("{{count}} new notifications")) ?? .empty
 }

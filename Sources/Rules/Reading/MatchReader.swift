@@ -1,0 +1,63 @@
+import Nostr
+import Notifications
+import YAMLReading
+
+/// Reads the conditions of a rule. What it cannot read it notes as a mistake and leaves out.
+struct MatchReader {
+    static let keys = ["kinds", "content", "relation", "signal", "zap", "p_tags", "followed", "language"]
+    /// All satoshis that there will ever be.
+    private static let satoshis = 0...2_100_000_000_000_000
+    /// More tags than any event has.
+    private static let tags = 0...65535
+
+    func match(_ value: YAMLValue?) -> RuleMatch {
+        var match = RuleMatch()
+        guard let mapping = value?.mapping(keys: Self.keys) else { return match }
+        match.kinds = mapping["kinds"].map { some($0) { $0.integer(in: 0...65535) } }.map { Set($0.map(UInt16.init)) }
+        match.content = mapping["content"].map { some($0) { $0.string() } }
+        match.relations = mapping["relation"].map { value in
+            Set(some(value) { $0.choice(Relation.allCases.map(\.rawValue)).flatMap(Relation.init) })
+        }
+        match.signals = mapping["signal"].map { Set(some($0, RuleReader.signal)) }
+        match.zap = mapping["zap"].flatMap { range($0, in: Self.satoshis) }.map {
+            UInt64($0.lowerBound) * 1000...UInt64($0.upperBound) * 1000
+        }
+        match.pTags = mapping["p_tags"].flatMap { range($0, in: Self.tags) }
+        match.isFollowed = mapping["followed"].flatMap { $0.bool() }
+        match.languages = mapping["language"].map { some($0, language) }
+        return match
+    }
+
+    /// One value or a list of them, none of which would match nothing.
+    private func some<Value>(_ value: YAMLValue, _ read: (YAMLValue) -> Value?) -> [Value] {
+        let values = value.oneOrMore()
+        if values.isEmpty { value.mistake("expected at least one") }
+        return values.compactMap(read)
+    }
+
+    /// `{ min: 2, max: 10 }`, or one of them.
+    private func range(_ value: YAMLValue, in bounds: ClosedRange<Int>) -> ClosedRange<Int>? {
+        guard let mapping = value.mapping(keys: ["min", "max"]) else { return nil }
+        guard !mapping.members.isEmpty else {
+            value.mistake("expected min, max or both")
+            return nil
+        }
+        let least = mapping["min"].map { $0.integer(in: bounds) } ?? bounds.lowerBound
+        let most = mapping["max"].map { $0.integer(in: bounds) } ?? bounds.upperBound
+        guard let least, let most else { return nil }
+        guard least <= most else {
+            value.mistake("min is more than max")
+            return nil
+        }
+        return least...most
+    }
+
+    private func language(_ value: YAMLValue) -> LanguageTag? {
+        guard let text = value.string() else { return nil }
+        guard let language = LanguageTag(text) else {
+            value.mistake("expected a language, as in de, pt-BR or zh-Hant")
+            return nil
+        }
+        return language
+    }
+}

@@ -1,0 +1,18 @@
+import YAMLReading
+
+extension RuleBook.SummaryTexts {
+    private static let defaultTitle = (try? Template("{{count}} new notifications")) ?? .empty
+
+    /// What a batch says where no file has a summary.
+    init() {
+        self.init(title: Self.defaultTitle, body: .empty)
+    }
+
+    init?(_ value: YAMLValue) {
+        guard let summary = value.mapping(keys: ["title", "body"]) else { return nil }
+        self.init(
+            title: summary["title"].flatMap(Template.read) ?? Self.defaultTitle,
+            body: summary["body"].flatMap(Template.read) ?? .empty
+        )
+    }
+}

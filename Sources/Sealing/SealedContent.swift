@@ -1,0 +1,78 @@
+import Foundation
+internal import Notifications
+
+/// What an envelope holds: the notification as a JSON object with the members `t`, `n` (of a batch), `id`, `title`,
+/// `subtitle`, `body`, `category`, `thread`, `url` and `actions`, each only where it is set, and the app's custom keys, of
+/// which one counts over ours of the same name.
+///
+/// Behind the object are blanks, up to a length that is always the same.
+struct SealedContent {
+    /// Large enough for most, and small enough for its envelope to fit into every push service's payload.
+    static let byteCount = 2048
+    /// What is shortened when the whole is too long, in this order.
+    private static let shortened = ["referenced_event_content", "body", "subtitle", "title"]
+    private static let ellipsis = "…"
+
+    private var members: [String: Any]
+
+    init(_ notification: Notifications.Notification, id: String) throws {
+        var members: [String: Any] = ["t": notification.count > 1 ? "batch" : notification.signal.rawValue, "id": id]
+        if notification.count > 1 { members["n"] = Int(notification.count) }
+        let texts = [
+            "title": notification.title, "subtitle": notification.subtitle, "body": notification.body,
+            "category": notification.category, "thread": notification.thread, "url": notification.url,
+        ]
+        for (name, text) in texts where !text.isEmpty { members[name] = text }
+        if !notification.actions.isEmpty { members["actions"] = notification.actions.map(Self.button) }
+        if !notification.data.isEmpty {
+            let data = try? JSONSerialization.jsonObject(with: Data(notification.data.utf8))
+            guard let data = data as? [String: Any] else { throw SealingError.badData }
+            members.merge(data) { $1 }
+        }
+        self.members = members
+    }
+
+    private static func button(_ action: NotificationAction) -> [String: String] {
+        ["id": action.id, "label": action.label, "url": action.url, "icon": action.icon].filter { !$0.value.isEmpty }
+    }
+
+    /// UTF-8 of exactly ``byteCount`` bytes.
+    func padded() throws -> [UInt8] {
+        var content = self
+        var json = try content.json()
+        for name in Self.shortened where json.count > Self.byteCount {
+            content.shorten(name, by: json.count - Self.byteCount)
+            json = try content.json()
+        }
+        guard json.count <= Self.byteCount else { throw SealingError.tooLarge }
+        return json + [UInt8](repeating: UInt8(ascii: " "), count: Self.byteCount - json.count)
+    }
+
+    /// Takes at least so many bytes of JSON away from a text, whole characters from its end, or all of it with its name.
+    private mutating func shorten(_ name: String, by excess: Int) {
+        guard let text = members[name] as? String else { return }
+        members[name] = nil
+        var room = Self.length(of: text) - excess - Self.ellipsis.utf8.count
+        guard room > 0 else { return }
+        var beginning = ""
+        for character in text {
+            room -= Self.length(of: String(character))
+            guard room >= 0 else { break }
+            beginning.append(character)
+        }
+        if !beginning.isEmpty { members[name] = beginning + Self.ellipsis }
+    }
+
+    /// In bytes of JSON, without quotes.
+    private static func length(of text: String) -> Int {
+        let json = try? JSONSerialization.data(
+            withJSONObject: text,
+            options: [.fragmentsAllowed, .withoutEscapingSlashes]
+        )
+        return (json?.count ?? 2) - 2
+    }
+
+    private func json() throws -> [UInt8] {
+        Array(try JSONSerialization.data(withJSONObject: members, options: [.sortedKeys, .withoutEscapingSlashes]))
+    }
+}

@@ -1,35 +1,11 @@
 """UnifiedPush endpoints: plain, and encrypted so that another implementation of RFC 8291 can read it."""
 
-import base64
 import json
-import os
 
-import http_ece
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from nostr import ALL_SIGNALS, Socket, device_token, ios
-
-
-def base64url(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-class App:
-    """The receiving side of a subscription (RFC 8291 section 2), with keys that only it has."""
-
-    def __init__(self):
-        self.key = ec.generate_private_key(ec.SECP256R1())
-        self.auth = os.urandom(16)
-
-    @property
-    def keys(self) -> dict:
-        point = self.key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
-        return {"p256dh": base64url(point), "auth": base64url(self.auth)}
-
-    def decrypt(self, body: bytes) -> bytes:
-        return http_ece.decrypt(body, private_key=self.key, auth_secret=self.auth, version="aes128gcm")
+from subscriptions import App
 
 
 def registration(**more) -> dict:

@@ -32,6 +32,7 @@ package struct SampleNotification {
     package var data = ""
     package var native = ""
     package var expiresAt: UInt64 = 0
+    package var sealed = ""
     /// Instead of `title`, when it is no UTF-8.
     package var titleBytes: [UInt8]?
     /// What the struct claims to hold; nil: all of it.
@@ -88,6 +89,7 @@ package struct SampleNotification {
         notification.data = arena.text(data)
         notification.native = arena.text(native)
         notification.expires_unix_ms = expiresAt
+        notification.sealed = arena.text(sealed)
         return try withExtendedLifetime(arena) { try use(&notification) }
     }
 }

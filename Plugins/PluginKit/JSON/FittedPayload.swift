@@ -1,53 +1,109 @@
-/// Builds a JSON payload of a notification that has to fit into a push service's limit: what is too long loses the end
-/// of its body first, then the end of its title, always between two characters.
+/// Fits a payload into a push service's limit, text by text in this order: `referenced_event_content` among the app's own
+/// keys is shortened, then dropped; so are the body and the subtitle; the title is shortened, but never to less than its
+/// first character and `…`. Cuts fall between two characters. All else, buttons too, stays as it is.
 public enum FittedPayload {
-    /// How many bytes of JSON the texts may become, without quotes; nil: any number.
-    public struct Limits: Sendable {
-        public var title: Int?
+    /// How many bytes each text may become, counted as JSON without quotes; nil: any number.
+    public struct Limits: Sendable, Hashable {
+        public var referencedContent: Int?
         public var body: Int?
+        public var subtitle: Int?
+        public var title: Int?
+
+        /// No limits.
+        public init() {}
     }
 
-    /// How many bytes of JSON the texts became; 0 for one that the payload does not hold.
-    public struct Lengths: Sendable {
-        public var title: Int
+    /// How many bytes each text became; 0 for one that the payload does not hold.
+    public struct Lengths: Sendable, Hashable {
+        public var referencedContent: Int
         public var body: Int
+        public var subtitle: Int
+        public var title: Int
 
-        public init(title: Int = 0, body: Int = 0) {
-            self.title = title
+        public init(referencedContent: Int = 0, body: Int = 0, subtitle: Int = 0, title: Int = 0) {
+            self.referencedContent = referencedContent
             self.body = body
+            self.subtitle = subtitle
+            self.title = title
         }
     }
 
-    /// A title shorter than one character and `…` says nothing.
-    private static let shortestTitle = 4
+    /// What one try gave.
+    public struct Attempt<Payload> {
+        public var payload: Payload
+        /// What the push service counts.
+        public var byteCount: Int
+        public var lengths: Lengths
 
-    /// Calls `write` up to three times; nil when the payload does not fit even so.
-    public static func make(
-        limit: Int,
-        _ write: (inout JSONWriter, Limits) -> Lengths
-    ) -> [UInt8]? {
+        public init(_ payload: Payload, byteCount: Int, lengths: Lengths) {
+            self.payload = payload
+            self.byteCount = byteCount
+            self.lengths = lengths
+        }
+    }
+
+    /// A JSON payload of at most `limit` bytes; nil when there is no such. `write` writes the whole and tells what became of
+    /// the texts; it is called once when nothing has to go, and up to five times.
+    public static func make(limit: Int, _ write: (inout JSONWriter, Limits) -> Lengths) -> [UInt8]? {
+        fit(limit: limit) { limits in
+            var writer = JSONWriter()
+            let lengths = write(&writer, limits)
+            return Attempt(writer.bytes, byteCount: writer.bytes.count, lengths: lengths)
+        }
+    }
+
+    /// The same for payloads of which a push service counts something else than the bytes of one JSON text. A text that is
+    /// given less room has to become shorter by at least as much in what `attempt` counts.
+    public static func fit<Payload>(limit: Int, _ attempt: (Limits) -> Attempt<Payload>) -> Payload? {
         var limits = Limits()
-        let (payload, lengths) = attempt(limits, write)
-        if payload.count <= limit {
-            return payload
+        var last = attempt(limits)
+        for text in Text.allCases where last.byteCount > limit {
+            let length = last.lengths[text]
+            guard length > 0 else { continue }
+            limits[text] = max(0, length - (last.byteCount - limit))
+            last = attempt(limits)
+            if text == .title, last.lengths.title == 0 { return nil }
         }
-        limits.body = max(0, lengths.body - (payload.count - limit))
-        let (withShortBody, _) = attempt(limits, write)
-        if withShortBody.count <= limit {
-            return withShortBody
-        }
-        limits.title = lengths.title - (withShortBody.count - limit)
-        guard let title = limits.title, title >= shortestTitle else { return nil }
-        let (withShortTitle, _) = attempt(limits, write)
-        return withShortTitle.count <= limit ? withShortTitle : nil
+        return last.byteCount <= limit ? last.payload : nil
     }
 
-    private static func attempt(
-        _ limits: Limits,
-        _ write: (inout JSONWriter, Limits) -> Lengths
-    ) -> ([UInt8], Lengths) {
-        var writer = JSONWriter()
-        let lengths = write(&writer, limits)
-        return (writer.bytes, lengths)
+    /// In the order in which they have to give way.
+    fileprivate enum Text: CaseIterable {
+        case referencedContent
+        case body
+        case subtitle
+        case title
+    }
+}
+
+extension FittedPayload.Limits {
+    fileprivate subscript(text: FittedPayload.Text) -> Int? {
+        get {
+            switch text {
+            case .referencedContent: referencedContent
+            case .body: body
+            case .subtitle: subtitle
+            case .title: title
+            }
+        }
+        set {
+            switch text {
+            case .referencedContent: referencedContent = newValue
+            case .body: body = newValue
+            case .subtitle: subtitle = newValue
+            case .title: title = newValue
+            }
+        }
+    }
+}
+
+extension FittedPayload.Lengths {
+    fileprivate subscript(text: FittedPayload.Text) -> Int {
+        switch text {
+        case .referencedContent: referencedContent
+        case .body: body
+        case .subtitle: subtitle
+        case .title: title
+        }
     }
 }

@@ -19,8 +19,13 @@ public struct JSONValue: Sendable {
 
     public var isObject: Bool { raw.first == UInt8(ascii: "{") }
 
+    public var isString: Bool { raw.first == UInt8(ascii: "\"") }
+
+    /// How many bytes a text has as JSON, without its quotes; 0 for what is no text.
+    public var textLength: Int { isString ? raw.count - 2 : 0 }
+
     public var string: String? {
-        guard raw.first == UInt8(ascii: "\"") else { return nil }
+        guard isString else { return nil }
         return String(decoding: JSONString.unescape(raw), as: UTF8.self)
     }
 

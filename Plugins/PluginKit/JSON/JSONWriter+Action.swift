@@ -16,4 +16,11 @@ extension JSONWriter {
         }
         endObject()
     }
+
+    /// The first `limit` buttons of a notification as an array; an empty one where it has none to show.
+    public mutating func actions(of notification: borrowing Notification, limit: Int = .max) {
+        beginArray()
+        notification.forEachAction(limit: limit) { action($0) }
+        endArray()
+    }
 }

@@ -36,8 +36,8 @@ extension JSONWriter {
         }
     }
 
-    /// As much of `text` as becomes at most `limit` bytes of JSON, `…` at the end included if anything had to go; only
-    /// `…` or nothing when there is no room.
+    /// As much of `text` as becomes at most `limit` bytes of JSON, `…` at the end included if anything had to go;
+    /// nothing when there is no room for the first character and `…`.
     static func shorten(_ text: String, limit: Int) -> String {
         let roomBeforeEllipsis = limit - ellipsis.utf8.count
         var written = 0
@@ -48,7 +48,7 @@ extension JSONWriter {
                 written += escapedLength(of: byte)
             }
             if written > limit {
-                return roomBeforeEllipsis < 0 ? "" : text[..<cut] + ellipsis
+                return cut == text.startIndex ? "" : text[..<cut] + ellipsis
             }
             index = text.index(after: index)
             if written <= roomBeforeEllipsis {

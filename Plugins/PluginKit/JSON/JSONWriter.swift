@@ -64,7 +64,7 @@ public struct JSONWriter {
     }
 
     /// A string of at most `limit` bytes of JSON, without its quotes: a longer one is cut between two characters and ends
-    /// in `…`. Returns how many bytes it became.
+    /// in `…`, and is empty when not even its first character has room. Returns how many bytes it became.
     @discardableResult
     public mutating func string(_ text: BorrowedText, limit: Int?) -> Int {
         guard let limit else { return string(text) }
@@ -87,6 +87,13 @@ public struct JSONWriter {
         separate()
         bytes.append(contentsOf: value.raw)
         needsComma = true
+    }
+
+    /// An object with the members of another, as they stand there.
+    public mutating func object(_ object: JSONObject) {
+        beginObject()
+        members(of: object)
+        endObject()
     }
 
     private mutating func open(_ bracket: UInt8) {

@@ -16,6 +16,12 @@ public struct BorrowedText {
     /// A copy; bytes that are not UTF-8 become U+FFFD.
     public var string: String { String(decoding: bytes, as: UTF8.self) }
 
+    /// The object that a text such as ``Notification/data`` or ``Notification/sealed`` is; no members for an empty text.
+    /// Throws when it is none.
+    public func jsonObject() throws(JSONError) -> JSONObject {
+        isEmpty ? JSONObject() : try JSONObject(parsing: bytes)
+    }
+
     /// Byte for byte.
     public static func == (text: BorrowedText, other: StaticString) -> Bool {
         text.bytes.elementsEqual(UnsafeBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount))

@@ -60,6 +60,14 @@ public struct Notification: ~Copyable {
         return isAny
     }
 
+    /// The first `limit` buttons as the text of a JSON array, for services whose values are texts; nil when there is none.
+    public func actionsJSON(limit: Int = .max) -> String? {
+        guard hasActions else { return nil }
+        var writer = JSONWriter(reservingBytes: 256)
+        writer.actions(of: self, limit: limit)
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
     /// Calls `body` with each of the first `limit` buttons in turn. One without an id or a label could not be shown, and
     /// counts as absent.
     public func forEachAction(limit: Int = .max, _ body: (Action) -> Void) {

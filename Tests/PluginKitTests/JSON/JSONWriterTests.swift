@@ -70,7 +70,8 @@ struct JSONWriterTests {
     }
 
     @Test(arguments: [
-        ("abcdef", 6, "abcdef"), ("abcdef", 5, "ab…"), ("abcdef", 3, "…"), ("abcdef", 2, ""), ("abcdef", 0, ""),
+        ("abcdef", 6, "abcdef"), ("abcdef", 5, "ab…"), ("abcdef", 4, "a…"), ("abcdef", 3, ""), ("abcdef", 2, ""),
+        ("abcdef", 0, ""),
         ("", 0, ""), ("\"\"\"\"", 8, "\"\"\"\""), ("\"\"\"\"", 7, "\"\"…"), ("\u{1}\u{1}", 11, "\u{1}…"),
         ("a👨‍👩‍👧‍👦bc", 30, "a👨‍👩‍👧‍👦bc"), ("a👨‍👩‍👧‍👦bc", 20, "a…"), ("né́é", 8, "né́é"), ("né́éé", 8, "né́…"),
     ])

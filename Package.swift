@@ -202,6 +202,11 @@ let package = Package(
         // Plugins: the logic is one target, the exported symbol a thin second one.
         .target(name: "PluginKit", dependencies: ["CarillonABI"], path: "Plugins/PluginKit"),
         .target(name: "WebPushEncryption", dependencies: ["Cipher"], path: "Plugins/WebPushEncryption"),
+        .target(
+            name: "WebPushMessage",
+            dependencies: ["PluginKit", "WebPushEncryption", "Cipher"],
+            path: "Plugins/WebPushMessage"
+        ),
         .target(name: "APNsTransport", dependencies: ["PluginKit", "Cipher"], path: "Plugins/APNs/APNsTransport"),
         .target(
             name: "APNsPlugin",
@@ -211,7 +216,7 @@ let package = Package(
         ),
         .target(
             name: "UnifiedPushTransport",
-            dependencies: ["PluginKit", "WebPushEncryption", "Cipher"],
+            dependencies: ["PluginKit", "WebPushMessage"],
             path: "Plugins/UnifiedPush/UnifiedPushTransport"
         ),
         .target(
@@ -230,7 +235,7 @@ let package = Package(
         ),
         .target(
             name: "WebPushTransport",
-            dependencies: ["PluginKit", "WebPushEncryption", "Cipher"],
+            dependencies: ["PluginKit", "WebPushEncryption", "WebPushMessage", "Cipher"],
             path: "Plugins/WebPush/WebPushTransport"
         ),
         .target(

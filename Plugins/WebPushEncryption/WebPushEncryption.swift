@@ -45,7 +45,23 @@ package enum WebPushEncryption {
         )
     }
 
-    /// The same, to keys as a subscription spells them.
+    /// The same, padded to `size` bytes whatever the message's length, so that the body's tells nothing. Throws for a longer
+    /// message, and for more than 3993 bytes.
+    package static func encrypt(
+        _ plaintext: [UInt8],
+        paddedTo size: Int,
+        to keys: WebPushKeys,
+        ephemeral: P256PrivateKey = P256PrivateKey(),
+        random: RandomBytes = SecureRandom.bytes
+    ) throws -> [UInt8] {
+        guard plaintext.count <= size else {
+            throw WebPushEncryptionError.plaintextTooLong(limit: size)
+        }
+        let padding = size - plaintext.count
+        return try self.encrypt(plaintext, to: keys, padding: padding, ephemeral: ephemeral, random: random)
+    }
+
+    /// The same as the first, to keys as a subscription spells them.
     package static func encrypt(
         _ plaintext: [UInt8],
         p256dh: String,

@@ -48,6 +48,28 @@ package struct SampleNotification {
         return sample
     }
 
+    package static func nudge(
+        _ signal: String,
+        title: String,
+        body: String = "",
+        count: UInt32 = 1
+    ) -> SampleNotification {
+        var sample = wake(signal, count: count)
+        sample.mode = .CARILLON_NUDGE
+        sample.title = title
+        sample.body = body
+        return sample
+    }
+
+    /// As the host encrypts it.
+    package static func envelope(_ sealed: String, title: String, body: String = "") -> SampleNotification {
+        var sample = alert(title: title, body: body)
+        sample.mode = .CARILLON_SEALED
+        sample.signal = ""
+        sample.sealed = sealed
+        return sample
+    }
+
     package static func alert(title: String, body: String) -> SampleNotification {
         var sample = SampleNotification()
         sample.title = title

@@ -35,6 +35,16 @@ struct MessageTests {
         #expect(try body(sample) == #"{"t":"batch","n":7}"#)
     }
 
+    @Test func aNudgeHasTheNeutralTextsBesides() throws {
+        var sample = SampleNotification.nudge("dm", title: "New notification", body: "Open the app")
+        sample.url = "secret:"
+        sample.data = #"{"secret":1}"#
+        sample.native = #"{"secret":1}"#
+        #expect(try body(sample) == #"{"t":"dm","title":"New notification","body":"Open the app"}"#)
+        sample = .nudge("dm", title: "7 new notifications", count: 7)
+        #expect(try body(sample) == #"{"t":"batch","n":7,"title":"7 new notifications"}"#)
+    }
+
     @Test func anAlertSaysEverything() throws {
         var sample = SampleNotification.alert(title: "⚡ alice liked your note", body: "❤️")
         sample.subtitle = "s"

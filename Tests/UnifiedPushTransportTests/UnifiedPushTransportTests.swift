@@ -86,7 +86,37 @@ struct UnifiedPushTransportTests {
         #expect(try fixture.deliver(sample, to: fixture.plain) == .CARILLON_UNSUPPORTED)
         #expect(fixture.host.requests.isEmpty)
         #expect(try fixture.decrypt(request(sample, encrypted: true)).contains(#""title":"t""#))
-        sample.mode = .CARILLON_NUDGE
+    }
+
+    @Test func sealedBodiesAreOfOneSizeWhateverTheySay() throws {
+        var sizes: Set<Int> = []
+        for length in [0, 1, 40, 900, 1900, 5000] {
+            var sample = SampleNotification.alert(title: "t", body: String(repeating: "é", count: length))
+            sample.mode = .CARILLON_SEALED
+            sizes.insert(try request(sample, encrypted: true).body.count)
+        }
+        #expect(sizes == [2048 + 103])
+    }
+
+    @Test(arguments: [false, true]) func passesOnWhatTheHostEncrypted(_ encrypted: Bool) throws {
+        let envelope = #"{"v":1,"alg":"nip44","from":"ab","ct":"AAAA"}"#
+        let request = try request(.envelope(envelope, title: "New notification"), encrypted: encrypted)
+        let message = encrypted ? try fixture.decrypt(request) : request.bodyText
+        #expect(message == #"{"sealed":\#(envelope)}"#)
+        #expect(request.headers["topic"] == nil)
+    }
+
+    @Test func anEnvelopeThatIsNoneOrTooLargeIsRejected() throws {
+        for envelope in ["[]", #"{"v":1"#, #"{"ct":"\#(String(repeating: "A", count: 4096))"}"#] {
+            #expect(try fixture.deliver(.envelope(envelope, title: "t"), to: fixture.encrypted) == .CARILLON_OK)
+        }
+        #expect(fixture.host.requests.isEmpty)
+        #expect(fixture.host.outcomes.map(\.reason) == ["bad-envelope", "bad-envelope", "payload-too-large"])
+    }
+
+    @Test func aModeToComeIsNotHonoured() throws {
+        var sample = SampleNotification.alert(title: "t", body: "b")
+        sample.mode = try #require(carillon_mode(rawValue: 99))
         #expect(try fixture.deliver(sample, to: fixture.encrypted) == .CARILLON_UNSUPPORTED)
     }
 

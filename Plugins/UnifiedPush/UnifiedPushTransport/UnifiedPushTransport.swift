@@ -1,13 +1,10 @@
 public import PluginKit
-import WebPushEncryption
+import WebPushMessage
 
 /// UnifiedPush: a POST to the endpoint that the device's distributor made (RFC 8030), encrypted for the app where the
 /// registration brings keys (RFC 8291), plain where it does not.
 public final class UnifiedPushTransport: PluginTransport {
     public static let platform: StaticString = "unifiedpush"
-
-    /// What push servers take, in bytes. ntfy cuts what is longer without a word.
-    private static let limit = 4096
 
     private let host: Host
     private let now: @Sendable () -> Int64
@@ -41,60 +38,32 @@ public final class UnifiedPushTransport: PluginTransport {
         guard let url = Endpoint.url(registration.token), let keys = try? SubscriptionKeys(registration) else {
             return .invalid
         }
-        guard let mode = notification.mode, UnifiedPushTransport.canHonour(mode, keys) else { return .unsupported }
-        let now = now()
+        let isEncrypted = if case .present = keys { true } else { false }
+        guard let form = MessageForm(of: notification, hasKeys: isEncrypted) else { return .unsupported }
         var request = HTTPRequest("POST", url: url, options: .untrustedURL)
         request.maxResponseBytes = 1024
-        request.addHeader("ttl", String(TimeToLive.seconds(until: notification.expiresAt, now: now)))
+        request.addHeader("ttl", String(TimeToLive.seconds(until: notification.expiresAt, now: now())))
         request.addHeader("urgency", notification.urgency.headerValue)
-        if mode == .alert, let topic = Topic.make(notification.collapseKey) {
+        if form == .alert, let topic = Topic.make(notification.collapseKey) {
             request.addHeader("topic", topic)
         }
         do throws(MessageMistake) {
+            let message = try AppMessage.make(notification, form, limit: form.limit(isEncrypted: isEncrypted))
             switch keys {
             case .absent:
                 request.addHeader("content-type", "application/json")
-                request.body = try UnifiedPushTransport.message(notification, mode, limit: UnifiedPushTransport.limit)
+                request.body = message
             case .present(let keys):
                 request.addHeader("content-type", "application/octet-stream")
                 request.addHeader("content-encoding", "aes128gcm")
-                request.body = try UnifiedPushTransport.encrypted(notification, mode, keys)
+                request.body = try form.encrypt(message, to: keys)
             }
         } catch {
             ticket.complete(Outcome(.rejected, reason: error.rawValue))
             return .accepted
         }
         return host.send(request) { [now = self.now] response in
-            ticket.complete(UnifiedPushAnswer(response, now: now()).outcome)
-        }
-    }
-
-    /// A nudge has no meaning here, where all that shows is the app's doing; sealing takes keys.
-    private static func canHonour(_ mode: Mode, _ keys: SubscriptionKeys) -> Bool {
-        switch (mode, keys) {
-        case (.wake, _), (.alert, _), (.sealed, .present): true
-        case (.nudge, _), (.sealed, .absent): false
-        }
-    }
-
-    private static func message(
-        _ notification: borrowing Notification,
-        _ mode: Mode,
-        limit: Int
-    ) throws(MessageMistake) -> [UInt8] {
-        mode == .wake ? Message.wake(notification) : try Message.whole(notification, limit: limit)
-    }
-
-    private static func encrypted(
-        _ notification: borrowing Notification,
-        _ mode: Mode,
-        _ keys: WebPushKeys
-    ) throws(MessageMistake) -> [UInt8] {
-        let plaintext = try message(notification, mode, limit: WebPushEncryption.maximumPlaintextByteCount)
-        do {
-            return try WebPushEncryption.encrypt(plaintext, to: keys)
-        } catch {
-            throw .notEncrypted
+            ticket.complete(PushServiceAnswer(response, now: now()).outcome)
         }
     }
 }

@@ -1,14 +1,14 @@
-import PluginKit
-import WebPushEncryption
+package import PluginKit
+package import WebPushEncryption
 
 /// What a registration says about encryption.
-enum SubscriptionKeys {
-    /// No keys: an application of UnifiedPush 2, which reads plain messages.
+package enum SubscriptionKeys {
+    /// No keys.
     case absent
     case present(WebPushKeys)
 
     /// Throws when there is one of the two keys only, or when they are malformed.
-    init(_ registration: borrowing Registration) throws(PluginError) {
+    package init(_ registration: borrowing Registration) throws(PluginError) {
         switch (registration.field("p256dh"), registration.field("auth")) {
         case (nil, nil): self = .absent
         case (let point?, let secret?):

@@ -4,7 +4,7 @@ import Testing
 
 @testable import UnifiedPushTransport
 
-struct UnifiedPushAnswerTests {
+struct PushServiceAnswerTests {
     private func outcome(
         status: UInt32,
         headers: [String: String] = [:],

@@ -1,23 +1,25 @@
-import PluginKit
+package import PluginKit
 
-/// What a push server answered, and what follows from it (RFC 8030 section 5; UnifiedPush SERV_1.2.0).
+/// What a push service answered, and what follows from it (RFC 8030 section 5; UnifiedPush SERV_1.2.0).
 ///
-/// Never ``Outcome/Kind/misconfigured``: the servers belong to the users and we have no credentials there, so that one
-/// that answers 401 or 403 must not stop the messages to all others. It loses this message and keeps its device.
-struct UnifiedPushAnswer {
-    let status: UInt32
+/// Never ``Outcome/Kind/misconfigured``: users choose the push services, so that one that answers 401 or 403 must not stop
+/// the messages to all others. It loses this message and keeps its device.
+package struct PushServiceAnswer {
+    package let status: UInt32
     /// What `Retry-After` asks for, in milliseconds.
-    let retryAfter: UInt32
+    private let retryAfter: UInt32
     /// Why there is no answer, when `status` is 0.
-    let failure: String
+    private let failure: String
 
-    init(_ response: borrowing HTTPResponse, now: Int64) {
+    /// `now` is in milliseconds since 1970.
+    package init(_ response: borrowing HTTPResponse, now: Int64) {
         status = response.status
         failure = response.failure
         retryAfter = response.retryAfter(now: now)
     }
 
-    var outcome: Outcome {
+    /// What the status alone says.
+    package var outcome: Outcome {
         switch status {
         case 0: unanswered
         case 200...299: outcome(.delivered, "delivered")
@@ -42,7 +44,8 @@ struct UnifiedPushAnswer {
         }
     }
 
-    private func outcome(_ kind: Outcome.Kind, _ reason: String) -> Outcome {
+    /// The outcome of a kind, with the status and, for another attempt, the wait.
+    package func outcome(_ kind: Outcome.Kind, _ reason: String) -> Outcome {
         Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : 0, reason: reason)
     }
 }

@@ -15,10 +15,12 @@ package struct Rule: Sendable {
     let texts: RuleTexts
     /// JSON objects by platform name, merged into that platform's payload last.
     let native: [String: String]
+    /// The rule book's, for what may not be seen.
+    var nudge = NeutralTemplates.standard
 
     /// What a notification in `mode` needs besides the event; what is not known when it goes out it goes without.
     package func needs(in mode: Mode) -> RuleNeeds {
-        guard min(mode, self.mode) == .alert else { return [] }
+        guard min(mode, self.mode) > .nudge else { return [] }
         // The custom keys carry it, whatever the texts say.
         return texts.speaksOf("author.name") ? [.authorName, .referencedEvent] : .referencedEvent
     }

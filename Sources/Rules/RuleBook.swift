@@ -4,8 +4,20 @@ import Notifications
 /// An operator's rules in their order; the first that matches an event decides.
 package struct RuleBook: Sendable {
     package let rules: [Rule]
-    /// What a batch of several events says in ``Mode/alert``.
+    /// What a batch of several events says in ``Mode/sealed`` and ``Mode/alert``.
     let summary: SummaryTexts
+    /// What stands in place of texts that may not be seen.
+    let nudge: NeutralTemplates
+
+    init(rules: [Rule], summary: SummaryTexts, nudge: NeutralTemplates) {
+        self.rules = rules.map {
+            var rule = $0
+            rule.nudge = nudge
+            return rule
+        }
+        self.summary = summary
+        self.nudge = nudge
+    }
 
     /// What the rules make of an event for one recipient.
     package enum Decision: Sendable {
@@ -19,7 +31,7 @@ package struct RuleBook: Sendable {
 
     /// The texts for a batch.
     struct SummaryTexts: Sendable {
-        var title: Template
-        var body: Template
+        var title: LocalizedTemplate
+        var body: LocalizedTemplate
     }
 }

@@ -1,8 +1,10 @@
+import Notifications
+
 /// The texts of a rule, as templates.
 struct RuleTexts: Sendable {
-    var title = Template.empty
-    var subtitle = Template.empty
-    var body = Template.empty
+    var title = LocalizedTemplate.empty
+    var subtitle = LocalizedTemplate.empty
+    var body = LocalizedTemplate.empty
     var category = Template.empty
     var thread = Template.empty
     var collapse = Template.empty
@@ -11,16 +13,23 @@ struct RuleTexts: Sendable {
 
     /// Whether any of the texts may put in `variable`.
     func speaksOf(_ variable: String) -> Bool {
-        let buttons = actions.flatMap { [$0.id, $0.label, $0.url, $0.icon] }
-        return ([title, subtitle, body, category, thread, collapse, url] + buttons).contains {
-            $0.variables.contains(variable)
-        }
+        templates.contains { $0.variables.contains(variable) }
+    }
+
+    /// What these texts are written in, defaults apart.
+    var languages: Set<LanguageTag> {
+        Set(([title, subtitle, body] + actions.map(\.label)).flatMap(\.translations.keys))
+    }
+
+    private var templates: [Template] {
+        [title, subtitle, body].flatMap(\.templates) + [category, thread, collapse, url]
+            + actions.flatMap { [$0.id, $0.url, $0.icon] + $0.label.templates }
     }
 
     /// The texts of one button.
     struct ActionTexts: Sendable {
         var id: Template
-        var label: Template
+        var label: LocalizedTemplate
         var url = Template.empty
         var icon = Template.empty
     }

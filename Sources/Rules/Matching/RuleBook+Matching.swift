@@ -41,9 +41,9 @@ extension RuleBook {
         Set(rules.compactMap(\.signal)).subtracting(Signal.wellKnown)
     }
 
-    /// The languages that conditions of the rules name, each once.
+    /// The languages that conditions of the rules name and that texts are written in, each once.
     package var languages: [LanguageTag] {
-        Set(rules.flatMap { $0.match.languages ?? [] }).sorted { $0.description < $1.description }
+        textLanguages.union(rules.flatMap { $0.match.languages ?? [] }).sorted { $0.description < $1.description }
     }
 
     /// Whether it matters in which language a device is; else it need not be sought out.

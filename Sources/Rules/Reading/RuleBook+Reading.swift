@@ -1,7 +1,7 @@
 import YAMLReading
 
 extension RuleBook {
-    private static let keys = ["version", "rules", "summary"]
+    private static let keys = ["version", "rules", "summary", "nudge"]
 
     /// Reads one rules file's text; see ``init(files:)``.
     package init(yaml text: String, name: String) throws(Mistakes) {
@@ -34,8 +34,11 @@ extension RuleBook {
             files.compactMap { $0[key].flatMap(read) }.first
         }
         let rules = files.flatMap { $0.require("rules", "a list of rules, first match wins")?.list() ?? [] }
-        self.rules = rules.enumerated().compactMap { RuleReader(number: $0 + 1).rule($1) }
-        summary = first("summary", SummaryTexts.init) ?? SummaryTexts()
+        self.init(
+            rules: rules.enumerated().compactMap { RuleReader(number: $0 + 1).rule($1) },
+            summary: first("summary", SummaryTexts.init) ?? SummaryTexts(),
+            nudge: first("nudge", NeutralTemplates.init) ?? .standard
+        )
     }
 
     private static func checkVersion(_ top: YAMLMapping) {

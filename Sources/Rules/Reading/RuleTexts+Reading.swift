@@ -7,10 +7,11 @@ extension RuleTexts {
     /// Takes the texts out of `rule`.
     init(reading rule: YAMLMapping) {
         func template(_ key: String) -> Template { rule[key].flatMap(Template.read) ?? .empty }
+        func localized(_ key: String) -> LocalizedTemplate { rule[key].flatMap(LocalizedTemplate.init) ?? .empty }
         self.init(
-            title: template("title"),
-            subtitle: template("subtitle"),
-            body: template("body"),
+            title: localized("title"),
+            subtitle: localized("subtitle"),
+            body: localized("body"),
             category: template("category"),
             thread: template("thread"),
             collapse: template("collapse"),
@@ -26,7 +27,7 @@ extension RuleTexts {
         return list.compactMap { value in
             guard let action = value.mapping(keys: ["id", "label", "url", "icon"]),
                 let id = action.require("id", "what the app learns when the button is tapped").flatMap(Template.read),
-                let label = action.require("label", "the text on the button").flatMap(Template.read)
+                let label = action.require("label", "the text on the button").flatMap(LocalizedTemplate.init)
             else { return nil }
             return ActionTexts(
                 id: id,

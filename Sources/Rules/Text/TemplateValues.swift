@@ -6,23 +6,37 @@ import Notifications
 struct TemplateValues: MustacheParent {
     private let input: RuleInput?
     private let count: UInt32
+    /// In milliseconds since 1970.
+    private let now: Int64
+    /// What the template is written in; nil: nobody said.
+    private var language: LanguageTag?
 
-    init(_ input: RuleInput) {
+    /// - Parameter now: In milliseconds since 1970.
+    init(_ input: RuleInput, now: Int64 = 0) {
         self.input = input
         self.count = 1
+        self.now = now
     }
 
     /// For the summary of a batch, which knows no event.
     init(count: UInt32) {
         self.input = nil
         self.count = count
+        self.now = 0
+    }
+
+    /// The same for a template in `language`.
+    func speaking(_ language: LanguageTag) -> TemplateValues {
+        var values = self
+        values.language = language
+        return values
     }
 
     /// Every variable, as a template names it. ``child(named:)`` answers for each.
     static let names = [
         "event.id", "event.pubkey", "event.kind", "event.content", "event.created_at", "author.name", "author.pubkey",
         "recipient.pubkey", "referenced.id", "referenced.kind", "referenced.content", "zap.amount", "zap.comment",
-        "zap.anonymous", "signal", "count",
+        "zap.anonymous", "signal", "count", "batch",
     ]
 
     func child(named name: String) -> Any? {
@@ -34,6 +48,7 @@ struct TemplateValues: MustacheParent {
         case "zap": input.flatMap { $0.zap == nil ? nil : Members(of: $0, group: .zap) }
         case "signal": TemplateText(text: input?.signal?.rawValue ?? "")
         case "count": TemplateText(text: String(count))
+        case "batch": TemplateText(text: count > 1 ? "batch" : "")
         default: nil
         }
     }

@@ -1,7 +1,9 @@
 import YAMLReading
 
 extension RuleBook.SummaryTexts {
-    private static let defaultTitle = (try? Template("{{count}} new notifications")) ?? .empty
+    private static let defaultTitle = LocalizedTemplate(
+        fallback: (try? Template("{{count}} new notifications")) ?? .empty
+    )
 
     /// What a batch says where no file has a summary.
     init() {
@@ -11,8 +13,8 @@ extension RuleBook.SummaryTexts {
     init?(_ value: YAMLValue) {
         guard let summary = value.mapping(keys: ["title", "body"]) else { return nil }
         self.init(
-            title: summary["title"].flatMap(Template.read) ?? Self.defaultTitle,
-            body: summary["body"].flatMap(Template.read) ?? .empty
+            title: summary["title"].flatMap(LocalizedTemplate.init) ?? Self.defaultTitle,
+            body: summary["body"].flatMap(LocalizedTemplate.init) ?? .empty
         )
     }
 }

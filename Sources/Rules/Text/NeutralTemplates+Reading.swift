@@ -1,0 +1,11 @@
+import YAMLReading
+
+extension NeutralTemplates {
+    /// Reads `nudge: { title: …, body: … }`. Without a title it is the standard one.
+    init(_ value: YAMLValue) {
+        self = .standard
+        guard let map = value.mapping(keys: ["title", "body"]) else { return }
+        if let title = map["title"].flatMap(LocalizedTemplate.init) { self.title = title }
+        if let body = map["body"].flatMap(LocalizedTemplate.init) { self.body = body }
+    }
+}

@@ -1,0 +1,44 @@
+import Notifications
+
+extension Rule {
+    /// The notification this rule makes of `input`, showing at most `mode` and at most what the rule allows, in the device's
+    /// `language`.
+    ///
+    /// `now` is in milliseconds since 1970; texts that tell how long ago something was need it.
+    package func render(
+        _ input: RuleInput,
+        signal: Signal,
+        mode: Mode,
+        language: LanguageTag? = nil,
+        now: Int64 = 0
+    ) -> Notification {
+        let mode = min(mode, self.mode)
+        guard mode > .wake else { return .wake(signal, urgency: urgency) }
+        let neutral = nudge.render(count: 1, in: language)
+        guard mode > .nudge else { return .nudge(signal, urgency: urgency, neutral) }
+        let values = TemplateValues(input, now: now)
+        return Notification(
+            mode: mode,
+            signal: signal,
+            urgency: urgency,
+            title: texts.title.render(values, in: language),
+            subtitle: texts.subtitle.render(values, in: language),
+            body: texts.body.render(values, in: language),
+            category: texts.category.render(values),
+            thread: texts.thread.render(values),
+            collapseKey: texts.collapse.render(values),
+            url: texts.url.render(values),
+            actions: texts.actions.map {
+                NotificationAction(
+                    id: $0.id.render(values),
+                    label: $0.label.render(values, in: language),
+                    url: $0.url.render(values),
+                    icon: $0.icon.render(values)
+                )
+            },
+            data: EventData(input).json,
+            native: native,
+            neutral: neutral
+        )
+    }
+}

@@ -13,15 +13,15 @@ package struct Rule: Sendable {
     let mode: Mode
     let urgency: Urgency
     let texts: RuleTexts
-    /// JSON objects by platform name, merged into that platform's payload last.
-    let native: [String: String]
+    let payload: RulePayload
     /// The rule book's, for what may not be seen.
     var nudge = NeutralTemplates.standard
 
     /// What a notification in `mode` needs besides the event; what is not known when it goes out it goes without.
     package func needs(in mode: Mode) -> RuleNeeds {
         guard min(mode, self.mode) > .nudge else { return [] }
+        let speaksOfAuthor = texts.speaksOf("author.name") || payload.variables.contains("author.name")
         // The custom keys carry it, whatever the texts say.
-        return texts.speaksOf("author.name") ? [.authorName, .referencedEvent] : .referencedEvent
+        return speaksOfAuthor ? [.authorName, .referencedEvent] : .referencedEvent
     }
 }

@@ -4,15 +4,18 @@ import YAMLReading
 
 /// Reads one rule. What it cannot read it notes as a mistake and leaves out, so that the rest is checked as well.
 ///
-/// The parts of a rule say themselves which keys are theirs, and read them: conditions ``MatchReader``, texts ``RuleTexts``.
+/// The parts of a rule say themselves which keys are theirs, and read them: conditions ``MatchReader``, texts ``RuleTexts``,
+/// what else goes into payloads ``RulePayload``.
 struct RuleReader {
     private static let keys =
-        ["name", "match", "drop", "signal", "mode", "urgency"] + RuleTexts.keys + nativeKeys
+        ["name", "match", "drop", "signal", "mode", "urgency"] + RuleTexts.keys + RulePayload.keys
     /// Names end up in traces and labels, so they are kept short.
     private static let nameLimit = 64
 
     /// From 1: what an unnamed rule is called.
     let number: Int
+    /// What the file lists as `categories`.
+    var categories: Set<String> = []
 
     func rule(_ value: YAMLValue) -> Rule? {
         guard let rule = value.mapping(keys: Self.keys) else { return nil }
@@ -24,7 +27,7 @@ struct RuleReader {
             mode: rule["mode"].flatMap(mode) ?? .alert,
             urgency: rule["urgency"].flatMap(urgency) ?? .normal,
             texts: RuleTexts(reading: rule),
-            native: native(rule)
+            payload: RulePayload(reading: rule, categories: categories)
         )
     }
 

@@ -12,6 +12,12 @@ struct EventData: Encodable {
     private let referenced_event_kind: UInt16?
     private let referenced_event_content: String?
 
+    /// The names of its keys.
+    static let keys: Set = [
+        "event_id", "author_pubkey", "kind", "created_at", "referenced_event_id", "referenced_event_kind",
+        "referenced_event_content",
+    ]
+
     init(_ input: RuleInput) {
         event_id = input.event.id.hex
         author_pubkey = input.author.hex

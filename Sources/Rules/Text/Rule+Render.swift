@@ -12,7 +12,18 @@ extension Rule {
         language: LanguageTag? = nil,
         now: Int64 = 0
     ) -> Notification {
-        let mode = min(mode, self.mode)
+        var notification = content(of: input, signal: signal, mode: min(mode, self.mode), language: language, now: now)
+        notification.expiresAt = payload.lifetime.end(from: now)
+        return notification
+    }
+
+    private func content(
+        of input: RuleInput,
+        signal: Signal,
+        mode: Mode,
+        language: LanguageTag?,
+        now: Int64
+    ) -> Notification {
         guard mode > .wake else { return .wake(signal, urgency: urgency) }
         let neutral = nudge.render(count: 1, in: language)
         guard mode > .nudge else { return .nudge(signal, urgency: urgency, neutral) }
@@ -36,8 +47,8 @@ extension Rule {
                     icon: $0.icon.render(values)
                 )
             },
-            data: EventData(input).json,
-            native: native,
+            data: payload.customKeys.render(input, values, now: now),
+            native: payload.blocks.render(values, now: now),
             neutral: neutral
         )
     }

@@ -1,0 +1,3 @@
+enum BlockValueType {
+    static let anyNumber = -Double.greatestFiniteMagnitude...Double.greatestFiniteMagnitude
+}

@@ -1,0 +1,39 @@
+import YAMLReading
+
+/// What an app gets beside what is shown: the keys of seed 000 that tell which event this is about, and a rule's own `data`.
+struct CustomKeys: Sendable {
+    private let own: JSONTemplate?
+    /// `event_data: false` leaves seed 000's keys out.
+    private let saysEvent: Bool
+
+    init(reading rule: YAMLMapping) {
+        saysEvent = rule["event_data"]?.bool() ?? true
+        guard let data = rule["data"], let members = data.mapping()?.members else {
+            own = nil
+            return
+        }
+        for (key, value) in members {
+            if key == "aps" {
+                value.mistake("Apple's own keys belong into 'apns'")
+            } else if key == "body", rule["actions"] != nil {
+                value.mistake("this would take the place of the buttons, which travel in 'body'")
+            } else if saysEvent, EventData.keys.contains(key) {
+                value.mistake("the event's own keys say '\(key)' already; 'event_data: false' leaves them out")
+            }
+        }
+        own = members.isEmpty ? nil : JSONTemplate(free: data)
+    }
+
+    var variables: Set<String> { own?.variables ?? [] }
+
+    /// Whether the keys speak of the event that this one refers to.
+    var speaksOfReferencedEvent: Bool { saysEvent || variables.contains { $0.hasPrefix("referenced.") } }
+
+    /// A JSON object, or nothing when there is none.
+    func render(_ input: RuleInput, _ values: TemplateValues, now: Int64) -> String {
+        let event = saysEvent ? EventData(input).json : ""
+        guard let own = own?.render(values, now: now), own != "{}" else { return event }
+        guard !event.isEmpty, event != "{}" else { return own }
+        return event.dropLast() + "," + own.dropFirst()
+    }
+}

@@ -1,0 +1,64 @@
+/// A moment as a rule gives it: UNIX seconds, `now`, as far from now as `+4h`, `-30m` or `2d` says, or
+/// `{{event.created_at}}`; the last may have such a distance behind it, too.
+struct MomentTemplate: Sendable {
+    static let expectation =
+        "expected UNIX seconds, 'now', a distance from now such as +4h, -30m or 2d, or {{event.created_at}}"
+
+    private enum Base: Sendable {
+        case now
+        case createdAt(Template)
+    }
+
+    private let base: Base
+    /// In milliseconds.
+    private let distance: Int64
+    let form: MomentForm
+
+    /// Nil for what is no such text.
+    init?(_ text: String, form: MomentForm) {
+        var rest = text[...]
+        if rest.hasPrefix("{{"), let end = rest.firstRange(of: "}}")?.upperBound {
+            let variable = String(rest[..<end])
+            guard NumericVariable.isWhole(variable), let template = try? Template(variable),
+                template.variables == ["event.created_at"]
+            else { return nil }
+            base = .createdAt(template)
+            rest = rest[end...]
+        } else {
+            base = .now
+            if rest.hasPrefix("now") { rest = rest.dropFirst(3) } else if rest.isEmpty { return nil }
+        }
+        if rest.isEmpty {
+            distance = 0
+        } else {
+            let isNegative = rest.hasPrefix("-")
+            let isSigned = isNegative || rest.hasPrefix("+")
+            // `2d` alone is as good as `+2d`; behind something else it would be two things in a row.
+            guard isSigned || rest.count == text.count,
+                let span = TimeSpan.milliseconds(isSigned ? rest.dropFirst() : rest)
+            else { return nil }
+            distance = isNegative ? -span : span
+        }
+        self.form = form
+    }
+
+    var variables: Set<String> {
+        switch base {
+        case .now: []
+        case .createdAt(let template): template.variables
+        }
+    }
+
+    /// Milliseconds since 1970; nil when that is before 1970 or after the year 9999.
+    func render(_ values: TemplateValues, now: Int64) -> Int64? {
+        let start: Int64
+        switch base {
+        case .now: start = now
+        case .createdAt(let template):
+            guard let seconds = Int64(template.render(values)), MomentForm.range.contains(seconds) else { return nil }
+            start = seconds * 1000
+        }
+        let (moment, overflow) = start.addingReportingOverflow(distance)
+        return !overflow && MomentForm.range.contains(moment) ? moment : nil
+    }
+}

@@ -95,6 +95,17 @@ struct MessageTests {
         #expect(decrypted.hasSuffix("…\"}"))
     }
 
+    @Test func theNoteItRefersToGivesWayFirstAndTheButtonsNever() throws {
+        var sample = SampleNotification.alert(title: "title", body: "body")
+        sample.subtitle = "subtitle"
+        sample.actions = [.init(id: "a", label: "A")]
+        sample.data = #"{"referenced_event_content":"\#(String(repeating: "x", count: 5000))","kind":7}"#
+        let message = try body(sample)
+        #expect(message.utf8.count == 4096)
+        #expect(message.hasSuffix(#"…","kind":7}"#))
+        #expect(message.contains(#""subtitle":"subtitle","body":"body","actions":[{"id":"a","label":"A"}]"#))
+    }
+
     @Test func whatCannotBeShortenedIsRejectedBeforeItIsSent() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.data = #"{"x":"\#(String(repeating: "x", count: 4096))"}"#

@@ -21,7 +21,7 @@ package struct AppMessage {
         case .nudge: return try AppMessage(members: MessageMembers()).fitted(notification, form, limit: limit)
         case .envelope: return try envelope(notification, limit: limit)
         case .sealed, .alert:
-            let native = try JSONObject(notification.native, or: .badNative)
+            let native = try notification.native.object(or: .badNative)
             let message = AppMessage(members: try MessageMembers(notification, native: native))
             return try message.fitted(notification, form, limit: limit)
         }
@@ -43,7 +43,8 @@ package struct AppMessage {
     ) throws(MessageMistake) -> [UInt8] {
         var writer = JSONWriter(reservingBytes: notification.sealed.count + 16)
         writer.beginObject()
-        try writer.envelope(notification)
+        writer.key("sealed")
+        writer.object(try notification.sealed.object(or: .badEnvelope))
         writer.endObject()
         guard writer.bytes.count <= limit else { throw .tooLarge }
         return writer.bytes
@@ -76,7 +77,7 @@ package struct AppMessage {
         }
         lengths.title = members.writeText("title", notification.title, to: &writer, limit: limits.title)
         if isWhole {
-            members.writeText("subtitle", notification.subtitle, to: &writer)
+            lengths.subtitle = members.writeText("subtitle", notification.subtitle, to: &writer, limit: limits.subtitle)
         }
         lengths.body = members.writeText("body", notification.body, to: &writer, limit: limits.body)
         if isWhole {
@@ -84,7 +85,7 @@ package struct AppMessage {
             members.writeText("thread", notification.thread, to: &writer)
             members.writeText("url", notification.url, to: &writer)
             members.writeActions(notification, to: &writer)
-            members.writeOthers(to: &writer)
+            lengths.referencedContent = members.writeOthers(to: &writer, referencedContent: limits.referencedContent)
         }
         writer.endObject()
         return lengths

@@ -3,7 +3,7 @@ package import PluginKit
 /// Writes the members that an app's message has, whatever it is for: of members of one name the rule's block counts,
 /// else `data`, else ours.
 package struct MessageMembers {
-    package let data: JSONObject
+    private let data: JSONObject
     private let native: JSONObject
 
     /// Nobody's members.
@@ -14,7 +14,7 @@ package struct MessageMembers {
 
     /// Reads `data` of the notification, and takes `native` for the rule's block.
     package init(_ notification: borrowing Notification, native: JSONObject) throws(MessageMistake) {
-        data = try JSONObject(notification.data, or: .badData)
+        data = try notification.data.object(or: .badData)
         self.native = native
     }
 
@@ -43,29 +43,22 @@ package struct MessageMembers {
         to writer: inout JSONWriter,
         limit: Int? = nil
     ) -> Int {
-        guard !text.isEmpty, !isOverridden(name) else { return 0 }
-        writer.key(name)
-        return writer.string(text, limit: limit)
+        isOverridden(name) ? 0 : writer.member(name, text, limit: limit)
     }
 
     /// Writes the buttons as a list of `{"id","label","url"?,"icon"?}`, and nothing where there are none.
     package func writeActions(_ notification: borrowing Notification, to writer: inout JSONWriter) {
         guard notification.hasActions, !isOverridden("actions") else { return }
         writer.key("actions")
-        writer.beginArray()
-        notification.forEachAction { writer.action($0) }
-        writer.endArray()
+        writer.actions(of: notification)
     }
 
-    /// Writes the members of `data` and of the rule's block.
-    package func writeOthers(to writer: inout JSONWriter) {
-        for index in 0..<data.count {
-            let member = data.member(at: index)
-            if !native.contains(nameOf: member) {
-                writer.member(member)
-            }
-        }
+    /// Writes the members of `data` and of the rule's block, with at most `referencedContent` bytes of
+    /// `referenced_event_content`. Returns how many that became.
+    package func writeOthers(to writer: inout JSONWriter, referencedContent limit: Int?) -> Int {
+        let length = writer.members(ofData: data, except: native, referencedContent: limit)
         writer.members(of: native)
+        return length
     }
 
     private func isOverridden(_ name: StaticString) -> Bool {

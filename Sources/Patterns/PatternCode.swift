@@ -1,0 +1,114 @@
+import CPCRE2
+
+/// A compiled expression. PCRE2 reads it only, so any thread may match with it.
+final class PatternCode: @unchecked Sendable {
+    /// Kibibytes of memory that one application may take for what it has to come back to.
+    private static let heapLimit: UInt32 = 8192
+    /// As many steps at one place as the usual budget has units, and no more levels of coming back than that.
+    private static let matchLimit = UInt32(PatternBudget.usual)
+    /// Parentheses in parentheses; compiling is recursive.
+    private static let nestLimit: UInt32 = 100
+
+    private let code: OpaquePointer
+    private let price: Int
+    private let hidden: Int
+    private let hasBackReferences: Bool
+
+    init(_ text: String) throws(PatternError) {
+        code = try Self.compile(text)
+        price = 1 + Self.info(code, PCRE2_INFO_FRAMESIZE, as: Int.self) / 512
+        hidden = UnseenRun.longest(in: text)
+        hasBackReferences = Self.info(code, PCRE2_INFO_BACKREFMAX, as: UInt32.self) > 0
+    }
+
+    deinit {
+        pcre2_code_free_8(code)
+    }
+
+    func match(_ value: UnsafeBufferPointer<UInt8>, within budget: inout PatternBudget) -> Pattern.Verdict {
+        // A result vector of one pair is enough for a yes.
+        guard let data = pcre2_match_data_create_8(1, nil) else { return .exceeded }
+        defer { pcre2_match_data_free_8(data) }
+        guard let context = pcre2_match_context_create_8(nil) else { return .exceeded }
+        defer { pcre2_match_context_free_8(context) }
+        pcre2_set_match_limit_8(context, Self.matchLimit)
+        pcre2_set_depth_limit_8(context, Self.matchLimit)
+        pcre2_set_heap_limit_8(context, Self.heapLimit)
+
+        var meter = PatternMeter(
+            price: price,
+            hidden: hidden,
+            hasBackReferences: hasBackReferences,
+            budget: budget
+        )
+        let result = withUnsafeMutablePointer(to: &meter) { meter in
+            pcre2_set_callout_8(context, payForItem, meter)
+            // Strings are valid UTF-8. An empty one may have no address, which PCRE2 takes only since 10.40.
+            return withUnsafePointer(to: UInt8(0)) { nothing in
+                pcre2_match_8(
+                    code,
+                    value.baseAddress ?? nothing,
+                    value.count,
+                    0,
+                    PCRE2_NO_UTF_CHECK,
+                    data,
+                    context
+                )
+            }
+        }
+        budget = meter.budget
+        switch result {
+        case 0...: return .matches
+        case PCRE2_ERROR_NOMATCH: return .differs
+        default:
+            // A limit of PCRE2's own was hit, which the meter did not see coming.
+            budget.exhaust()
+            return .exceeded
+        }
+    }
+
+    private static func compile(_ text: String) throws(PatternError) -> OpaquePointer {
+        guard let context = pcre2_compile_context_create_8(nil) else {
+            throw PatternError(message: "no memory to compile it", offset: nil)
+        }
+        defer { pcre2_compile_context_free_8(context) }
+        pcre2_set_parens_nest_limit_8(context, nestLimit)
+        // `\C` would cut characters in two.
+        let options = PCRE2_UTF | PCRE2_UCP | PCRE2_AUTO_CALLOUT | PCRE2_NEVER_BACKSLASH_C
+        var (error, offset) = (Int32(0), 0)
+        let bytes = Array(text.utf8)
+        // An empty array may have no address either.
+        let code = (bytes + [0]).withUnsafeBufferPointer {
+            pcre2_compile_8($0.baseAddress, bytes.count, options, &error, &offset, context)
+        }
+        if let code { return code }
+        let before = String(decoding: bytes.prefix(offset), as: UTF8.self).count
+        throw PatternError(message: message(of: error), offset: before)
+    }
+
+    private static func message(of error: Int32) -> String {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 256) { room in
+            let count = pcre2_get_error_message_8(error, room.baseAddress, room.count)
+            guard count > 0 else { return "not a regular expression" }
+            return String(decoding: room.prefix(Int(count)), as: UTF8.self)
+        }
+    }
+
+    private static func info<Number: FixedWidthInteger>(
+        _ code: OpaquePointer,
+        _ what: Int32,
+        as type: Number.Type
+    ) -> Number {
+        var number: Number = 0
+        _ = pcre2_pattern_info_8(code, UInt32(what), &number)
+        return number
+    }
+}
+
+private func payForItem(
+    _ block: UnsafeMutablePointer<pcre2_callout_block_8>?,
+    _ meter: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let block, let meter = meter?.assumingMemoryBound(to: PatternMeter.self) else { return PCRE2_ERROR_CALLOUT }
+    return meter.pointee.pay(block) ? 0 : PCRE2_ERROR_CALLOUT
+}

@@ -13,6 +13,14 @@ public struct JSONObject: Sendable {
         /// Set when the key is written with escapes.
         let unescapedKey: [UInt8]?
         let value: Range<Int>
+
+        func moved(by distance: Int) -> Slot {
+            Slot(
+                key: key.lowerBound + distance..<key.upperBound + distance,
+                unescapedKey: unescapedKey,
+                value: value.lowerBound + distance..<value.upperBound + distance
+            )
+        }
     }
 
     private let bytes: [UInt8]
@@ -41,6 +49,11 @@ public struct JSONObject: Sendable {
         slots = try bytes.withUnsafeBytes { JSONObject.split($0) }.get()
     }
 
+    private init(bytes: [UInt8], slots: [Slot]) {
+        self.bytes = bytes
+        self.slots = slots
+    }
+
     public var isEmpty: Bool { slots.isEmpty }
 
     public var count: Int { slots.count }
@@ -62,8 +75,7 @@ public struct JSONObject: Sendable {
 
     /// The value of the member of that name.
     public subscript(name: StaticString) -> JSONValue? {
-        let wanted = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
-        return firstIndex(of: wanted).map { JSONValue(raw: bytes[slots[$0].value]) }
+        firstIndex(of: JSONObject.bytes(name)).map { JSONValue(raw: bytes[slots[$0].value]) }
     }
 
     /// Whether there is a member of that name.
@@ -76,6 +88,29 @@ public struct JSONObject: Sendable {
             return JSONString.unescape(member.rawKey).withUnsafeBytes { firstIndex(of: $0) != nil }
         }
         return member.rawKey.dropFirst().dropLast().withUnsafeBytes { firstIndex(of: $0) != nil }
+    }
+
+    /// The same object without the members of those names.
+    public func removing(_ names: [StaticString]) -> JSONObject {
+        let removed = Set(names.compactMap { name in firstIndex(of: JSONObject.bytes(name)) })
+        guard !removed.isEmpty else { return self }
+        var kept: [UInt8] = []
+        kept.reserveCapacity(bytes.count)
+        var keptSlots: [Slot] = []
+        for (index, slot) in slots.enumerated() where !removed.contains(index) {
+            if !keptSlots.isEmpty {
+                kept.append(UInt8(ascii: ","))
+            }
+            let start = slot.key.lowerBound - 1
+            let shift = kept.count - start
+            kept.append(contentsOf: bytes[start..<slot.value.upperBound])
+            keptSlots.append(slot.moved(by: shift))
+        }
+        return JSONObject(bytes: kept, slots: keptSlots)
+    }
+
+    private static func bytes(_ name: StaticString) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
     }
 
     private func firstIndex(of name: UnsafeRawBufferPointer) -> Int? {

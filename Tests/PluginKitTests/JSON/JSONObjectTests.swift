@@ -93,3 +93,20 @@ struct JSONObjectTests {
         }
     }
 }
+
+extension JSONObjectTests {
+    @Test(arguments: [
+        (#"{"a":1,"b":[2, 3],"c":{"d":4}}"#, #"{"b":[2, 3]}"#), (#"{ "a" : 1 , "b" : 2 }"#, #"{"b" : 2}"#),
+        (#"{"b":2}"#, #"{"b":2}"#), (#"{"\u0061":1,"b":2}"#, #"{"b":2}"#), (#"{"a":1}"#, "{}"), ("{}", "{}"),
+        (#"{"b":1,"c":2,"\u0064":3,"a":4}"#, #"{"b":1,"\u0064":3}"#),
+    ])
+    func leavesOutMembers(_ text: String, _ expected: String) throws {
+        let object = try JSONObject(parsing: text).removing(["a", "c", "never"])
+        var writer = JSONWriter()
+        writer.object(object)
+        #expect(String(decoding: writer.bytes, as: UTF8.self) == expected)
+        #expect(object.contains("b") == expected.contains("b"))
+        #expect(object.contains("d") == expected.contains("64"))
+        #expect(!object.contains("a"))
+    }
+}

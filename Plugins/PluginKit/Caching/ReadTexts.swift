@@ -1,0 +1,65 @@
+import Glibc
+import Synchronization
+
+/// Remembers what was read out of texts that come again and again, such as a rule's block without variables, so that each
+/// is read once. A text is remembered when it comes the second time: those that never come again push nothing out.
+public final class ReadTexts<Value: Sendable>: Sendable {
+    private struct Entry {
+        let text: [UInt8]
+        let value: Value
+
+        func isOf(_ other: BorrowedText) -> Bool {
+            guard text.count == other.count else { return false }
+            guard let start = other.bytes.baseAddress else { return true }
+            return text.withUnsafeBytes { $0.baseAddress.map { memcmp($0, start, other.count) == 0 } ?? true }
+        }
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        /// Where the next one goes once there is no room.
+        var oldest = 0
+        /// Hashes of texts that came once.
+        var strangers = [Int](repeating: 0, count: 64)
+    }
+
+    private let state = Mutex(State())
+    private let capacity: Int
+    private let longest: Int
+
+    /// Keeps at most `capacity` texts of at most `longest` bytes.
+    public init(capacity: Int = 16, longest: Int = 4096) {
+        self.capacity = capacity
+        self.longest = longest
+    }
+
+    /// What `read` makes of `text`, or made of it before. What it throws is not remembered.
+    public func value<Failure: Error>(
+        of text: BorrowedText,
+        _ read: (BorrowedText) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        guard text.count <= longest else { return try read(text) }
+        if let known = state.withLock({ $0.entries.first { $0.isOf(text) }?.value }) { return known }
+        let value = try read(text)
+        var hasher = Hasher()
+        hasher.combine(bytes: text.bytes)
+        let hash = hasher.finalize()
+        state.withLock { state in
+            let place = hash & (state.strangers.count - 1)
+            guard state.strangers[place] == hash else {
+                state.strangers[place] = hash
+                return
+            }
+            // Another thread may have been as fast.
+            guard !state.entries.contains(where: { $0.isOf(text) }) else { return }
+            let entry = Entry(text: [UInt8](text.bytes), value: value)
+            if state.entries.count < capacity {
+                state.entries.append(entry)
+            } else if capacity > 0 {
+                state.entries[state.oldest] = entry
+                state.oldest = (state.oldest + 1) % capacity
+            }
+        }
+        return value
+    }
+}

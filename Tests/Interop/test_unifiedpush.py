@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nostr import ALL_SIGNALS, Socket, device_token, ios
-from subscriptions import App
+from subscriptions import App, base64url
 
 
 def registration(**more) -> dict:

@@ -1,1 +1,179 @@
-// begun
+import CarillonABI
+import PluginKit
+import PluginTestSupport
+import Testing
+
+@testable import NtfyTransport
+
+struct NtfyTransportTests {
+    private func request(
+        _ sample: SampleNotification,
+        configuration: String = "{}",
+        fields: [(name: String, value: String)] = []
+    ) throws -> RecordedRequest {
+        let fixture = try TransportFixture(configuration: configuration)
+        let registration = SampleRegistration(token: TransportFixture.token, fields: fields)
+        #expect(try fixture.deliver(sample, to: registration) == .CARILLON_OK)
+        return try #require(fixture.host.requests.last)
+    }
+
+    private var alert: SampleNotification {
+        var sample = SampleNotification.alert(title: "bob sent you a note", body: "hello\nthere")
+        sample.url = "nostr:note1"
+        return sample
+    }
+
+    @Test func publishesAsJSONBesideTheTopic() throws {
+        let request = try request(alert)
+        #expect(request.method == "POST")
+        #expect(request.url == "https://ntfy.example.com/")
+        #expect(request.flags == 2)
+        #expect(request.headers == ["content-type": "application/json"])
+        #expect(
+            try isSameJSON(
+                request.bodyText,
+                #"{"topic":"alerts","title":"bob sent you a note","message":"hello\nthere","priority":3,"click":"nostr:note1"}"#
+            )
+        )
+    }
+
+    @Test func aServerBelowAPathIsPublishedToThere() throws {
+        let fixture = try TransportFixture()
+        #expect(
+            try fixture.deliver(alert, to: SampleRegistration(token: "http://host:8080/ntfy/my_topic-1"))
+                == .CARILLON_OK
+        )
+        let request = try #require(fixture.host.requests.last)
+        #expect(request.url == "http://host:8080/ntfy/")
+        #expect(request.bodyText.contains(#""topic":"my_topic-1""#))
+    }
+
+    @Test func aProtectedTopicGetsItsToken() throws {
+        #expect(try request(alert, fields: [("access_token", "tk_abc")]).headers["authorization"] == "Bearer tk_abc")
+    }
+
+    @Test func buttonsOpenTheirURLOrTheNotificationsAndAreThreeAtMost() throws {
+        var sample = alert
+        sample.actions = (1...5).map { .init(id: "a\($0)", label: "L\($0)", url: $0 == 2 ? "app://2" : "") }
+        let body = try request(sample).bodyText
+        let actions =
+            #""actions":[{"action":"view","label":"L1","url":"nostr:note1"},{"action":"view","label":"L2","url":"app://2"},{"action":"view","label":"L3","url":"nostr:note1"}]"#
+        #expect(body.contains(actions))
+        sample.url = ""
+        #expect(try request(sample).bodyText.contains(#""actions":[{"action":"view","label":"L2","url":"app://2"}]"#))
+        sample.actions = [.init(id: "a", label: "L")]
+        #expect(try !request(sample).bodyText.contains("actions"))
+    }
+
+    @Test func theRulesBlockCountsButNotOverWhereAndWhat() throws {
+        var sample = alert
+        sample.native =
+            #"{"priority":5,"tags":["bell"],"topic":"other","message":"x","title":"y","click":"https://c.example"}"#
+        #expect(
+            try isSameJSON(
+                try request(sample).bodyText,
+                #"{"topic":"alerts","title":"bob sent you a note","message":"hello\nthere","priority":5,"tags":["bell"],"click":"https://c.example"}"#
+            )
+        )
+    }
+
+    @Test func aTitleAloneIsTheMessage() throws {
+        let body = try request(.alert(title: "alone", body: "")).bodyText
+        #expect(try isSameJSON(body, #"{"topic":"alerts","message":"alone","priority":3}"#))
+    }
+
+    @Test func aWakeUpSaysTheOperatorsSentence() throws {
+        let one = SampleNotification.wake("dm")
+        let seven = SampleNotification.wake("dm", count: 7)
+        #expect(try request(one).bodyText == #"{"topic":"alerts","message":"New notification","priority":3}"#)
+        #expect(try request(seven).bodyText.contains(#""message":"7 new notifications""#))
+        let german = #"{"wake_message":"Neues","batch_message":"{n} neue"}"#
+        #expect(try request(one, configuration: german).bodyText.contains(#""message":"Neues""#))
+        #expect(try request(seven, configuration: german).bodyText.contains(#""message":"7 neue""#))
+    }
+
+    @Test func aNudgeIsReadableAndNothingIsSealed() throws {
+        var sample = SampleNotification.alert(title: "New notification", body: "")
+        sample.mode = .CARILLON_NUDGE
+        #expect(try request(sample).bodyText.contains(#""message":"New notification""#))
+        sample.mode = .CARILLON_SEALED
+        let fixture = try TransportFixture()
+        #expect(try fixture.deliver(sample) == .CARILLON_UNSUPPORTED)
+        #expect(fixture.host.requests.isEmpty)
+    }
+
+    @Test func longTextsFitWhole() throws {
+        var sample = alert
+        sample.body = String(repeating: "👩‍👩‍👧‍👦\"", count: 2000)
+        let body = try request(sample).body
+        #expect(body.count <= Message.limit && body.count > Message.limit - 64)
+        #expect(try isSameJSON(String(decoding: body, as: UTF8.self), String(decoding: body, as: UTF8.self)))
+    }
+
+    @Test func whatCannotBeShortenedIsTooLarge() throws {
+        var sample = alert
+        sample.url = "https://x.example/" + String(repeating: "a", count: 5000)
+        let fixture = try TransportFixture()
+        #expect(try fixture.deliver(sample) == .CARILLON_OK)
+        #expect(fixture.host.outcomes.map(\.reason) == ["payload-too-large"])
+    }
+
+    @Test(arguments: [
+        "", "ntfy.sh/a", "https://ntfy.sh", "https://ntfy.sh/", "https://ntfy.sh/a?up=1", "https://ntfy.sh/ä",
+        "https://ntfy.sh/v1", "https://user@ntfy.sh/a", "ftp://ntfy.sh/a",
+        "https://ntfy.sh/" + String(repeating: "a", count: 65),
+    ])
+    func refusesWhatIsNoTopic(url: String) throws {
+        let mistake = try #require(try TransportFixture().mistake(in: SampleRegistration(token: url)))
+        #expect(mistake.contains("expected a topic's URL"))
+    }
+
+    @Test func refusesTokensThatWouldBreakAHeader() throws {
+        let registration = SampleRegistration(token: TransportFixture.token, fields: [("access_token", "a\r\nb")])
+        #expect(try #require(try TransportFixture().mistake(in: registration)).contains("access_token"))
+        #expect(try TransportFixture().deliver(alert, to: registration) == .CARILLON_INVALID)
+    }
+
+    @Test func refusesConfigurationItDoesNotKnow() {
+        for text in [#"{"topic":"x"}"#, #"{"wake_message":""}"#, #"{"batch_message":1}"#] {
+            #expect(throws: PluginError.self) { try TransportFixture(configuration: text) }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (200, "", .CARILLON_DELIVERED, 0, "delivered"), (301, "", .CARILLON_REJECTED, 0, "redirect"),
+            (400, #"{"code":40007}"#, .CARILLON_REJECTED, 0, "other"), (401, "", .CARILLON_REJECTED, 0, "unauthorized"),
+            (403, "", .CARILLON_REJECTED, 0, "forbidden"), (404, "", .CARILLON_REJECTED, 0, "not-found"),
+            (413, "", .CARILLON_REJECTED, 0, "payload-too-large"),
+            (429, #"{"code":42901}"#, .CARILLON_RETRY, 5000, "too-many-requests"),
+            (429, #"{"code":42908}"#, .CARILLON_RETRY, 76_800_000, "too-many-requests"),
+            (500, "no json", .CARILLON_RETRY, 0, "server-error"),
+            (507, #"{"code":50701}"#, .CARILLON_RETRY, 0, "insufficient-storage"),
+        ] as [(UInt32, String, carillon_outcome_kind, UInt32, String)]
+    )
+    func readsTheAnswer(
+        status: UInt32,
+        body: String,
+        kind: carillon_outcome_kind,
+        retryAfter: UInt32,
+        reason: String
+    ) throws {
+        let fixture = try TransportFixture()
+        #expect(try fixture.deliver(alert) == .CARILLON_OK)
+        fixture.host.answer(status: status, body: body)
+        let expected = RecordedOutcome(ticket: 1, kind: kind, status: status, retryAfter: retryAfter, reason: reason)
+        #expect(fixture.host.outcomes == [expected])
+    }
+
+    @Test func noAnswerIsTriedAgainUnlessTheAddressIsForbidden() throws {
+        for (failure, kind) in [
+            ("timeout", carillon_outcome_kind.CARILLON_RETRY), ("forbidden-address", .CARILLON_REJECTED),
+        ] {
+            let fixture = try TransportFixture()
+            #expect(try fixture.deliver(alert) == .CARILLON_OK)
+            fixture.host.answer(status: 0, failure: failure)
+            #expect(fixture.host.outcomes.map(\.kind) == [kind])
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import PluginKit
+
+/// A message as Gotify takes it. Gotify has no buttons; its one link is the notification's, or the first button's.
+///
+/// Of the rule's block `priority` counts over the urgency, `markdown`, `image` and `intent` become what Gotify calls extras,
+/// and the members of `extras` count over those.
+struct Message {
+    /// Gotify names none; a push service would take no more.
+    static let limit = 4096
+
+    private let native: JSONObject
+    private let extras: JSONObject
+
+    /// That something happened.
+    static func wake(_ notification: borrowing Notification, _ texts: WakeTexts) -> [UInt8] {
+        var writer = JSONWriter(reservingBytes: 128)
+        writer.beginObject()
+        writer.key("message")
+        writer.string(texts.text(count: notification.count))
+        writer.key("priority")
+        writer.integer(notification.urgency.gotifyPriority)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// Title, text and link.
+    static func readable(_ notification: borrowing Notification) throws(MessageMistake) -> [UInt8] {
+        guard !notification.title.isEmpty || !notification.body.isEmpty else { throw .empty }
+        let message = try Message(notification)
+        guard let bytes = FittedPayload.make(limit: limit, { message.write(notification, to: &$0, within: $1) }) else {
+            throw .tooLarge
+        }
+        return bytes
+    }
+
+    private init(_ notification: borrowing Notification) throws(MessageMistake) {
+        guard !notification.native.isEmpty else {
+            native = JSONObject()
+            extras = JSONObject()
+            return
+        }
+        guard let native = try? JSONObject(parsing: notification.native.bytes) else { throw .badNative }
+        self.native = native
+        guard let given = native["extras"] else {
+            extras = JSONObject()
+            return
+        }
+        guard let extras = given.object else { throw .badNative }
+        self.extras = extras
+    }
+
+    private func write(
+        _ notification: borrowing Notification,
+        to writer: inout JSONWriter,
+        within limits: FittedPayload.Limits
+    ) -> FittedPayload.Lengths {
+        var lengths = FittedPayload.Lengths()
+        writer.beginObject()
+        if notification.body.isEmpty {
+            writer.key("message")
+            lengths.title = writer.string(notification.title, limit: limits.title)
+        } else {
+            if !notification.title.isEmpty {
+                writer.key("title")
+                lengths.title = writer.string(notification.title, limit: limits.title)
+            }
+            writer.key("message")
+            lengths.body = writer.string(notification.body, limit: limits.body)
+        }
+        writer.key("priority")
+        if let priority = native["priority"] {
+            writer.value(priority)
+        } else {
+            writer.integer(notification.urgency.gotifyPriority)
+        }
+        writeExtras(notification, to: &writer)
+        writer.endObject()
+        return lengths
+    }
+
+    private func writeExtras(_ notification: borrowing Notification, to writer: inout JSONWriter) {
+        writer.key("extras")
+        writer.beginObject()
+        if !extras.contains("client::display") {
+            // Without a word Gotify's clients choose, and a stranger's text is no markup.
+            writer.key("client::display")
+            writer.beginObject()
+            writer.key("contentType")
+            writer.string(native["markdown"]?.bool == true ? "text/markdown" : "text/plain")
+            writer.endObject()
+        }
+        writeLink(notification, to: &writer)
+        if let intent = native["intent"], !extras.contains("android::action") {
+            writer.key("android::action")
+            writer.beginObject()
+            writer.key("onReceive")
+            writer.beginObject()
+            writer.key("intentUrl")
+            writer.value(intent)
+            writer.endObject()
+            writer.endObject()
+        }
+        writer.members(of: extras)
+        writer.endObject()
+    }
+
+    private func writeLink(_ notification: borrowing Notification, to writer: inout JSONWriter) {
+        guard !extras.contains("client::notification") else { return }
+        var isWritten = false
+        let writeClick = { (url: BorrowedText, writer: inout JSONWriter) in
+            writer.key("client::notification")
+            writer.beginObject()
+            writer.key("click")
+            writer.beginObject()
+            writer.key("url")
+            writer.string(url)
+            writer.endObject()
+        }
+        if !notification.url.isEmpty {
+            writeClick(notification.url, &writer)
+            isWritten = true
+        } else {
+            notification.forEachAction { action in
+                guard !isWritten, !action.url.isEmpty else { return }
+                writeClick(action.url, &writer)
+                isWritten = true
+            }
+        }
+        if let image = native["image"] {
+            if !isWritten {
+                writer.key("client::notification")
+                writer.beginObject()
+                isWritten = true
+            }
+            writer.key("bigImageUrl")
+            writer.value(image)
+        }
+        if isWritten {
+            writer.endObject()
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import PluginKit
+
+/// A message in ntfy's JSON form, which has no header lines that a text could break out of.
+struct Message {
+    /// In bytes. ntfy turns longer texts into attachments, which not every server has.
+    static let limit = 4096
+    /// ntfy shows no more.
+    static let buttonLimit = 3
+
+    private let topic: String
+    private let native: JSONObject
+
+    /// That something happened.
+    static func wake(_ notification: borrowing Notification, topic: String, _ texts: WakeTexts) -> [UInt8] {
+        var writer = JSONWriter(reservingBytes: 128)
+        writer.beginObject()
+        writer.key("topic")
+        writer.string(topic)
+        writer.key("message")
+        writer.string(texts.text(count: notification.count))
+        writer.key("priority")
+        writer.integer(notification.urgency.ntfyPriority)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// Title, text, link and buttons.
+    static func readable(_ notification: borrowing Notification, topic: String) throws(MessageMistake) -> [UInt8] {
+        guard !notification.title.isEmpty || !notification.body.isEmpty else { throw .empty }
+        let message = try Message(notification, topic: topic)
+        guard let bytes = FittedPayload.make(limit: limit, { message.write(notification, to: &$0, within: $1) }) else {
+            throw .tooLarge
+        }
+        return bytes
+    }
+
+    private init(_ notification: borrowing Notification, topic: String) throws(MessageMistake) {
+        self.topic = topic
+        guard !notification.native.isEmpty else {
+            native = JSONObject()
+            return
+        }
+        guard let native = try? JSONObject(parsing: notification.native.bytes) else { throw .badNative }
+        self.native = native
+    }
+
+    private func write(
+        _ notification: borrowing Notification,
+        to writer: inout JSONWriter,
+        within limits: FittedPayload.Limits
+    ) -> FittedPayload.Lengths {
+        var lengths = FittedPayload.Lengths()
+        writer.beginObject()
+        writer.key("topic")
+        writer.string(topic)
+        if notification.body.isEmpty {
+            // ntfy fills an empty message with a word of its own.
+            writer.key("message")
+            lengths.title = writer.string(notification.title, limit: limits.title)
+        } else {
+            if !notification.title.isEmpty {
+                writer.key("title")
+                lengths.title = writer.string(notification.title, limit: limits.title)
+            }
+            writer.key("message")
+            lengths.body = writer.string(notification.body, limit: limits.body)
+        }
+        if !native.contains("priority") {
+            writer.key("priority")
+            writer.integer(notification.urgency.ntfyPriority)
+        }
+        if !notification.url.isEmpty, !native.contains("click") {
+            writer.key("click")
+            writer.string(notification.url)
+        }
+        writeButtons(notification, to: &writer)
+        writeNative(to: &writer)
+        writer.endObject()
+        return lengths
+    }
+
+    /// Each opens its URL, or the notification's; one with neither cannot do anything here.
+    private func writeButtons(_ notification: borrowing Notification, to writer: inout JSONWriter) {
+        guard !native.contains("actions") else { return }
+        let fallback = notification.url
+        var isOpen = false
+        var left = Message.buttonLimit
+        notification.forEachAction { action in
+            let url = action.url.isEmpty ? fallback : action.url
+            guard left > 0, !url.isEmpty else { return }
+            left -= 1
+            if !isOpen {
+                writer.key("actions")
+                writer.beginArray()
+                isOpen = true
+            }
+            writer.beginObject()
+            writer.key("action")
+            writer.string("view")
+            writer.key("label")
+            writer.string(action.label)
+            writer.key("url")
+            writer.string(url)
+            writer.endObject()
+        }
+        if isOpen {
+            writer.endArray()
+        }
+    }
+
+    /// The rule's block, but for what says where the message goes and what it says.
+    private func writeNative(to writer: inout JSONWriter) {
+        for index in 0..<native.count {
+            let member = native.member(at: index)
+            if !["topic", "title", "message"].contains(member.key) {
+                writer.member(member)
+            }
+        }
+    }
+}

@@ -81,6 +81,12 @@ public struct JSONObject: Sendable {
     /// Whether there is a member of that name.
     public func contains(_ name: StaticString) -> Bool { self[name] != nil }
 
+    /// Whether there is a member of that name.
+    public func contains(named name: String) -> Bool {
+        var name = name
+        return name.withUTF8 { firstIndex(of: UnsafeRawBufferPointer($0)) != nil }
+    }
+
     /// Whether there is a member of the name of `member`, whatever escapes either is written with.
     public func contains(nameOf member: JSONMember) -> Bool {
         guard !slots.isEmpty else { return false }

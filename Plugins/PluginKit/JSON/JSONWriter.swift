@@ -26,6 +26,19 @@ public struct JSONWriter {
         needsComma = false
     }
 
+    /// A member's name, with what needs escapes escaped.
+    public mutating func key(escaping name: String) {
+        string(name)
+        endKey()
+    }
+
+    /// The name of a member of another object, as it stands there.
+    public mutating func key(of member: JSONMember) {
+        separate()
+        bytes.append(contentsOf: member.rawKey)
+        endKey()
+    }
+
     /// A member of another object, as it stands there.
     public mutating func member(_ member: JSONMember) {
         separate()
@@ -111,6 +124,11 @@ public struct JSONWriter {
         if needsComma {
             bytes.append(UInt8(ascii: ","))
         }
+    }
+
+    private mutating func endKey() {
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
     }
 
     private mutating func quoted(_ write: (inout JSONWriter) -> Void) -> Int {

@@ -1,0 +1,36 @@
+import PluginKit
+
+/// The body of a refusal by one of Google's APIs (google.rpc.Status): `{"error":{"code","message","status","details":[…]}}`.
+struct GoogleError {
+    /// A canonical code such as `NOT_FOUND`.
+    let status: String?
+    let message: String
+    /// The code in the detail of type FcmError.
+    let errorCode: FCMErrorCode?
+    /// The fields that the details of type BadRequest complain about.
+    let violations: [String]
+
+    /// Bodies of proxies and overloaded servers need not be JSON: then nothing is known.
+    init(parsing body: BorrowedText) {
+        let error = (try? JSONObject(parsing: body.bytes))?["error"]?.object
+        status = error?["status"]?.string
+        message = error?["message"]?.string ?? ""
+        let details = (error?["details"]?.elements ?? []).compactMap(\.object)
+        errorCode = details.lazy
+            .filter { $0["@type"]?.string?.hasSuffix("google.firebase.fcm.v1.FcmError") == true }
+            .compactMap { $0["errorCode"]?.string }.first.map { FCMErrorCode(rawValue: $0) ?? .unspecified }
+        violations =
+            details
+            .filter { $0["@type"]?.string?.hasSuffix("google.rpc.BadRequest") == true }
+            .flatMap { $0["fieldViolations"]?.elements ?? [] }
+            .compactMap { $0.object?["field"]?.string }
+    }
+
+    /// Google does not take the token for one, whoever's it is.
+    var isAboutToken: Bool {
+        violations.contains("message.token") || message.contains("registration token is not a valid")
+    }
+
+    /// "Android message is too big".
+    var isAboutSize: Bool { message.contains("too big") || message.contains("too large") }
+}

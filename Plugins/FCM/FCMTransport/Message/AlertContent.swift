@@ -1,0 +1,127 @@
+import PluginKit
+
+/// `data` and `notification` of a notification with everything.
+///
+/// An app that draws itself gets, each only where it is set, `t`, `n`, `id`, `title`, `subtitle`, `body`, `category`,
+/// `thread`, `url` and `actions` (the text of a list of `{"id","label","url"?,"icon"?}`), the members of the notification's
+/// data and those of the block's `notification`, all of them texts. Of members of one name the block's counts, else
+/// the data's, else ours. Where FCM draws, title and body are in `notification`, and the block's `notification` in the
+/// `AndroidConfig`.
+struct AlertContent {
+    let block: AndroidBlock
+    private let data: JSONObject
+
+    init(_ notification: borrowing Notification) throws(MessageMistake) {
+        block = try AndroidBlock(parsing: notification.native)
+        do throws(JSONError) {
+            data = try notification.data.jsonObject()
+        } catch {
+            throw .badData
+        }
+        if block.style == .notification {
+            let shows =
+                !notification.title.isEmpty || !notification.body.isEmpty || block.notification.contains("title")
+                || block.notification.contains("titleLocKey") || block.notification.contains("body")
+                || block.notification.contains("bodyLocKey")
+            guard shows else { throw .empty }
+        }
+    }
+
+    func write(
+        _ notification: borrowing Notification,
+        to writer: inout MessageWriter,
+        within limits: FittedPayload.Limits
+    ) -> FittedPayload.Lengths {
+        var lengths = FittedPayload.Lengths()
+        if block.style == .notification {
+            writeShown(notification, to: &writer, within: limits, &lengths)
+        }
+        writer.json.key("data")
+        writer.json.beginObject()
+        writeOwn(notification, to: &writer, within: limits, &lengths)
+        writeData(to: &writer, within: limits, &lengths)
+        if block.style == .data {
+            for index in 0..<block.notification.count {
+                write(block.notification.member(at: index), of: block.notification, to: &writer)
+            }
+        }
+        writer.json.endObject()
+        return lengths
+    }
+
+    /// On the device a text counts before its key for translation, so there must not be one beside it.
+    private func writeShown(
+        _ notification: borrowing Notification,
+        to writer: inout MessageWriter,
+        within limits: FittedPayload.Limits,
+        _ lengths: inout FittedPayload.Lengths
+    ) {
+        writer.json.key("notification")
+        writer.json.beginObject()
+        if !block.notification.contains("title"), !block.notification.contains("titleLocKey") {
+            lengths.title = writer.text("title", notification.title, limit: limits.title)
+        }
+        if !block.notification.contains("body"), !block.notification.contains("bodyLocKey") {
+            lengths.body = writer.text("body", notification.body, limit: limits.body)
+        }
+        writer.json.endObject()
+    }
+
+    private func writeOwn(
+        _ notification: borrowing Notification,
+        to writer: inout MessageWriter,
+        within limits: FittedPayload.Limits,
+        _ lengths: inout FittedPayload.Lengths
+    ) {
+        if notification.count > 1 {
+            if isOurs("t") { writer.text("t", "batch") }
+            if isOurs("n") { writer.text("n", String(notification.count)) }
+        } else if isOurs("t") {
+            writer.text("t", notification.signal)
+        }
+        if isOurs("id") { writer.text("id", notification.id) }
+        if block.style == .data, isOurs("title") {
+            lengths.title = writer.text("title", notification.title, limit: limits.title)
+        }
+        if isOurs("subtitle") {
+            lengths.subtitle = writer.text("subtitle", notification.subtitle, limit: limits.subtitle)
+        }
+        if block.style == .data, isOurs("body") {
+            lengths.body = writer.text("body", notification.body, limit: limits.body)
+        }
+        if isOurs("category") { writer.text("category", notification.category) }
+        if isOurs("thread") { writer.text("thread", notification.thread) }
+        if isOurs("url") { writer.text("url", notification.url) }
+        if isOurs("actions"), let actions = notification.actionsJSON() { writer.text("actions", actions) }
+    }
+
+    private func writeData(
+        to writer: inout MessageWriter,
+        within limits: FittedPayload.Limits,
+        _ lengths: inout FittedPayload.Lengths
+    ) {
+        for index in 0..<data.count {
+            let member = data.member(at: index)
+            if block.style == .data, block.notification.contains(nameOf: member) { continue }
+            if member.value.textLength > 0, member.key == "referenced_event_content" {
+                lengths.referencedContent =
+                    writer.text("referenced_event_content", member.value, limit: limits.referencedContent)
+            } else {
+                write(member, of: data, to: &writer)
+            }
+        }
+    }
+
+    /// Under another name where FCM reserves its own; not at all where that is taken.
+    private func write(_ member: JSONMember, of object: JSONObject, to writer: inout MessageWriter) {
+        let name = member.key
+        guard ReservedName.contains(name) else { return writer.data(member) }
+        let substitute = ReservedName.substitute(for: name)
+        guard !object.contains(named: substitute) else { return }
+        writer.data(member, as: substitute)
+    }
+
+    private func isOurs(_ name: StaticString) -> Bool {
+        !data.contains(name) && !(block.style == .data && block.notification.contains(name))
+    }
+}

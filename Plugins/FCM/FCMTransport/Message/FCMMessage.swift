@@ -1,0 +1,91 @@
+import PluginKit
+
+/// The body of `messages:send`: a `Message` for one token (Google, "Method: projects.messages.send").
+enum FCMMessage {
+    /// Google's limit for names and values of `data` and of what is shown, in bytes.
+    static let limit = 4096
+
+    /// Nil for a mode that cannot be honoured. `now` in milliseconds since 1970.
+    static func make(
+        _ notification: borrowing Notification,
+        to token: BorrowedText,
+        now: Int64
+    ) throws(MessageMistake) -> [UInt8]? {
+        let plain = AndroidConfig(notification, .none, now: now)
+        switch notification.mode {
+        case .wake:
+            return try fitted(token, plain) { writer, _ in
+                writeSignal(notification, to: &writer)
+                return FittedPayload.Lengths()
+            }
+        case .nudge:
+            guard !notification.title.isEmpty || !notification.body.isEmpty else { throw .empty }
+            return try fitted(token, plain) { writer, limits in writeNudge(notification, to: &writer, within: limits) }
+        case .sealed:
+            guard !notification.sealed.isEmpty else { return nil }
+            return try fitted(token, plain) { writer, _ in
+                writer.json.key("data")
+                writer.json.beginObject()
+                writer.text("sealed", notification.sealed)
+                writer.json.endObject()
+                return FittedPayload.Lengths()
+            }
+        case .alert:
+            let alert = try AlertContent(notification)
+            return try fitted(token, AndroidConfig(notification, alert.block, now: now)) { writer, limits in
+                alert.write(notification, to: &writer, within: limits)
+            }
+        case nil: return nil
+        }
+    }
+
+    /// That something happened (seed 004 section 2), without the texts.
+    private static func writeSignal(_ notification: borrowing Notification, to writer: inout MessageWriter) {
+        writer.json.key("data")
+        writer.json.beginObject()
+        if notification.count > 1 {
+            writer.text("t", "batch")
+            writer.text("n", String(notification.count))
+        } else {
+            writer.text("t", notification.signal)
+        }
+        writer.json.endObject()
+    }
+
+    private static func writeNudge(
+        _ notification: borrowing Notification,
+        to writer: inout MessageWriter,
+        within limits: FittedPayload.Limits
+    ) -> FittedPayload.Lengths {
+        var lengths = FittedPayload.Lengths()
+        writer.json.key("notification")
+        writer.json.beginObject()
+        lengths.title = writer.text("title", notification.title, limit: limits.title)
+        lengths.body = writer.text("body", notification.body, limit: limits.body)
+        writer.json.endObject()
+        writeSignal(notification, to: &writer)
+        return lengths
+    }
+
+    private static func fitted(
+        _ token: BorrowedText,
+        _ android: AndroidConfig,
+        _ writeContent: (inout MessageWriter, FittedPayload.Limits) -> FittedPayload.Lengths
+    ) throws(MessageMistake) -> [UInt8] {
+        let bytes = FittedPayload.fit(limit: limit) { limits in
+            var writer = MessageWriter()
+            writer.json.beginObject()
+            writer.json.key("message")
+            writer.json.beginObject()
+            writer.json.key("token")
+            writer.json.string(token)
+            let lengths = writeContent(&writer, limits)
+            android.write(to: &writer)
+            writer.json.endObject()
+            writer.json.endObject()
+            return FittedPayload.Attempt(writer.json.bytes, byteCount: writer.byteCount, lengths: lengths)
+        }
+        guard let bytes else { throw .tooLarge }
+        return bytes
+    }
+}

@@ -31,7 +31,7 @@ let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
-let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -114,9 +114,10 @@ let package = Package(
         .target(name: "YAMLReading", dependencies: [yams]),
 
         // The stages, in the order of the data.
+        .target(name: "Listening", dependencies: [nio], path: "Sources/Ingress/Listening"),
         .target(
             name: "RelayServer",
-            dependencies: ["Nostr", nio, nioPosix, nioHTTP1, nioWebSocket, nioConcurrency, logging],
+            dependencies: ["Listening", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket, nioConcurrency, logging],
             path: "Sources/Ingress/RelayServer"
         ),
         .target(
@@ -140,7 +141,9 @@ let package = Package(
         ),
         .target(
             name: "WebIngress",
-            dependencies: ["Cipher", "Notifications", hummingbird, nio, nioPosix, nioHTTP1, logging],
+            dependencies: [
+                "Cipher", "Notifications", "Listening", "WebPushEncryption", hummingbirdCore, nio, nioHTTP1, logging,
+            ],
             path: "Sources/Ingress/Web"
         ),
         .target(name: "Registry", dependencies: ["Cipher", "Schnorr", "Nostr", "Notifications", grdb, logging]),
@@ -279,7 +282,9 @@ let package = Package(
         ),
         .testTarget(
             name: "RelayServerTests",
-            dependencies: ["RelayServer", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, logging]
+            dependencies: [
+                "RelayServer", "Listening", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, logging,
+            ]
         ),
         .testTarget(
             name: "RelayPoolTests",
@@ -310,7 +315,11 @@ let package = Package(
             name: "SealingTests",
             dependencies: ["Sealing", "Nostr", "Cipher", "Schnorr", "Notifications", "WebPushEncryption"]
         ),
-        .testTarget(name: "WebIngressTests", dependencies: ["WebIngress", "Notifications", "Cipher", nio, nioPosix]),
+        .testTarget(name: "ListeningTests", dependencies: ["Listening"]),
+        .testTarget(
+            name: "WebIngressTests",
+            dependencies: ["WebIngress", "Listening", "Notifications", "Cipher", nio, nioPosix, logging]
+        ),
         .testTarget(name: "NotificationsTests", dependencies: ["Notifications"]),
         .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "Notifications", grdb, logging]),
         .testTarget(

@@ -6,6 +6,11 @@ package enum Base64URL {
         self.alphabet.encode(bytes, padded: false)
     }
 
+    /// The same with padding, as Ruby's `Base64.urlsafe_encode64` and others write it.
+    package static func encodePadded(_ bytes: [UInt8]) -> String {
+        self.alphabet.encode(bytes, padded: true)
+    }
+
     /// Returns `nil` unless `text` is what ``encode(_:)`` makes of some bytes, with or without padding.
     package static func decode(_ text: String) -> [UInt8]? {
         self.alphabet.decode(text, padding: .optional)

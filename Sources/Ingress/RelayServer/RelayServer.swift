@@ -1,3 +1,4 @@
+import Listening
 import Logging
 import NIOConcurrencyHelpers
 import NIOCore
@@ -43,7 +44,13 @@ package final class RelayServer: Sendable {
         self.now = now
         self.challenge = challenge
         self.logger = logger
-        self.census = NIOLockedValueBox(ConnectionCensus(limits: configuration.limits, now: now()))
+        self.census = NIOLockedValueBox(
+            ConnectionCensus(
+                limit: configuration.limits.connections,
+                limitPerAddress: configuration.limits.connectionsPerAddress,
+                now: now()
+            )
+        )
         Self.instantiateDecoders()
         self.audience = LiveAudience(logger: logger)
     }

@@ -1,3 +1,4 @@
+import Listening
 import Nostr
 
 /// One client's conversation, without its socket: messages in, actions out (NIP-01, NIP-42).

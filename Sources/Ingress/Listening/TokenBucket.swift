@@ -1,12 +1,12 @@
 /// Lets a burst through and then so many a second.
-struct TokenBucket {
+package struct TokenBucket: Sendable {
     private let capacity: Double
     private let perSecond: Double
     private var tokens: Double
     /// Milliseconds on the caller's clock.
     private var filledAt: Int64
 
-    init(capacity: Double, perSecond: Double, now: Int64) {
+    package init(capacity: Double, perSecond: Double, now: Int64) {
         self.capacity = capacity
         self.perSecond = perSecond
         self.tokens = capacity
@@ -14,7 +14,7 @@ struct TokenBucket {
     }
 
     /// Whether one more may pass at `now`. A clock that jumps back gives nothing and takes nothing.
-    mutating func take(at now: Int64) -> Bool {
+    package mutating func take(at now: Int64) -> Bool {
         tokens = min(capacity, tokens + Double(max(0, now - filledAt)) / 1000 * perSecond)
         filledAt = now
         guard tokens >= 1 else { return false }

@@ -1,13 +1,10 @@
 import Testing
 
-@testable import RelayServer
+@testable import Listening
 
 @Suite struct ConnectionCensusTests {
     private func census() -> ConnectionCensus {
-        var limits = RelayServerConfiguration.Limits()
-        limits.connections = 5
-        limits.connectionsPerAddress = 2
-        return ConnectionCensus(limits: limits, now: 0)
+        ConnectionCensus(limit: 5, limitPerAddress: 2, now: 0)
     }
 
     @Test func oneAddressCannotTakeEveryPlace() {
@@ -25,6 +22,12 @@ import Testing
         var census = census()
         for _ in 0..<5 { #expect(census.admit(address, now: 0) == .admitted) }
         #expect(census.admit(address, now: 0) == .refused(limit: 5, isWorthALine: true))
+    }
+
+    @Test func proxiesThatAreKnownHaveAllPlaces() {
+        var census = census()
+        for _ in 0..<5 { #expect(census.admit("192.0.2.1", isProxy: true, now: 0) == .admitted) }
+        #expect(census.admit("192.0.2.1", isProxy: true, now: 0) == .refused(limit: 5, isWorthALine: true))
     }
 
     @Test func refusalsDoNotFloodTheLog() {

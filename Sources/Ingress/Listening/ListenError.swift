@@ -1,11 +1,11 @@
 import Glibc
 import NIOCore
 
-/// Why the relay socket cannot listen where it was told to, in words that go on from naming the place.
+/// Why a socket of ours cannot listen where it was told to, in words that go on from naming the place.
 package struct ListenError: Error, CustomStringConvertible {
     package let description: String
 
-    init(_ cause: any Error) {
+    package init(_ cause: any Error) {
         description = Self.reason(cause)
     }
 

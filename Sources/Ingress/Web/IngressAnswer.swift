@@ -1,0 +1,11 @@
+/// What became of a push message, and so what its sender is told.
+package enum IngressAnswer: Sendable, Hashable, CaseIterable {
+    /// It is on disk and will be attempted.
+    case queued
+    /// Not now, for reasons of our own: the sender is to come again.
+    case busy
+    /// The push service called the device token dead.
+    case gone
+    /// No push service will ever take this device token.
+    case unknownDevice
+}

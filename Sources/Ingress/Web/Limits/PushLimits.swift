@@ -1,0 +1,50 @@
+import Synchronization
+
+/// How many messages pass, by whose they are and whom they are for.
+final class PushLimits: Sendable {
+    /// Some 100 bytes each.
+    private static let capacity = 100_000
+
+    private struct Tables {
+        var clients: RateTable<ClientAddress>
+        /// By the hash of the device token: tokens are not to lie about in memory.
+        var devices: RateTable<Int>
+    }
+
+    private let tables: Mutex<Tables>
+
+    init(_ limits: WebIngressConfiguration.Limits) {
+        tables = Mutex(
+            Tables(
+                clients: RateTable(
+                    burst: limits.clientBurst,
+                    perSecond: Double(limits.perClientPerSecond),
+                    capacity: Self.capacity
+                ),
+                devices: RateTable(
+                    burst: limits.deviceBurst,
+                    perSecond: Double(limits.perDevicePerMinute) / 60,
+                    capacity: Self.capacity
+                )
+            )
+        )
+    }
+
+    /// What stands against one more message at `now`, in milliseconds since 1970; nil when nothing does.
+    func refusal(of resource: PushResource, from client: ClientAddress?, now: Int64) -> PushAnswer? {
+        var hasher = Hasher()
+        hasher.combine(resource.deviceToken)
+        hasher.combine(resource.isSandbox)
+        let device = hasher.finalize()
+        return tables.withLock { tables in
+            // Behind an address of this machine a proxy may be, and so everybody.
+            if let client, !client.isLoopback, !tables.clients.take(client, now: now) {
+                return .tooMany(retryAfterSeconds: tables.clients.pause)
+            }
+            guard tables.devices.take(device, now: now) else {
+                return .tooMany(retryAfterSeconds: tables.devices.pause)
+            }
+            return nil
+        }
+    }
+}

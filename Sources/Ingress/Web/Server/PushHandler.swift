@@ -1,0 +1,86 @@
+import HTTPTypes
+import HummingbirdCore
+import NIOCore
+
+/// Answers requests.
+struct PushHandler: Sendable {
+    /// A body that ends the connection rather than being answered.
+    enum BodyMistake: Error {
+        case tooLong
+        /// The connection ended first.
+        case incomplete
+    }
+
+    let configuration: WebIngressConfiguration
+    let payload: PushPayload
+    let limits: PushLimits
+    let queue: PushQueue
+    /// Milliseconds since 1970.
+    let now: @Sendable () -> Int64
+
+    func answer(_ request: Request, on channel: any Channel) async throws -> PushAnswer {
+        let tardy = channel.eventLoop.scheduleTask(in: .seconds(configuration.limits.bodySeconds)) {
+            channel.close(promise: nil)
+        }
+        // A connection goes on with the next request only when this one was read.
+        let body: [UInt8]?
+        do {
+            defer { tardy.cancel() }
+            body = try await collect(request)
+        }
+        switch IngressRoute(method: request.method.rawValue, target: request.head.path ?? "") {
+        case .status: return .fine
+        case .wrongMethod(let allow): return .wrongMethod(allow: allow)
+        case .unknown: return .unknown
+        case .push(let resource):
+            let client = ClientAddress(
+                peer: channel.remoteAddress?.ipAddress ?? "",
+                forwardedFor: request.headers[values: .forwardedFor],
+                isTrustedProxy: configuration.isTrustedProxy
+            )
+            let now = now()
+            if let refusal = limits.refusal(of: resource, from: client, now: now) { return refusal }
+            return await keep(PushRequest(request.headers, body: body), for: resource, now: now)
+        }
+    }
+
+    private func keep(_ request: PushRequest, for resource: PushResource, now: Int64) async -> PushAnswer {
+        let notification = payload.notification(
+            for: resource.id,
+            EncryptedMessage(request),
+            MessageTerms(request, now: now)
+        )
+        let push = IngressPush(
+            deviceToken: resource.deviceToken,
+            isSandbox: resource.isSandbox,
+            notification: notification
+        )
+        return PushAnswer(await queue.keep(push))
+    }
+
+    /// Reads a body to its end; nil when it is longer than what can be passed on.
+    private func collect(_ request: Request) async throws -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var count = 0
+        for try await part in request.body {
+            count += part.readableBytes
+            guard count <= configuration.limits.bodyBytes else { throw BodyMistake.tooLong }
+            if count <= PushPayload.longestBody { bytes += part.readableBytesView }
+        }
+        if let length = request.headers[.contentLength], Int(length) != count { throw BodyMistake.incomplete }
+        return count <= PushPayload.longestBody ? bytes : nil
+    }
+}
+
+extension PushRequest {
+    init(_ fields: HTTPFields, body: [UInt8]?) {
+        self.init(
+            contentEncoding: fields[values: .contentEncoding],
+            encryption: fields[values: .encryption],
+            cryptoKey: fields[values: .cryptoKey],
+            ttl: fields[values: .ttl],
+            urgency: fields[values: .urgency],
+            body: body
+        )
+    }
+}

@@ -1,1 +1,17 @@
-// begun
+public import CarillonABI
+import PluginKit
+import WebPushTransport
+
+// Unsafe in name only: the table is built once, never changed and never freed.
+private nonisolated(unsafe) let plugin = PluginDescriptor.make(
+    id: "org.carillon.webpush",
+    version: "0.1.0",
+    transports: [
+        TransportEntry(platform: WebPushTransport.platform, encrypts: true) {
+            TransportEntry.make(WebPushTransport.self, $0, $1, $2, $3)
+        }
+    ]
+)
+
+@c(carillon_plugin_entry_v1) @implementation
+public func carillon_plugin_entry_v1() -> UnsafePointer<carillon_plugin>? { plugin }

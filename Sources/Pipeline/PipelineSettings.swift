@@ -6,6 +6,8 @@ package struct PipelineSettings: Sendable {
     package var rules: RuleBook
     /// What a device gets whose registration asks for no mode.
     package var defaultMode: Mode
+    /// The platforms whose transports seal notifications themselves, to keys of the registration.
+    package var encryptingPlatforms: Set<String>
     /// How long an event waits for a name or a note that its texts speak of, in milliseconds; 0: not at all.
     package var contextWait: Int64
     /// How many events wait so at most; further ones go without at once.
@@ -16,12 +18,14 @@ package struct PipelineSettings: Sendable {
     package init(
         rules: RuleBook,
         defaultMode: Mode = .wake,
+        encryptingPlatforms: Set<String> = [],
         contextWait: Int64 = 1500,
         contextRoom: Int = 10_000,
         contextPath: String? = nil
     ) {
         self.rules = rules
         self.defaultMode = defaultMode
+        self.encryptingPlatforms = encryptingPlatforms
         self.contextWait = contextWait
         self.contextRoom = contextRoom
         self.contextPath = contextPath

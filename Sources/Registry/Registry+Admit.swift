@@ -68,7 +68,9 @@ extension Registry {
             route: try rows.number(of: route),
             mode: content.mode,
             signals: known.set(of: content.signals),
-            furtherSignals: content.signals.filter { known[$0].isEmpty }.sorted { $0.rawValue < $1.rawValue }
+            furtherSignals: content.signals.filter { known[$0].isEmpty }.sorted { $0.rawValue < $1.rawValue },
+            locale: content.language,
+            hasSealingKey: content.sealingKey != nil
         )
         let (device, firstRegisteredAt) = try rows.put(row)
         try rows.putSecrets(
@@ -93,6 +95,8 @@ extension Registry {
             signals: row.signals,
             furtherSignals: row.furtherSignals,
             mode: row.mode,
+            locale: row.locale,
+            hasSealingKey: row.hasSealingKey,
             route: route,
             routeID: row.route
         )

@@ -36,6 +36,7 @@ extension Registry {
         } afterwards: {
             let changes = $0.1
             addresses.withLock { $0.forget(changes.devices) }
+            sealingKeys.withLock { $0.forget(changes.devices) }
             mailbox.post(changes.index)
         }
         if !changes.keys.isEmpty { changed(changes.keys) }

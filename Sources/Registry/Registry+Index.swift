@@ -6,14 +6,15 @@ extension Registry {
     private static let listMemory: Int64 = 90 * 86_400_000
 
     /// Reads all devices into an index. `signals` are those that the operator's rules raise besides the well-known
-    /// ones.
+    /// ones, `languages` those that they speak.
     ///
     /// Writers wait meanwhile. What changes later arrives through ``update(_:)``. There is to be one index at a time.
-    package func load(signals: [Signal] = []) throws -> MatchIndex {
+    package func load(signals: [Signal] = [], languages: [LanguageTag] = []) throws -> MatchIndex {
         let names = SignalNames(further: signals)
+        let languages = LanguageNames(languages)
         var index = MatchIndex(signals: names)
         try store.write { rows in
-            index = MatchIndex(signals: names, capacity: try rows.deviceCount())
+            index = MatchIndex(signals: names, languages: languages, capacity: try rows.deviceCount())
             try rows.fill(&index)
             let now = now()
             try rows.forgetLists(unneededSince: now - Self.listMemory)
@@ -38,13 +39,15 @@ extension Registry {
         return changes.count
     }
 
-    /// Makes an index count with other rules: `signals` are those they raise besides the well-known ones.
-    package func rename(signals: [Signal], in index: inout MatchIndex) throws {
-        let further = try store.write { rows -> [(DeviceID, PublicKey, [Signal])] in
-            try rows.furtherSignals()
+    /// Makes an index count with other rules: `signals` are those they raise besides the well-known ones,
+    /// `languages` those that they speak.
+    package func rename(signals: [Signal], languages: [LanguageTag] = [], in index: inout MatchIndex) throws {
+        let (further, locales) = try store.write { rows in
+            (try rows.furtherSignals(), languages.isEmpty ? [] : try rows.locales())
         }
         update(&index)
-        index.rename(signals: SignalNames(further: signals))
+        index.rename(signals: SignalNames(further: signals), languages: LanguageNames(languages))
+        for (device, account, locale) in locales { index.speak(locale, to: device, of: account) }
         for (device, account, signals) in further { index.grant(signals, to: device, of: account) }
     }
 }

@@ -16,7 +16,8 @@ package final class Registry: Sendable {
     let changed: @Sendable (Set<PublicKey>) -> Void
     let check: PlatformCheck
     let mailbox = IndexMailbox()
-    let addresses = Mutex(AddressCache(capacity: 20_000))
+    let addresses = Mutex(DeviceCache<DeviceAddress>(capacity: 20_000))
+    let sealingKeys = Mutex(DeviceCache<SealingKey>(capacity: 20_000))
 
     /// Opens the door of `store`.
     ///
@@ -43,12 +44,12 @@ package final class Registry: Sendable {
         desk = RegistrationDesk(ourKey: identity.publicKey, limits: limits)
         let owner = try store.write { try $0.claim(for: identity.publicKey.hex) }
         guard owner == identity.publicKey.hex else { throw RegistryStoreError.anotherIdentity(path: store.path) }
-        try bringWishesOut()
+        try bringContentsOut()
     }
 
     /// Where `device` is now; nil when it is registered no more. Throws a ``RegistryStoreError``.
     package func address(of device: DeviceID) throws -> DeviceAddress? {
-        let (known, generation) = addresses.withLock { ($0.address(of: device), $0.generation) }
+        let (known, generation) = addresses.withLock { ($0.value(of: device), $0.generation) }
         if let known { return known }
         guard let sealed = try store.readOnce({ try $0.sealedAddress(of: device) }) else { return nil }
         guard let address = AddressCodec.decode(try vault.open(sealed, of: device, for: .address)) else {
@@ -56,6 +57,19 @@ package final class Registry: Sendable {
         }
         addresses.withLock { $0.remember(address, of: device, readIn: generation) }
         return address
+    }
+
+    /// What a notification to `device` is sealed to: the registration's `sealing_key`, else the keys of its subscription, else the key
+    /// that signed it. Nil when it is registered no more. Throws a ``RegistryStoreError``.
+    package func sealingKey(of device: DeviceID) throws -> SealingKey? {
+        let (known, generation) = sealingKeys.withLock { ($0.value(of: device), $0.generation) }
+        if let known { return known }
+        guard let fields = try address(of: device)?.fields,
+            let author = try store.readOnce({ try $0.author(of: device) })
+        else { return nil }
+        let key = SealingKey(fields, author: author)
+        sealingKeys.withLock { $0.remember(key, of: device, readIn: generation) }
+        return key
     }
 
     /// All that `device` asked for when it registered; nil when it is registered no more. Throws a

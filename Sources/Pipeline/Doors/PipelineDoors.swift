@@ -6,14 +6,18 @@ package struct PipelineDoors: Sendable {
     package var contextFetcher: (any ContextFetcher)?
     /// Without one, hints of partners are not taken and wake nobody.
     package var hintObserver: (any HintObserver)?
+    /// Without one, what may only be seen sealed goes out in its stricter form.
+    package var sealer: (any NotificationSealer)?
 
     package init(
         remoteSigner: (any RemoteSigner)? = nil,
         contextFetcher: (any ContextFetcher)? = nil,
-        hintObserver: (any HintObserver)? = nil
+        hintObserver: (any HintObserver)? = nil,
+        sealer: (any NotificationSealer)? = nil
     ) {
         self.remoteSigner = remoteSigner
         self.contextFetcher = contextFetcher
         self.hintObserver = hintObserver
+        self.sealer = sealer
     }
 }

@@ -12,7 +12,7 @@ struct PushTarget {
         let subscription = try reader.reader("subscription")
         keys = try subscription.map { subscription throws(RegistrationRefusal) in try Self.keys(subscription) } ?? [:]
         switch platform {
-        case "web", "unifiedpush":
+        case "web", "unifiedpush", "ntfy", "gotify":
             let subscribed = try subscription.flatMap { subscription throws(RegistrationRefusal) in
                 try Self.endpoint("endpoint", subscription)
             }

@@ -27,6 +27,7 @@ extension RegistrationContent {
             batch: try BatchWishes(reader),
             device: try reader.text("device", limit: RegistrationLimits.label),
             locale: try reader.word("locale", limit: RegistrationLimits.name, of: .languageTag),
+            sealingKey: try Self.sealingKey(reader),
             relays: try Self.relays(reader),
             partners: try Self.partners(reader),
             shared: try reader.bool("shared") ?? false,
@@ -104,13 +105,21 @@ extension RegistrationContent {
 
     private static func mode(_ reader: FieldReader) throws(RegistrationRefusal) -> Mode? {
         guard let name = try reader.text("mode", limit: RegistrationLimits.name) else { return nil }
-        switch Mode(name: name) {
-        case .wake: return .wake
-        case .alert: return .alert
-        case .nudge: throw .unsupported("mode nudge is not supported yet: wake and alert are")
-        case .sealed: throw .unsupported("mode sealed is not supported yet: wake and alert are")
-        case nil: throw reader.refusal("mode", expected: "wake or alert")
+        guard let mode = Mode(name: name) else {
+            throw reader.refusal("mode", expected: "wake, nudge, sealed or alert")
         }
+        return mode
+    }
+
+    private static func sealingKey(_ reader: FieldReader) throws(RegistrationRefusal) -> PublicKey? {
+        guard let value = reader.object[SealingKey.field] else { return nil }
+        guard case .string(let digits) = value, let key = SealingKey.publicKey(digits) else {
+            throw reader.refusal(
+                SealingKey.field,
+                expected: "an x-only public key (BIP-340) of 64 lower-case hexadecimal digits"
+            )
+        }
+        return key
     }
 
     private static func relays(_ reader: FieldReader) throws(RegistrationRefusal) -> [String] {

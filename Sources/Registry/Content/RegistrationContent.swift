@@ -7,7 +7,7 @@ package struct RegistrationContent: Hashable, Sendable {
     package var platform: String
     /// The operator's app block; `default` when the registration names none.
     package var app: String
-    /// The device token; for `unifiedpush` and `web` the endpoint URL.
+    /// The device token; for `unifiedpush`, `web`, `ntfy` and `gotify` the endpoint URL.
     package var token: String
     /// What a transport needs besides the token: `p256dh` and `auth` of a subscription, and every further text field
     /// that the core has no use for, so that a new platform's plugin can ask its clients for what it likes.
@@ -22,6 +22,8 @@ package struct RegistrationContent: Hashable, Sendable {
     package var device: String?
     /// A BCP 47 tag.
     package var locale: String?
+    /// The x-only key (BIP-340) made for sealing to this device. Among ``fields`` too, so that it is kept as secret as they are.
+    package var sealingKey: PublicKey?
     /// Relays to watch on the account's behalf instead of its NIP-65 list.
     package var relays: [String]
     /// Whose wake-up hints count (kind 20062).
@@ -30,6 +32,9 @@ package struct RegistrationContent: Hashable, Sendable {
     package var shared: Bool
     /// The whole text as it came, unknown fields included.
     package var json: String
+
+    /// What ``locale`` says, if it is a language tag.
+    var language: LanguageTag? { locale.flatMap { LanguageTag($0) } }
 
     /// Where this registration points to.
     package func address(registeredAt: Int64) -> DeviceAddress {

@@ -12,6 +12,9 @@ package struct IndexedDevice: Hashable, Sendable {
     /// The other signals it wants; which bits they have is up to the index.
     package var furtherSignals: [Signal]
     package var mode: Mode?
+    /// What the owner reads; which of the rules' languages that comes to is up to the index.
+    package var locale: LanguageTag?
+    package var hasSealingKey = false
     package var route: Route
     package var routeID: RouteID
 }

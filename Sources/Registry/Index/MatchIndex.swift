@@ -23,17 +23,28 @@ package struct MatchIndex: ~Copyable, Sendable {
     private var owners = MessageKeyOwners()
     private var routes: [RouteID: Route] = [:]
     package private(set) var signals: SignalNames
+    package private(set) var languages: LanguageNames
     package private(set) var accountCount = 0
     package private(set) var deviceCount = 0
 
     /// An empty index with room for that many devices.
-    package init(signals: SignalNames = SignalNames(), capacity: Int = 0) {
+    package init(
+        signals: SignalNames = SignalNames(),
+        languages: LanguageNames = LanguageNames(),
+        capacity: Int = 0
+    ) {
         var generator = SystemRandomNumberGenerator()
-        self.init(signals: signals, capacity: capacity, using: &generator)
+        self.init(signals: signals, languages: languages, capacity: capacity, using: &generator)
     }
 
-    init(signals: SignalNames, capacity: Int, using generator: inout some RandomNumberGenerator) {
+    init(
+        signals: SignalNames,
+        languages: LanguageNames = LanguageNames(),
+        capacity: Int,
+        using generator: inout some RandomNumberGenerator
+    ) {
         self.signals = signals
+        self.languages = languages
         table = KeyTable(hash: KeyHash(using: &generator), capacity: capacity)
         heads.reserveCapacity(capacity)
         nodes.reserveCapacity(capacity)
@@ -111,7 +122,9 @@ package struct MatchIndex: ~Copyable, Sendable {
             firstRegisteredAt: device.firstRegisteredAt,
             signals: device.signals.union(signals.set(of: device.furtherSignals)),
             route: device.routeID,
-            mode: device.mode
+            mode: device.mode,
+            language: languages.best(for: device.locale),
+            hasSealingKey: device.hasSealingKey
         )
         if let node = node(of: device.device, of: device.account) {
             nodes[node].entry = entry
@@ -172,11 +185,20 @@ package struct MatchIndex: ~Copyable, Sendable {
         nodes[number].next = nodes[node].next
     }
 
-    /// Gives bits to other signals than before. Devices lose the bits of those that were not well known, until each is
-    /// told again by ``grant(_:to:of:)``.
-    mutating func rename(signals: SignalNames) {
+    /// Gives bits to other signals and numbers to other languages than before. Devices lose the bits of those that were not
+    /// well known, and their languages, until each is told again by ``grant(_:to:of:)`` and ``speak(_:to:of:)``.
+    mutating func rename(signals: SignalNames, languages: LanguageNames) {
         self.signals = signals
-        for number in nodes.indices { nodes[number].entry.signals.formIntersection(.wellKnown) }
+        self.languages = languages
+        for number in nodes.indices {
+            nodes[number].entry.signals.formIntersection(.wellKnown)
+            nodes[number].entry.language = .none
+        }
+    }
+
+    mutating func speak(_ locale: LanguageTag, to device: DeviceID, of account: PublicKey) {
+        guard let node = node(of: device, of: account) else { return }
+        nodes[node].entry.language = languages.best(for: locale)
     }
 
     mutating func grant(_ further: [Signal], to device: DeviceID, of account: PublicKey) {

@@ -12,4 +12,7 @@ struct DeviceRow: Hashable {
     var mode: Mode?
     var signals: SignalSet
     var furtherSignals: [Signal]
+    var locale: LanguageTag?
+    /// Whether the registration named a key that is for sealing and nothing else.
+    var hasSealingKey: Bool
 }

@@ -58,19 +58,20 @@ extension RegistryRows {
             """
             INSERT INTO devices
                 (author, root, device_id, created_at, event_id, registered_at, route, mode, signals, further_signals,
-                first_registered_at)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?6)
+                locale, has_sealing_key, first_registered_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?6)
             ON CONFLICT (author, device_id) DO UPDATE SET
                 root = excluded.root, created_at = excluded.created_at, event_id = excluded.event_id,
                 registered_at = excluded.registered_at, route = excluded.route, mode = excluded.mode, signals = excluded.signals,
-                further_signals = excluded.further_signals
+                further_signals = excluded.further_signals, locale = excluded.locale,
+                has_sealing_key = excluded.has_sealing_key
             RETURNING id, first_registered_at
             """,
             [
                 device.slot.author.bytes.data, root?.bytes.data, device.slot.deviceID, device.mark.createdAt,
                 device.mark.id.bytes.data,
                 device.registeredAt, Int64(device.route.rawValue), device.mode?.rawValue,
-                Int64(bitPattern: device.signals.rawValue), further,
+                Int64(bitPattern: device.signals.rawValue), further, device.locale?.description, device.hasSealingKey,
             ]
         )
         guard let row else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
@@ -81,11 +82,23 @@ extension RegistryRows {
         return (DeviceID(rawValue: row[0]), row[1])
     }
 
+    func putTraits(of device: DeviceID, _ locale: LanguageTag?, hasSealingKey: Bool) throws {
+        try execute(
+            "UPDATE devices SET locale = ?, has_sealing_key = ? WHERE id = ?",
+            [locale?.description, hasSealingKey, device.rawValue]
+        )
+    }
+
     func putSecrets(of device: DeviceID, handle: [UInt8], address: [UInt8], content: [UInt8]) throws {
         try execute(
             "INSERT OR REPLACE INTO secrets (device, handle, address, content) VALUES (?, ?, ?, ?)",
             [device.rawValue, Data(handle), Data(address), Data(content)]
         )
+    }
+
+    /// Who signed the registration of a device.
+    func author(of device: DeviceID) throws -> PublicKey? {
+        try one("SELECT author FROM devices WHERE id = ?", [device.rawValue]).map { try key($0, "author") }
     }
 
     func sealedAddress(of device: DeviceID) throws -> [UInt8]? {

@@ -13,9 +13,12 @@ extension RegistryRows {
         for (id, route) in try routes() { index.name(route, id) }
         let rows = try Row.fetchCursor(
             db,
-            sql:
-                "SELECT id, account, first_registered_at, route, mode, signals, further_signals FROM devices ORDER BY id"
+            sql: """
+                SELECT id, account, first_registered_at, route, mode, signals, further_signals, has_sealing_key, locale
+                FROM devices ORDER BY id
+                """
         )
+        var languages: [String: LanguageID] = [:]
         while let row = try rows.next() {
             let account = try bytes(row, at: 1)
             let mode: Int32? = row[4]
@@ -26,7 +29,9 @@ extension RegistryRows {
                 firstRegisteredAt: row[2],
                 signals: signals,
                 route: RouteID(rawValue: UInt16(truncatingIfNeeded: row[3] as Int64)),
-                mode: mode.flatMap(Mode.init(rawValue:))
+                mode: mode.flatMap(Mode.init(rawValue:)),
+                language: index.languages.isEmpty ? .none : Self.language(row[8], index.languages, &languages),
+                hasSealingKey: row[7]
             )
             index.add(entry, to: account)
         }
@@ -37,6 +42,27 @@ extension RegistryRows {
         try all("SELECT id, account, further_signals FROM devices WHERE further_signals IS NOT NULL").map { row in
             (DeviceID(rawValue: row[0]), try key(row, "account"), Self.signals(row[2]))
         }
+    }
+
+    /// The devices that read a language.
+    func locales() throws -> [(DeviceID, PublicKey, LanguageTag)] {
+        try all("SELECT id, account, locale FROM devices WHERE locale IS NOT NULL").compactMap { row in
+            guard let locale = LanguageTag(row[2] as String) else { return nil }
+            return (DeviceID(rawValue: row[0]), try key(row, "account"), locale)
+        }
+    }
+
+    /// Most devices read one of a few languages.
+    private static func language(
+        _ column: String?,
+        _ names: LanguageNames,
+        _ known: inout [String: LanguageID]
+    ) -> LanguageID {
+        guard let column else { return .none }
+        if let language = known[column] { return language }
+        let language = names.best(for: LanguageTag(column))
+        known[column] = language
+        return language
     }
 
     static func signals(_ column: String) -> [Signal] {

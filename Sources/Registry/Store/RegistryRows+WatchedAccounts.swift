@@ -74,11 +74,11 @@ extension RegistryRows {
         try all("SELECT id FROM devices").map { DeviceID(rawValue: $0[0]) }
     }
 
-    func areWishesOut() throws -> Bool {
-        try one("SELECT 1 FROM meta WHERE name = 'wishes'") != nil
+    func areContentsOut() throws -> Bool {
+        try one("SELECT 1 FROM meta WHERE name = 'traits'") != nil
     }
 
-    func noteWishesAreOut() throws {
-        try execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('wishes', 'out')")
+    func noteContentsAreOut() throws {
+        try execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('traits', 'out')")
     }
 }

@@ -20,17 +20,19 @@ extension Registry {
         }
     }
 
-    /// A registry that knew of no watching has wishes in sealed contents only. Opening those at each start would take too long.
-    func bringWishesOut() throws {
-        guard try !store.write({ try $0.areWishesOut() }) else { return }
+    /// A registry that knew of no watching, or of no languages, has what concerns those in sealed contents only. Opening these at
+    /// each start would take too long.
+    func bringContentsOut() throws {
+        guard try !store.write({ try $0.areContentsOut() }) else { return }
         try store.write { rows in
             for device in try rows.allDevices() {
                 guard let sealed = try rows.sealedContent(of: device) else { continue }
                 let json = String(decoding: try vault.open(sealed, of: device, for: .content), as: UTF8.self)
                 guard let content = try? RegistrationContent(json: json) else { continue }
                 try rows.putWishes(of: device, relays: content.relays, partners: Set(content.partners))
+                try rows.putTraits(of: device, content.language, hasSealingKey: content.sealingKey != nil)
             }
-            try rows.noteWishesAreOut()
+            try rows.noteContentsAreOut()
         }
     }
 }

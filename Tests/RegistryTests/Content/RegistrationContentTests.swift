@@ -88,12 +88,41 @@ struct RegistrationContentTests {
         #expect(content.partners.map(\.hex) == [key])
     }
 
-    @Test(arguments: ["nudge", "sealed"])
-    func refusesModesThatItCannotKeepItsWordFor(mode: String) {
-        expectRefusal(
-            #""mode": "\#(mode)""#,
-            "unsupported: mode \(mode) is not supported yet: wake and alert are"
-        )
+    @Test(arguments: Mode.allCases)
+    func takesEveryMode(mode: Mode) throws {
+        #expect(try content(#""mode":"\#(mode.name)""#).mode == mode)
+    }
+
+    @Test(arguments: ["ntfy", "gotify"])
+    func takesAnEndpointWhereThereIsNoToken(platform: String) throws {
+        let url = "https://push.example.com/message?token=abc"
+        let json = #"{"platform":"\#(platform)","push_endpoint":"\#(url)","access_token":"tk_1"}"#
+        let content = try RegistrationContent(json: json)
+        #expect(content.token == url)
+        #expect(content.fields == ["access_token": "tk_1"])
+        let refusal = try #require(throws: RegistrationRefusal.self) {
+            _ = try RegistrationContent(json: #"{"platform":"\#(platform)","token":"t"}"#)
+        }
+        #expect(refusal.description.hasPrefix("invalid: registration field `push_endpoint`: expected an https:// or"))
+    }
+
+    /// The first key is the generator's abscissa (SEC 2); no point on the curve has the second (BIP-340's test vector 5).
+    @Test func takesSealingKeysThatAreOnTheCurve() throws {
+        let key = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
+        let content = try content(#""sealing_key":"\#(key)""#)
+        #expect(content.sealingKey?.hex == key)
+        #expect(content.fields == ["sealing_key": key])
+        #expect(try self.content().sealingKey == nil)
+        for wrong in [
+            #""eefdea4cdb677750a420fee807eacf21eb9898ae79b9768766e4faa04a2d4a34""#, #""\#(key.uppercased())""#,
+            #""\#(key.dropLast())""#, "true",
+        ] {
+            expectRefusal(
+                #""sealing_key":\#(wrong)"#,
+                "invalid: registration field `sealing_key`: expected an x-only public key (BIP-340) of 64 lower-case "
+                    + "hexadecimal digits"
+            )
+        }
     }
 
     @Test(arguments: [
@@ -125,7 +154,7 @@ struct RegistrationContentTests {
         (#""filters": {"dm": "yes"}"#, "filters.dm", "true or false"),
         (#""filters": ["dm"]"#, "filters", "an object"),
         (#""filters": {"<b>": true}"#, "filters", "signal names of 1 to 32 of a-z 0-9 . _ -"),
-        (#""mode": "loud""#, "mode", "wake or alert"),
+        (#""mode": "loud""#, "mode", "wake, nudge, sealed or alert"),
         (#""mode": 3"#, "mode", "a text of 1 to 64 bytes without control characters"),
         (#""app": "a b""#, "app", "1 to 64 of A-Z a-z 0-9 . _ -"),
         (#""device": "a\u0000b""#, "device", "a text of 1 to 128 bytes without control characters"),

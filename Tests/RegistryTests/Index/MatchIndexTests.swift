@@ -37,6 +37,22 @@ struct MatchIndexTests {
         }
     }
 
+    @Test(arguments: Mode.allCases + [nil])
+    func keepsModesBesideSealingKeys(mode: Mode?) {
+        for hasSealingKey in [false, true] {
+            let entry = DeviceEntry(
+                device: DeviceID(rawValue: 1),
+                firstRegisteredAt: 0,
+                signals: [],
+                route: RouteID(rawValue: 1),
+                mode: mode,
+                hasSealingKey: hasSealingKey
+            )
+            #expect(entry.mode == mode)
+            #expect(entry.hasSealingKey == hasSealingKey)
+        }
+    }
+
     @Test func forgetsAnAccountWithItsLastDevice() {
         var index = MatchIndex()
         for account in 1...5 as ClosedRange<UInt8> { index.apply(put(account, device: Int64(account))) }
@@ -86,7 +102,7 @@ struct MatchIndexTests {
     }
 
     @Test func entriesAreSmall() {
-        #expect(MemoryLayout<DeviceEntry>.size == 27)
+        #expect(MemoryLayout<DeviceEntry>.size == 28)
     }
 
     @Test func wellKnownSignalsKeepTheBitsTheyHaveOnDisk() {

@@ -97,6 +97,44 @@ struct RegistryIndexTests {
         }
     }
 
+    @Test func devicesSpeakTheBestOfTheRulesLanguages() throws {
+        let bench = try Bench()
+        let locales = ["de-AT-1996", "de_ch", "pt", "fr", "?"].map { $0 == "?" ? "" : #","locale":"\#($0)""# }
+        for (number, locale) in zip((1 as UInt8)..., locales) {
+            _ = try bench.registry.apply(bench.event(of: number, Samples.phone("\(number)", further: locale)))
+        }
+        let spoken = ["de", "de-AT", "pt-BR"].compactMap { LanguageTag($0) }
+        var index = try bench.registry.load(languages: spoken)
+        #expect(try (1...5).map { try language(of: $0, in: index, bench) } == ["de-AT", "de", nil, nil, nil])
+        _ = try bench.registry.apply(
+            bench.event(of: 4, Samples.phone("4", further: #","locale":"pt-BR""#), at: 1)
+        )
+        bench.registry.update(&index)
+        #expect(try language(of: 4, in: index, bench) == "pt-BR")
+        try bench.registry.rename(signals: [], languages: [#require(LanguageTag("pt"))], in: &index)
+        #expect(try (1...5).map { try language(of: $0, in: index, bench) } == [nil, nil, "pt", "pt", nil])
+        try bench.registry.rename(signals: [], in: &index)
+        #expect(try (1...5).compactMap { try language(of: $0, in: index, bench) } == [])
+    }
+
+    @Test func registrationsUseNoLanguageUp() throws {
+        let further = (0..<300).compactMap { LanguageTag("de-\(100 + $0)") }
+        let names = LanguageNames(further + further)
+        #expect(names[names.best(for: further[0])] == further[0])
+        #expect(names[names.best(for: further[254])] == further[254])
+        #expect(names.best(for: further[255]) == .none)
+        #expect(names.best(for: LanguageTag("de")) == .none)
+        #expect(names[.none] == nil)
+    }
+
+    private func language(of account: UInt8, in index: borrowing MatchIndex, _ bench: Bench) throws -> String? {
+        var languages: [String?] = []
+        if let number = index.account(of: try bench.key(account)) {
+            index.forEachDevice(of: number) { languages.append(index.languages[$0.language]?.description) }
+        }
+        return try #require(languages.first)
+    }
+
     private func expectSameAsLoaded(_ index: borrowing MatchIndex, _ bench: Bench) throws {
         let loaded = try bench.registry.load()
         #expect(loaded.accountCount == index.accountCount)

@@ -66,6 +66,26 @@ struct MigrationTests {
         #expect(try registry.apply(bench.event(of: 1, Samples.phone("new"), at: 1)) == .updated(device))
     }
 
+    @Test func devicesFromBeforeSpeakTheirLanguage() throws {
+        let bench = try Bench()
+        let further = #","locale":"de-AT","sealing_key":"\#(try bench.key(9).hex)""#
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: further)))
+        let queue = try DatabaseQueue(path: bench.path)
+        try queue.write { db in
+            try db.execute(sql: "UPDATE devices SET locale = NULL, has_sealing_key = 0")
+            try db.execute(sql: "DELETE FROM meta WHERE name = 'traits'")
+        }
+        try queue.close()
+        try bench.reopen()
+        let german = try #require(LanguageTag("de"))
+        let index = try bench.registry.load(languages: [german])
+        let found = index.account(of: try bench.key(1))
+        index.forEachDevice(of: try #require(found)) {
+            #expect(index.languages[$0.language] == german)
+            #expect($0.hasSealingKey)
+        }
+    }
+
     @Test func devicesFromBeforeAreRegisteredSinceTheirLastRegistration() throws {
         let bench = try Bench()
         let folder = try TemporaryFolder()

@@ -11,6 +11,7 @@ enum RegistrySchema {
         migrator.registerMigration("4 remote sessions") { try $0.execute(sql: remoteSessions) }
         migrator.registerMigration("5 first registrations") { try $0.execute(sql: beginnings) }
         migrator.registerMigration("6 owners of message keys") { try $0.execute(sql: messageKeyOwners) }
+        migrator.registerMigration("7 languages, sealing keys") { try $0.execute(sql: languages) }
         return migrator
     }
 }

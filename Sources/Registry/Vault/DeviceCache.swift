@@ -1,13 +1,13 @@
 import Cipher
 import Notifications
 
-/// The addresses that were asked for lately. Reading one from the disk and opening it takes longer than sending to it.
+/// What was asked for lately of devices' secrets. Reading one from the disk and opening it takes longer than sending to it.
 ///
 /// Two halves: what is found in the older one moves to the younger, and when that is full the older one is forgotten.
-struct AddressCache: Concealed {
+struct DeviceCache<Value: Sendable>: Concealed {
     private let halfCapacity: Int
-    private var younger: [DeviceID: DeviceAddress] = [:]
-    private var older: [DeviceID: DeviceAddress] = [:]
+    private var younger: [DeviceID: Value] = [:]
+    private var older: [DeviceID: Value] = [:]
     /// Counts the times at which something was forgotten because it changed.
     private(set) var generation: UInt64 = 0
 
@@ -17,26 +17,26 @@ struct AddressCache: Concealed {
 
     var count: Int { younger.count + older.count }
 
-    mutating func address(of device: DeviceID) -> DeviceAddress? {
-        if let address = younger[device] { return address }
-        guard let address = older.removeValue(forKey: device) else { return nil }
-        insert(address, of: device)
-        return address
+    mutating func value(of device: DeviceID) -> Value? {
+        if let value = younger[device] { return value }
+        guard let value = older.removeValue(forKey: device) else { return nil }
+        insert(value, of: device)
+        return value
     }
 
     /// Takes what was read, unless something changed since that `generation`: then it may be outdated already.
-    mutating func remember(_ address: DeviceAddress, of device: DeviceID, readIn generation: UInt64) {
+    mutating func remember(_ value: Value, of device: DeviceID, readIn generation: UInt64) {
         guard generation == self.generation else { return }
         older[device] = nil
-        insert(address, of: device)
+        insert(value, of: device)
     }
 
-    private mutating func insert(_ address: DeviceAddress, of device: DeviceID) {
+    private mutating func insert(_ value: Value, of device: DeviceID) {
         if younger.count >= halfCapacity {
             older = younger
             younger = [:]
         }
-        younger[device] = address
+        younger[device] = value
     }
 
     mutating func forget(_ devices: [DeviceID]) {

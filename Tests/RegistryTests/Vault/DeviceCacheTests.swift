@@ -4,28 +4,28 @@ import Testing
 
 @testable import Registry
 
-struct AddressCacheTests {
+struct DeviceCacheTests {
     @Test func keepsWhatIsAskedForAndIsBounded() {
-        var cache = AddressCache(capacity: 10)
+        var cache = DeviceCache<DeviceAddress>(capacity: 10)
         for number in 0..<1000 as Range<Int64> {
             cache.remember(address(number), of: DeviceID(rawValue: number), readIn: 0)
-            #expect(cache.address(of: DeviceID(rawValue: 0)) == address(0))
+            #expect(cache.value(of: DeviceID(rawValue: 0)) == address(0))
             #expect(cache.count <= 11)
         }
-        #expect(cache.address(of: DeviceID(rawValue: 500)) == nil)
+        #expect(cache.value(of: DeviceID(rawValue: 500)) == nil)
     }
 
     @Test func takesNothingThatWasReadBeforeAChange() {
-        var cache = AddressCache(capacity: 10)
+        var cache = DeviceCache<DeviceAddress>(capacity: 10)
         let device = DeviceID(rawValue: 1)
         let generation = cache.generation
         cache.forget([device])
         cache.remember(address(1), of: device, readIn: generation)
-        #expect(cache.address(of: device) == nil)
+        #expect(cache.value(of: device) == nil)
         cache.remember(address(2), of: device, readIn: cache.generation)
-        #expect(cache.address(of: device) == address(2))
+        #expect(cache.value(of: device) == address(2))
         cache.forget([device])
-        #expect(cache.address(of: device) == nil)
+        #expect(cache.value(of: device) == nil)
     }
 
     @Test func anAddressFollowsItsDeviceThroughEverything() throws {

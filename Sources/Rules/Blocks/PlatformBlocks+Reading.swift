@@ -2,9 +2,7 @@ import YAMLReading
 
 extension PlatformBlocks {
     /// Reads the blocks of a rule; what is wrong in them is noted as mistakes.
-    ///
-    /// `categories` are what the file lists under that name: the categories of buttons that the app registers itself.
-    init(reading rule: YAMLMapping, categories: Set<String> = []) {
+    init(reading rule: YAMLMapping, categories: ButtonCategories = ButtonCategories()) {
         var blocks: [(platform: String, template: JSONTemplate)] = []
         for key in PlatformKey.all {
             guard let value = rule[key.name], let block = key.block(value) else { continue }
@@ -17,6 +15,25 @@ extension PlatformBlocks {
                 blocks.append((platform, block))
             }
         }
+        if let apns = rule["apns"], apns.isMapping, let block = apns.mapping() {
+            APNsBlockChecks(block, of: rule, categories: categories).check()
+        }
+        if let fcm = rule["fcm"], fcm.isMapping, let block = fcm.mapping() { Self.check(fcm: block) }
+        if let web = rule["webpush"], web.isMapping, let block = web.mapping() { Self.check(web: block) }
         self.init(blocks)
+    }
+
+    private static func check(fcm block: YAMLMapping) {
+        guard let value = block["notification"], value.isMapping, let notification = value.mapping() else { return }
+        for text in ["title", "body"] where notification["\(text)LocKey"] == nil {
+            notification["\(text)LocArgs"]?.mistake(
+                "'\(text)LocKey' is missing: which of the app's texts these go into"
+            )
+        }
+    }
+
+    /// Browsers refuse to show what is silent and vibrates.
+    private static func check(web block: YAMLMapping) {
+        if block["silent"]?.isOn == true { block["vibrate"]?.mistake("what is silent does not vibrate") }
     }
 }

@@ -6,18 +6,56 @@ struct PlatformKey: Sendable {
     let name: String
     /// As plugins have it.
     let platform: String
+    /// Nil: whatever is there goes.
+    let table: BlockTable?
+    /// One sentence for those who write rules.
     let doc: String
 
+    static let apns = PlatformKey(
+        name: "apns",
+        platform: "ios",
+        table: .apns,
+        doc: "What Apple's devices get: members of the aps dictionary, which are merged into ours last."
+    )
+
+    static let webPush = PlatformKey(
+        name: "webpush",
+        platform: "web",
+        table: .webPush,
+        doc: "What browsers get: members of the Notification, and how the push service treats it."
+    )
+
     static let all = [
-        PlatformKey(name: "apns", platform: "ios", doc: "Members of Apple's aps dictionary."),
-        PlatformKey(name: "fcm", platform: "android", doc: "Members of FCM's android object."),
-        PlatformKey(name: "webpush", platform: "web", doc: "Members of the browser's Notification."),
-        PlatformKey(name: "unifiedpush", platform: "unifiedpush", doc: "Members of the message to the app."),
-        PlatformKey(name: "ntfy", platform: "ntfy", doc: "Members of ntfy's message."),
-        PlatformKey(name: "gotify", platform: "gotify", doc: "What Gotify's message has besides its texts."),
+        apns,
+        PlatformKey(
+            name: "fcm",
+            platform: "android",
+            table: .fcm,
+            doc: "What Android devices get through FCM: members of the message's android object."
+        ),
+        webPush,
+        PlatformKey(
+            name: "unifiedpush",
+            platform: "unifiedpush",
+            table: nil,
+            doc: "Further members of the message that an app gets through UnifiedPush."
+        ),
+        PlatformKey(
+            name: "ntfy",
+            platform: "ntfy",
+            table: .ntfy,
+            doc: "Further members of the message that ntfy shows."
+        ),
+        PlatformKey(
+            name: "gotify",
+            platform: "gotify",
+            table: .gotify,
+            doc: "What Gotify's message has besides its texts."
+        ),
     ]
 
+    /// Nil, with the mistake noted, when `value` is no block.
     func block(_ value: YAMLValue) -> JSONTemplate? {
-        value.mapping() == nil ? nil : JSONTemplate(free: value)
+        if let table { JSONTemplate(value, table: table) } else { JSONTemplate(value, .freeObject) }
     }
 }

@@ -11,8 +11,9 @@ struct RulePayload: Sendable {
     /// The variables that its templates may put in or ask for, by their whole names.
     let variables: Set<String>
 
-    /// `categories` are what the file lists under that name: the categories of buttons that the app registers itself.
-    init(reading rule: YAMLMapping, categories: Set<String>) {
+    /// Reads these keys, and checks the buttons and URLs that they have to fit.
+    init(reading rule: YAMLMapping, categories: ButtonCategories) {
+        ButtonChecks.check(rule)
         blocks = PlatformBlocks(reading: rule, categories: categories)
         customKeys = CustomKeys(reading: rule)
         lifetime = Lifetime(reading: rule)

@@ -1,7 +1,7 @@
 import YAMLReading
 
 extension RuleBook {
-    private static let keys = ["version", "rules", "summary", "nudge"]
+    private static let keys = ["version", "rules", "summary", "nudge", "categories"]
 
     /// Reads one rules file's text; see ``init(files:)``.
     package init(yaml text: String, name: String) throws(Mistakes) {
@@ -33,9 +33,15 @@ extension RuleBook {
         func first<Value>(_ key: String, _ read: (YAMLValue) -> Value?) -> Value? {
             files.compactMap { $0[key].flatMap(read) }.first
         }
-        let rules = files.flatMap { $0.require("rules", "a list of rules, first match wins")?.list() ?? [] }
+        let rules = files.flatMap { file in
+            let categories = file["categories"].map(ButtonCategories.init) ?? ButtonCategories()
+            let rules = file.require("rules", "a list of rules, first match wins")?.list() ?? []
+            return rules.map { (rule: $0, categories: categories) }
+        }
         self.init(
-            rules: rules.enumerated().compactMap { RuleReader(number: $0 + 1).rule($1) },
+            rules: rules.enumerated().compactMap {
+                RuleReader(number: $0 + 1, categories: $1.categories).rule($1.rule)
+            },
             summary: first("summary", SummaryTexts.init) ?? SummaryTexts(),
             nudge: first("nudge", NeutralTemplates.init) ?? .standard
         )

@@ -14,8 +14,8 @@ struct RuleReader {
 
     /// From 1: what an unnamed rule is called.
     let number: Int
-    /// What the file lists as `categories`.
-    var categories: Set<String> = []
+    /// The categories of buttons that rules of this file may name.
+    var categories = ButtonCategories()
 
     func rule(_ value: YAMLValue) -> Rule? {
         guard let rule = value.mapping(keys: Self.keys) else { return nil }

@@ -14,4 +14,12 @@ enum FlagForm: Sendable {
         case .yesOrNo: json.append(quoted: flag ? "yes" : "no")
         }
     }
+
+    var expectation: String {
+        switch self {
+        case .bool: "expected true or false"
+        case .oneOrZero: "expected 1, 0, true or false"
+        case .yesOrNo: "expected yes or no"
+        }
+    }
 }

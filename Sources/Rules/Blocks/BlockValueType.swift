@@ -1,3 +1,0 @@
-enum BlockValueType {
-    static let anyNumber = -Double.greatestFiniteMagnitude...Double.greatestFiniteMagnitude
-}

@@ -1,0 +1,114 @@
+import YAMLReading
+
+/// What no single key of an `apns` block shows to be wrong: Apple refuses, delays or drops a push whose type does not fit its
+/// payload.
+struct APNsBlockChecks {
+    private enum PushType: String {
+        case alert
+        case background
+        case liveActivity = "liveactivity"
+        case voip
+    }
+
+    private let block: YAMLMapping
+    private let rule: YAMLMapping
+    private let categories: ButtonCategories
+    private let activity: LiveActivityChecks
+
+    init(_ block: YAMLMapping, of rule: YAMLMapping, categories: ButtonCategories) {
+        self.block = block
+        self.rule = rule
+        self.categories = categories
+        activity = LiveActivityChecks(block, hasTexts: Self.hasTexts(rule))
+    }
+
+    /// Notes every contradiction as a mistake.
+    func check() {
+        checkType()
+        checkPriority()
+        checkAlert()
+        checkMutableContent()
+        if type != .liveActivity, let score = block["relevance-score"], let number = score.number,
+            !(0...1).contains(number)
+        {
+            score.mistake("expected a number from 0 to 1; only Live Activities take others")
+        }
+        categories.check(block["category"], actions: block["actions"])
+    }
+
+    private static func hasTexts(_ rule: YAMLMapping) -> Bool {
+        ["title", "subtitle", "body"].contains { rule[$0] != nil }
+    }
+
+    private var statedType: PushType? { block["push-type"]?.literal.flatMap(PushType.init) }
+
+    private var hasAlert: Bool { block["alert"] != nil || Self.hasTexts(rule) }
+
+    private var isVisible: Bool { hasAlert || block["badge"] != nil || block["sound"] != nil }
+
+    /// As stated, or else as it follows from the other keys.
+    private var type: PushType {
+        if let statedType { return statedType }
+        if activity.isOne { return .liveActivity }
+        return block["content-available"]?.isOn == true && !isVisible ? .background : .alert
+    }
+
+    private func checkType() {
+        switch type {
+        case .liveActivity: activity.check(at: block["push-type"] ?? block.value)
+        case .alert, .background, .voip: activity.refuse(statedType?.rawValue)
+        }
+        guard let statedType, let place = block["push-type"] else { return }
+        switch statedType {
+        case .alert:
+            if !isVisible {
+                place.mistake("an alert shows something: expected an alert, a badge, a sound or the rule's texts")
+            }
+        case .background:
+            for key in ["alert", "badge", "sound"] {
+                block[key]?.mistake("a background push neither shows nor plays anything; 'push-type: alert' does")
+            }
+            if block["content-available"]?.isOn == false {
+                block["content-available"]?.mistake("a background push has 1 here")
+            }
+        case .liveActivity, .voip: break
+        }
+    }
+
+    private func checkPriority() {
+        guard let priority = block["priority"], case .whole(let number) = priority.scalar() else { return }
+        switch type {
+        case .background where number != 5: priority.mistake("Apple takes background pushes with priority 5 only")
+        case .liveActivity where number == 1: priority.mistake("Apple takes Live Activities with priority 5 or 10 only")
+        default: break
+        }
+    }
+
+    private func checkAlert() {
+        guard let alert = block["alert"], alert.isMapping, let members = alert.mapping() else { return }
+        for (arguments, key) in ["title-loc-args", "subtitle-loc-args", "loc-args"].map({ ($0, $0.dropLast(4) + "key") }
+        )
+        where members[String(key)] == nil {
+            members[arguments]?.mistake("'\(key)' is missing: which of the app's texts these go into")
+        }
+        guard type != .liveActivity else { return }
+        members["sound"]?.mistake("only Live Activities have their sound here; it belongs beside 'alert'")
+        for key in ["title", "body"] where members[key]?.isMapping == true {
+            members[key]?.mistake(
+                "only Live Activities have a dictionary here; there is \(key == "title" ? "title-" : "")loc-key"
+            )
+        }
+    }
+
+    private func checkMutableContent() {
+        guard let mutable = block["mutable-content"] else { return }
+        if mutable.isOn == true, !hasAlert || statedType == .background {
+            mutable.mistake("only an alert can be changed before it is shown: expected an alert or the rule's texts")
+        }
+        if mutable.isOn == false, rule["actions"] != nil {
+            mutable.mistake(
+                "the rule's buttons are made by the app's notification service extension, which needs 1 here"
+            )
+        }
+    }
+}

@@ -1,7 +1,7 @@
 /// Finds what somebody probably meant to write.
-enum NearestName {
+package enum NearestName {
     /// `; did you mean 'title'?` when one of `names` is at most two letters away, else nothing.
-    static func hint(_ word: String, among names: [String]) -> String {
+    package static func hint(_ word: String, among names: [String]) -> String {
         let nearest = names.map { (name: $0, distance: distance(word, $0)) }.min { $0.distance < $1.distance }
         guard let nearest, nearest.distance <= max(1, min(2, word.count / 2)) else { return "" }
         return "; did you mean '\(nearest.name)'?"

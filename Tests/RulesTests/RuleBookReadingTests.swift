@@ -40,8 +40,7 @@ import YAMLReading
                 "rules.yaml:4:25: rules[0].match.kinds[1]: expected a whole number from 0 to 65535",
                 "rules.yaml:4:43: rules[0].match.relation: 'answer' is none of reply, quote, mention",
                 "rules.yaml:5:5: rules[0]: unknown key 'titel'; did you mean 'title'?",
-                "rules.yaml:6:12: rules[0].title: there is no variable 'author.nam'; there are "
-                    + TemplateValues.names.joined(separator: ", "),
+                "rules.yaml:6:12: rules[0].title: there is no variable 'author.nam'; did you mean 'author.name'?",
                 "rules.yaml:7:14: rules[0].urgency: 'hihg' is none of low, normal, high; did you mean 'high'?",
                 "rules.yaml:8:13: rules[0].signal: expected 1 to 32 of a-z, 0-9, _ and -, and not 'batch'",
                 "rules.yaml:9:14: rules[1].match: unknown key 'kind'; did you mean 'kinds'?",

@@ -13,14 +13,14 @@ enum Fixture {
     static let eventID = EventID(Bytes32(words: (9, 10, 11, 12)))
     static let referencedID = EventID(Bytes32(words: (13, 14, 15, 16)))
 
-    static func event(kind: UInt16, content: String) -> Event {
+    static func event(kind: UInt16, content: String, tags: [[String]] = []) -> Event {
         let zero = Bytes32(words: (0, 0, 0, 0))
         return Event(
             id: eventID,
             pubkey: author,
             createdAt: 1_708_000_000,
             kind: Kind(kind),
-            tags: [],
+            tags: tags,
             content: content,
             signature: Signature(first: zero, second: zero)
         )
@@ -44,10 +44,11 @@ enum Fixture {
         author: String = "alice",
         signal: Signal? = nil,
         relation: Relation? = nil,
-        referenced: ReferencedEvent? = nil
+        referenced: ReferencedEvent? = nil,
+        tags: [[String]] = []
     ) -> RuleInput {
         RuleInput(
-            event: event(kind: kind, content: content),
+            event: event(kind: kind, content: content, tags: tags),
             recipient: recipient,
             signal: signal,
             relation: relation,

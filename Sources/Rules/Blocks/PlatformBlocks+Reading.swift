@@ -20,6 +20,7 @@ extension PlatformBlocks {
         }
         if let fcm = rule["fcm"], fcm.isMapping, let block = fcm.mapping() { Self.check(fcm: block) }
         if let web = rule["webpush"], web.isMapping, let block = web.mapping() { Self.check(web: block) }
+        LocalizationKeys(reading: rule).put(into: &blocks, of: rule)
         self.init(blocks)
     }
 

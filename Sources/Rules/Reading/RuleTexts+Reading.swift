@@ -4,18 +4,22 @@ extension RuleTexts {
     /// The keys of a rule that are read here.
     static let keys = ["title", "subtitle", "body", "category", "thread", "collapse", "url", "actions"]
 
-    /// Takes the texts out of `rule`.
+    /// Takes the texts out of `rule`. The localisation keys among them belong to ``PlatformBlocks``.
     init(reading rule: YAMLMapping) {
-        func template(_ key: String) -> Template { rule[key].flatMap(Template.read) ?? .empty }
-        func localized(_ key: String) -> LocalizedTemplate { rule[key].flatMap(LocalizedTemplate.init) ?? .empty }
+        func text(_ key: String, _ place: TextPlace) -> LocalizedTemplate {
+            rule[key].flatMap { LocalizedTemplate($0, in: place, mayHaveKey: true) } ?? .empty
+        }
+        func template(_ key: String, _ place: TextPlace) -> Template {
+            rule[key].flatMap { Template.read($0, in: place) } ?? .empty
+        }
         self.init(
-            title: localized("title"),
-            subtitle: localized("subtitle"),
-            body: localized("body"),
-            category: template("category"),
-            thread: template("thread"),
-            collapse: template("collapse"),
-            url: template("url"),
+            title: text("title", .line),
+            subtitle: text("subtitle", .line),
+            body: text("body", .paragraph),
+            category: template("category", .identifier),
+            thread: template("thread", .identifier),
+            collapse: template("collapse", .identifier),
+            url: template("url", .url),
             actions: rule["actions"].map(Self.actions) ?? []
         )
     }
@@ -26,14 +30,16 @@ extension RuleTexts {
         if !(1...4).contains(list.count) { value.mistake("expected one to four buttons") }
         return list.compactMap { value in
             guard let action = value.mapping(keys: ["id", "label", "url", "icon"]),
-                let id = action.require("id", "what the app learns when the button is tapped").flatMap(Template.read),
-                let label = action.require("label", "the text on the button").flatMap(LocalizedTemplate.init)
+                let id = action.require("id", "what the app learns when the button is tapped").flatMap({
+                    Template.read($0, in: .identifier)
+                }),
+                let label = action.require("label", "the text on the button").flatMap({ LocalizedTemplate($0) })
             else { return nil }
             return ActionTexts(
                 id: id,
                 label: label,
-                url: action["url"].flatMap(Template.read) ?? .empty,
-                icon: action["icon"].flatMap(Template.read) ?? .empty
+                url: action["url"].flatMap { Template.read($0, in: .url) } ?? .empty,
+                icon: action["icon"].flatMap { Template.read($0, in: .identifier) } ?? .empty
             )
         }
     }

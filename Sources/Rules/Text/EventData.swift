@@ -25,7 +25,9 @@ struct EventData: Encodable {
         created_at = input.event.createdAt
         referenced_event_id = input.referenced?.id.hex
         referenced_event_kind = input.referenced?.kind?.rawValue
-        referenced_event_content = input.referenced?.content.map(Excerpt.of)
+        referenced_event_content = input.referenced?.content.map {
+            Excerpt.of(UntrustedText.neutral($0, isMultiline: true).text)
+        }
     }
 
     /// A JSON object.

@@ -11,7 +11,8 @@ struct NeutralTemplates: Sendable {
 
     private static let standardTitle =
         (try? Template(
-            "{{#batch}}{{count}} new notifications{{/batch}}{{^batch}}New notification{{/batch}}"
+            "{{#batch}}{{count}} new notifications{{/batch}}{{^batch}}New notification{{/batch}}",
+            speakingOf: .batch
         )) ?? .empty
 
     func render(count: UInt32, in language: LanguageTag?) -> NeutralTexts {

@@ -2,7 +2,7 @@ import YAMLReading
 
 extension RuleBook.SummaryTexts {
     private static let defaultTitle = LocalizedTemplate(
-        fallback: (try? Template("{{count}} new notifications")) ?? .empty
+        fallback: (try? Template("{{count}} new notifications", speakingOf: .batch)) ?? .empty
     )
 
     /// What a batch says where no file has a summary.
@@ -13,8 +13,8 @@ extension RuleBook.SummaryTexts {
     init?(_ value: YAMLValue) {
         guard let summary = value.mapping(keys: ["title", "body"]) else { return nil }
         self.init(
-            title: summary["title"].flatMap(LocalizedTemplate.init) ?? Self.defaultTitle,
-            body: summary["body"].flatMap(LocalizedTemplate.init) ?? .empty
+            title: summary["title"].flatMap { LocalizedTemplate($0, speakingOf: .batch) } ?? Self.defaultTitle,
+            body: summary["body"].flatMap { LocalizedTemplate($0, in: .paragraph, speakingOf: .batch) } ?? .empty
         )
     }
 }

@@ -1,10 +1,20 @@
 package import Schnorr
 
-/// Bare keys and ids in the form people copy and paste (NIP-19). Nothing in events or filters looks like this.
+/// Keys and ids in the form people copy and paste (NIP-19). Nothing in events or filters looks like this.
 package enum NIP19 {
     static let publicKeyPrefix = "npub"
     static let secretKeyPrefix = "nsec"
     static let notePrefix = "note"
+    static let eventPrefix = "nevent"
+
+    /// What a part of an entity with several parts is; a byte before its length.
+    enum PartType: UInt8 {
+        /// What the prefix promises: here an event's id.
+        case special = 0
+        case relay = 1
+        case author = 2
+        case kind = 3
+    }
 
     package static func npub(_ key: PublicKey) -> String {
         Bech32(prefix: self.publicKeyPrefix, bytes: key.array).text
@@ -12,6 +22,20 @@ package enum NIP19 {
 
     package static func note(_ id: EventID) -> String {
         Bech32(prefix: self.notePrefix, bytes: id.array).text
+    }
+
+    /// An event's id with what helps others find the event, as far as it is known.
+    package static func nevent(_ id: EventID, author: PublicKey? = nil, kind: Kind? = nil) -> String {
+        var parts = [(PartType.special, id.array)]
+        if let author { parts.append((.author, author.array)) }
+        if let kind { parts.append((.kind, [0, 0, UInt8(kind.rawValue >> 8), UInt8(kind.rawValue & 0xFF)])) }
+        return self.text(prefix: self.eventPrefix, parts)
+    }
+
+    /// Each part is shorter than 256 bytes.
+    static func text(prefix: String, _ parts: [(type: PartType, value: [UInt8])]) -> String {
+        let bytes = parts.flatMap { [$0.type.rawValue, UInt8($0.value.count)] + $0.value }
+        return Bech32(prefix: prefix, bytes: bytes).text
     }
 
     /// Spells out the secret itself: for a key file, never for a log.

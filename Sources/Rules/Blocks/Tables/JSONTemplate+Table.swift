@@ -55,7 +55,7 @@ extension JSONTemplate {
     private init?(text value: YAMLValue, _ form: TextForm) {
         guard let text = value.string() else { return nil }
         if text.contains("{{") {
-            guard let template = Template.read(value) else { return nil }
+            guard let template = Template.read(value, in: form.place) else { return nil }
             self = .text(template)
         } else if let mistake = form.mistake(in: text) {
             value.mistake(mistake)

@@ -11,6 +11,15 @@ enum TextForm: Sendable {
     /// A topic of Web Push (RFC 8030, section 5.4).
     case topic
 
+    /// What variables may put in there.
+    var place: TextPlace {
+        switch self {
+        case .any, .filled, .color: .line
+        case .absoluteURL, .webURL: .url
+        case .base64, .topic: .identifier
+        }
+    }
+
     /// What is wrong with `text`, if anything.
     func mistake(in text: String) -> String? {
         switch self {

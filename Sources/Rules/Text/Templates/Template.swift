@@ -1,0 +1,79 @@
+import Mustache
+
+/// A text with `{{…}}` in it, read and checked once, rendered often. Mustache's syntax, without its HTML escaping.
+///
+/// What is written in the file stays as it is. What a variable puts in is made harmless for the place the text goes to.
+struct Template: Sendable {
+    private enum Body: Sendable {
+        case literal(String)
+        case mustache(MustacheTemplate)
+    }
+
+    private let body: Body
+    private let place: TextPlace
+    /// The variables it may put in or ask for, by their whole names.
+    let variables: Set<String>
+
+    static let empty = Template(literal: "")
+
+    private init(literal: String) {
+        self.body = .literal(literal)
+        self.place = .line
+        self.variables = []
+    }
+
+    /// Throws ``TemplateError`` for broken syntax, for variables and functions that do not exist, for what ``TemplateTags``
+    /// refuses, and for characters that the place the text goes to cannot show.
+    init(
+        _ text: String,
+        in place: TextPlace = .line,
+        speakingOf vocabulary: TemplateVocabulary = .event
+    ) throws(TemplateError) {
+        let tags = try TemplateTags(of: text, vocabulary)
+        try LiteralCheck.check(tags.literals, place)
+        self.variables = tags.variables
+        guard text.contains("{{") else {
+            self.body = .literal(text)
+            self.place = place
+            return
+        }
+        let template: MustacheTemplate
+        do {
+            template = try MustacheTemplate(string: "{{% CONTENT_TYPE:TEXT}}" + text)
+        } catch {
+            throw TemplateError("the template is broken: check that every {{ has its }} and every section its end")
+        }
+        if let unknown = VariableProbe.unknownVariable(in: template, vocabulary) {
+            throw vocabulary.unknownVariable(unknown)
+        }
+        self.body = .mustache(template)
+        self.place = place == .url && tags.literals.allSatisfy(\.isEmpty) ? .wholeURL : place
+    }
+
+    func render(_ values: TemplateValues) -> String {
+        switch body {
+        case .literal(let text): text
+        case .mustache(let template): finished(template.render(values.going(to: place)))
+        }
+    }
+
+    /// What is put in may leave a blank of the literal text at an end.
+    private func finished(_ text: String) -> String {
+        guard place == .identifier, text.first?.isWhitespace == true || text.last?.isWhitespace == true else {
+            return text
+        }
+        var text = text[...]
+        while text.first?.isWhitespace == true { text.removeFirst() }
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return String(text)
+    }
+}
+
+/// Why a text cannot be a template.
+struct TemplateError: Error {
+    let message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
+}

@@ -1,0 +1,101 @@
+import Mustache
+import Nostr
+
+/// A text that a template may put in, with the functions that may be applied to it, as in `{{excerpt(event.content)}}`.
+struct TemplateText: MustacheTransformable, MustacheCustomRenderable {
+    enum Content {
+        /// Anybody's: made harmless before it is put in.
+        case untrusted(String)
+        /// What somebody calls themselves, and who it is if nothing is left of that.
+        case name(String, of: PublicKey)
+        case publicKey(PublicKey)
+        case eventID(EventID, author: PublicKey?, kind: Kind?)
+        /// Seconds since 1970.
+        case moment(Int64)
+        /// Harmless already.
+        case neutral(UntrustedText.Neutral)
+
+        static func words(_ text: String) -> Content { .neutral(UntrustedText.Neutral(text: text)) }
+    }
+
+    /// In characters: a name is there to be recognised, not to fill a line.
+    private static let nameLimit = 64
+
+    let content: Content
+    let scope: TemplateScope
+
+    var renderText: String { scope.place.put(neutral.text) }
+
+    /// An empty text counts as missing, so that `{{#event.content}}…{{/event.content}}` asks for one.
+    var isNull: Bool {
+        if case .untrusted("") = content { return true }
+        return neutral.text.isEmpty
+    }
+
+    func transform(_ name: String) -> Any? {
+        TemplateFunction(name).flatMap(apply).map { TemplateText(content: $0, scope: scope) }
+    }
+
+    private func apply(_ function: TemplateFunction) -> Content? {
+        switch function {
+        case .excerpt(let width):
+            let neutral = neutral
+            let excerpt = Excerpt.of(neutral.text, characters: width)
+            let isWhole = excerpt.utf8.count == neutral.text.utf8.count
+            return .words(neutral.isCut && isWhole ? excerpt + "..." : excerpt)
+        case .truncate(let width): return .words(String(Excerpt.beginning(of: neutral.text, characters: width)))
+        case .npub: return publicKey.map { .words(NIP19.npub($0)) }
+        case .note: return eventID.map { .words(NIP19.note($0.id)) }
+        case .nevent: return eventID.map { .words(NIP19.nevent($0.id, author: $0.author, kind: $0.kind)) }
+        case .ago: return age.map { .words(RelativeTime.words(seconds: $0, in: scope.language)) }
+        case .since: return age.map { .words(RelativeTime.short(seconds: $0)) }
+        case .upper: return .words(neutral.text.uppercased())
+        case .lower: return .words(neutral.text.lowercased())
+        }
+    }
+
+    private var neutral: UntrustedText.Neutral {
+        switch content {
+        case .untrusted(let text):
+            return UntrustedText.neutral(
+                text,
+                isMultiline: scope.place.isMultiline,
+                collapsesBlanks: scope.place == .identifier
+            )
+        case .name(let text, let key):
+            let name = UntrustedText.neutral(text, isMultiline: false, collapsesBlanks: true).text
+            let short = name.isEmpty ? key.hex.prefix(8) + "..." : Excerpt.of(name, characters: Self.nameLimit)
+            return UntrustedText.Neutral(text: short)
+        case .publicKey(let key): return UntrustedText.Neutral(text: key.hex)
+        case .eventID(let id, _, _): return UntrustedText.Neutral(text: id.hex)
+        case .moment(let seconds): return UntrustedText.Neutral(text: String(seconds))
+        case .neutral(let text): return text
+        }
+    }
+
+    /// Also a tag's value may be one.
+    private var publicKey: PublicKey? {
+        switch content {
+        case .publicKey(let key): key
+        case .untrusted(let hex): PublicKey(hex: hex)
+        default: nil
+        }
+    }
+
+    private var eventID: (id: EventID, author: PublicKey?, kind: Kind?)? {
+        switch content {
+        case .eventID(let id, let author, let kind): (id, author, kind)
+        case .untrusted(let hex): EventID(hex: hex).map { ($0, nil, nil) }
+        default: nil
+        }
+    }
+
+    /// Seconds from the moment until now; below 0 for what is to come.
+    private var age: Int64? {
+        switch content {
+        case .moment(let seconds): scope.now / 1000 &- seconds
+        case .untrusted(let digits): Int64(digits).map { scope.now / 1000 &- $0 }
+        default: nil
+        }
+    }
+}

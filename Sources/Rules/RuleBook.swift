@@ -8,6 +8,11 @@ package struct RuleBook: Sendable {
     let summary: SummaryTexts
     /// What stands in place of texts that may not be seen.
     let nudge: NeutralTemplates
+    let index: RuleIndex
+    /// The languages that conditions of the rules name and that texts are written in, each once.
+    package let languages: [LanguageTag]
+    /// Whether it matters whom a recipient follows; else their contact lists need not be known.
+    package let asksForFollows: Bool
 
     init(rules: [Rule], summary: SummaryTexts, nudge: NeutralTemplates) {
         self.rules = rules.map {
@@ -17,6 +22,9 @@ package struct RuleBook: Sendable {
         }
         self.summary = summary
         self.nudge = nudge
+        index = RuleIndex(rules)
+        languages = Self.languages(of: rules, summary, nudge)
+        asksForFollows = rules.contains { $0.match.isFollowed != nil }
     }
 
     /// What the rules make of an event for one recipient.

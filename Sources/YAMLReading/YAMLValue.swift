@@ -53,6 +53,16 @@ package struct YAMLValue {
         return value
     }
 
+    /// `true` or `false` where either is written so and without quotes; nil, and no mistake, for anything else.
+    package var plainBool: Bool? {
+        guard case .scalar(let scalar) = node, scalar.style == .plain else { return nil }
+        return switch scalar.string {
+        case "true": true
+        case "false": false
+        default: nil
+        }
+    }
+
     /// One of `choices`, by its text.
     package func choice(_ choices: [String]) -> String? {
         guard let text = string() else { return nil }

@@ -4,17 +4,20 @@ import Notifications
 extension RuleBook {
     /// The decision of the first rule that matches.
     package func decide(_ question: RuleQuestion) -> Decision {
-        guard let rule = rules.first(where: { $0.match.holds(for: question) }) else { return .unmatched }
-        if rule.drops { return .drop(rule) }
-        guard let signal = rule.signal ?? question.signal else { return .unmatched }
-        return .notify(rule, signal)
+        for number in index[question.event.kind.rawValue] where rules[number].match.holds(for: question) {
+            if rules[number].drops { return .drop(rules[number]) }
+            guard let signal = rules[number].signal ?? question.signal else { return .unmatched }
+            return .notify(rules[number], signal)
+        }
+        return .unmatched
     }
 
     /// The decision where the rules ask for nothing but this.
     package func decide(kind: Kind, content: String, relation: Relation?, signal: Signal?) -> Decision {
         let none = Bytes32(words: (0, 0, 0, 0))
         let event = Event(
-            id: EventID(none),
+            // Dear answers are kept by the id.
+            id: EventID(Bytes32(words: (UInt64(truncatingIfNeeded: content.hashValue), 0, 0, 0))),
             pubkey: PublicKey(none),
             createdAt: 0,
             kind: kind,
@@ -41,18 +44,17 @@ extension RuleBook {
         Set(rules.compactMap(\.signal)).subtracting(Signal.wellKnown)
     }
 
-    /// The languages that conditions of the rules name and that texts are written in, each once.
-    package var languages: [LanguageTag] {
-        textLanguages.union(rules.flatMap { $0.match.languages ?? [] }).sorted { $0.description < $1.description }
-    }
-
     /// Whether it matters in which language a device is; else it need not be sought out.
     package var asksForLanguage: Bool {
         !languages.isEmpty
     }
 
-    /// Whether it matters whom a recipient follows; else their contact lists need not be known.
-    package var asksForFollows: Bool {
-        rules.contains { $0.match.isFollowed != nil }
+    /// How many events were too dear for a pattern, which then counted as not matched, by the names of such rules. It is worth
+    /// a line in the log: somebody may send what is made for that, or a pattern wants mending.
+    package var exceededPatterns: [String: UInt64] {
+        rules.reduce(into: [:]) { counts, rule in
+            let count = rule.match.values.reduce(0) { $0 + ($1.pattern?.exceededCount ?? 0) }
+            if count > 0 { counts[rule.name, default: 0] += count }
+        }
     }
 }

@@ -1,20 +1,21 @@
 import Nostr
 import Notifications
+import Patterns
 import YAMLReading
 
 /// Reads the conditions of a rule. What it cannot read it notes as a mistake and leaves out.
 struct MatchReader {
-    static let keys = ["kinds", "content", "relation", "signal", "zap", "p_tags", "followed", "language"]
+    static let keys = ["kinds", "content", "relation", "signal", "tags", "zap", "p_tags", "followed", "language"]
     /// All satoshis that there will ever be.
     private static let satoshis = 0...2_100_000_000_000_000
     /// More tags than any event has.
     private static let tags = 0...65535
+    private static let nameLimit = 64
 
     func match(_ value: YAMLValue?) -> RuleMatch {
         var match = RuleMatch()
         guard let mapping = value?.mapping(keys: Self.keys) else { return match }
         match.kinds = mapping["kinds"].map { some($0) { $0.integer(in: 0...65535) } }.map { Set($0.map(UInt16.init)) }
-        match.content = mapping["content"].map { some($0) { $0.string() } }
         match.relations = mapping["relation"].map { value in
             Set(some(value) { $0.choice(Relation.allCases.map(\.rawValue)).flatMap(Relation.init) })
         }
@@ -25,7 +26,42 @@ struct MatchReader {
         match.pTags = mapping["p_tags"].flatMap { range($0, in: Self.tags) }
         match.isFollowed = mapping["followed"].flatMap { $0.bool() }
         match.languages = mapping["language"].map { some($0, language) }
+        if let content = mapping["content"], let test = test(content) {
+            match.add(ValueCondition(source: .content, test: test))
+        }
+        for condition in mapping["tags"].map(tags) ?? [] { match.add(condition) }
         return match
+    }
+
+    /// By their names; `true` asks for such a tag, `false` for there being none.
+    private func tags(_ value: YAMLValue) -> [ValueCondition] {
+        guard let tags = value.mapping() else { return [] }
+        if tags.members.isEmpty { value.mistake("expected at least one tag, as in { t: nostr }") }
+        return tags.members.compactMap { name, value in
+            guard (1...Self.nameLimit).contains(name.utf8.count) else {
+                value.mistake("expected a tag's name of 1 to \(Self.nameLimit) bytes")
+                return nil
+            }
+            if let isPresent = value.plainBool {
+                return ValueCondition(source: .tag(name), test: isPresent ? .present : .absent)
+            }
+            return test(value).map { ValueCondition(source: .tag(name), test: $0) }
+        }
+    }
+
+    /// A text, a list of them, or `{ matches: "…" }`.
+    private func test(_ value: YAMLValue) -> ValueCondition.Test? {
+        guard value.isMapping else { return .equals(some(value) { $0.string() }) }
+        guard let pattern = value.mapping(keys: ["matches"])?.require("matches", "a regular expression") else {
+            return nil
+        }
+        guard let text = pattern.string() else { return nil }
+        do {
+            return .matches(PatternCondition(try Pattern(text)))
+        } catch {
+            pattern.mistake("not a regular expression: \(error)")
+            return nil
+        }
     }
 
     /// One value or a list of them, none of which would match nothing.

@@ -33,15 +33,14 @@ extension RuleBook {
         func first<Value>(_ key: String, _ read: (YAMLValue) -> Value?) -> Value? {
             files.compactMap { $0[key].flatMap(read) }.first
         }
-        let rules = files.flatMap { file in
-            let categories = file["categories"].map(ButtonCategories.init) ?? ButtonCategories()
-            let rules = file.require("rules", "a list of rules, first match wins")?.list() ?? []
-            return rules.map { (rule: $0, categories: categories) }
-        }
+        // What an app has registered holds for all files.
+        let categories = files.compactMap { $0["categories"].map(ButtonCategories.init) }
+            .reduce(ButtonCategories()) { $0.adding($1) }
+        let values = files.flatMap { $0.require("rules", "a list of rules, first match wins")?.list() ?? [] }
+        let rules = values.enumerated().compactMap { RuleReader(number: $0 + 1, categories: categories).rule($1) }
+        if files.allSatisfy(\.value.file.mistakes.isEmpty) { Self.checkReach(of: rules, values) }
         self.init(
-            rules: rules.enumerated().compactMap {
-                RuleReader(number: $0 + 1, categories: $1.categories).rule($1.rule)
-            },
+            rules: rules,
             summary: first("summary", SummaryTexts.init) ?? SummaryTexts(),
             nudge: first("nudge", NeutralTemplates.init) ?? .standard
         )
@@ -53,5 +52,14 @@ extension RuleBook {
             number != 1
         else { return }
         version.mistake("this Carillon reads version 1")
+    }
+
+    /// Notes the first rule that never decides anything. Certain only where all rules could be read as they are meant.
+    private static func checkReach(of rules: [Rule], _ values: [YAMLValue]) {
+        guard let last = rules.firstIndex(where: \.match.isForEverything), last + 1 < values.count else { return }
+        let place = "\(values[last].file.name):\(values[last].line)"
+        values[last + 1].mistake(
+            "no event gets here: the rule '\(rules[last].name)' (\(place)) has no conditions, so every event stops there"
+        )
     }
 }

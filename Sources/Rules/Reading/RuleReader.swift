@@ -14,7 +14,7 @@ struct RuleReader {
 
     /// From 1: what an unnamed rule is called.
     let number: Int
-    /// The categories of buttons that rules of this file may name.
+    /// The categories of buttons that rules may name.
     var categories = ButtonCategories()
 
     func rule(_ value: YAMLValue) -> Rule? {

@@ -30,6 +30,11 @@ struct ButtonCategories: Sendable {
         self.init(listed: listed)
     }
 
+    /// These and what another file lists.
+    func adding(_ others: ButtonCategories) -> ButtonCategories {
+        ButtonCategories(listed: Set(listed + others.listed))
+    }
+
     /// Checks an `apns` block's category, and that there is a known one beside `actions`.
     func check(_ category: YAMLValue?, actions: YAMLValue?) {
         guard let category else {

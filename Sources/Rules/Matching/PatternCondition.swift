@@ -1,0 +1,56 @@
+import Nostr
+import Patterns
+import Synchronization
+
+/// A pattern that values of an event have to match, with one budget for all of them.
+///
+/// Rules are asked for each device of each account that an event names. Where finding out was dear, the answer is kept until
+/// another event's was dear, so that an event costs that once.
+final class PatternCondition: Sendable {
+    /// What may be spent again for each device.
+    private static let cheap = 2_000
+
+    private struct Answer {
+        var event: EventID
+        var holds: Bool
+    }
+
+    private let pattern: Pattern
+    private let dearAnswer = Mutex<Answer?>(nil)
+    private let exceeded = Atomic<UInt64>(0)
+
+    init(_ pattern: Pattern) {
+        self.pattern = pattern
+    }
+
+    /// How many events had values that took more than the budget, so that the pattern counted as not matched.
+    var exceededCount: UInt64 { exceeded.load(ordering: .relaxed) }
+
+    func holds(forContentOf event: Event) -> Bool {
+        holds(for: event) { budget in pattern.match(event.content, within: &budget) }
+    }
+
+    /// Whether the first value of any tag called `name` matches.
+    func holds(forTags name: String, of event: Event) -> Bool {
+        holds(for: event) { budget in
+            for tag in event.tags where tag.count > 1 && tag[0] == name {
+                let verdict = pattern.match(tag[1], within: &budget)
+                guard verdict == .differs else { return verdict }
+            }
+            return .differs
+        }
+    }
+
+    private func holds(for event: Event, _ match: (inout PatternBudget) -> Pattern.Verdict) -> Bool {
+        let known = dearAnswer.withLock { $0?.event == event.id ? $0?.holds : nil }
+        if let known { return known }
+        var budget = PatternBudget()
+        let verdict = match(&budget)
+        if verdict == .exceeded { exceeded.add(1, ordering: .relaxed) }
+        let holds = verdict == .matches
+        if PatternBudget.usual - budget.left > Self.cheap {
+            dearAnswer.withLock { $0 = Answer(event: event.id, holds: holds) }
+        }
+        return holds
+    }
+}

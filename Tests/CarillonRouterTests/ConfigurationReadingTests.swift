@@ -36,6 +36,7 @@ import YAMLReading
             apps:
               default:
                 ios: { topic: com.example.app, team_id: TEAMID1234, key_id: ABCDEFGHIJ, key_file: AuthKey.p8 }
+                android: { service_account: firebase.json, project_id: my-project }
                 unifiedpush: {}
             """
         )
@@ -51,6 +52,10 @@ import YAMLReading
         #expect(
             configuration.apps["default"]?.platforms["ios"]?.json
                 == #"{"key_file":"/etc/carillon/AuthKey.p8","key_id":"ABCDEFGHIJ","team_id":"TEAMID1234","topic":"com.example.app"}"#
+        )
+        #expect(
+            configuration.apps["default"]?.platforms["android"]?.json
+                == #"{"project_id":"my-project","service_account":"/etc/carillon/firebase.json"}"#
         )
     }
 

@@ -2,12 +2,15 @@ import Foundation
 
 /// A plugin knows nothing of the configuration file, so paths in its block must not depend on where that lies.
 enum PathsInBlock {
-    /// `json` with each top-level text under a key that ends in `_file` put through `path`.
+    /// Keys that hold a path without saying so.
+    private static let names: Set = ["service_account"]
+
+    /// `json` with each top-level text under such a key, or under one that ends in `_file`, put through `path`.
     static func resolve(_ json: String, _ path: (String) -> String) -> String {
         guard var object = (try? JSONSerialization.jsonObject(with: Data(json.utf8))) as? [String: Any] else {
             return json
         }
-        for (key, value) in object where key.hasSuffix("_file") {
+        for (key, value) in object where key.hasSuffix("_file") || names.contains(key) {
             if let name = value as? String, !name.isEmpty { object[key] = path(name) }
         }
         guard

@@ -109,4 +109,23 @@ extension JSONObjectTests {
         #expect(object.contains("d") == expected.contains("64"))
         #expect(!object.contains("a"))
     }
+
+    @Test(
+        arguments: [
+            ("[]", []), ("[ ]", []), ("[1]", ["1"]),
+            (#"[ "a,]" , {"b":[1,2]},[ ] ,null]"#, ["\"a,]\"", #"{"b":[1,2]}"#, "[ ]", "null"]),
+            ("7", nil), (#""[]""#, nil), ("{}", nil),
+        ] as [(String, [String]?)]
+    )
+    func splitsAList(_ list: String, _ elements: [String]?) throws {
+        let value = try #require(try JSONObject(parsing: #"{"a": \#(list) ,"b":1}"#)["a"])
+        #expect(value.elements?.map { String(decoding: $0.raw, as: UTF8.self) } == elements)
+    }
+
+    @Test func knowsItsMembersByAnyName() throws {
+        let object = try JSONObject(parsing: #"{"a":1,"\u00e9\"":2,"":3}"#)
+        for (name, isThere) in [("a", true), ("é\"", true), ("", true), ("b", false), ("aa", false)] {
+            #expect(object.contains(named: name) == isThere)
+        }
+    }
 }

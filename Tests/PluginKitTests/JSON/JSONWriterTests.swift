@@ -84,4 +84,19 @@ struct JSONWriterTests {
         #expect(length <= limit)
         #expect(length == json.utf8.count - 2)
     }
+
+    @Test func namesMembersInEveryWay() throws {
+        let object = try JSONObject(parsing: #"{"\u0061":1}"#)
+        let text = written { writer in
+            writer.beginObject()
+            writer.key(escaping: "a\"\n")
+            writer.integer(1)
+            writer.key(of: object.member(at: 0))
+            writer.string("x")
+            writer.key("c")
+            writer.integer(2)
+            writer.endObject()
+        }
+        #expect(text == #"{"a\"\n":1,"\u0061":"x","c":2}"#)
+    }
 }

@@ -1,0 +1,167 @@
+import CarillonABI
+import PluginTestSupport
+import Testing
+
+@testable import FCMTransport
+
+struct FCMAnswerTests {
+    struct Row: Sendable {
+        let status: UInt32
+        let body: String
+        let kind: carillon_outcome_kind
+        let reason: String
+
+        init(_ status: UInt32, _ body: String, _ kind: carillon_outcome_kind, _ reason: String) {
+            self.status = status
+            self.body = body
+            self.kind = kind
+            self.reason = reason
+        }
+    }
+
+    /// A refusal as Google writes it; `code` in the detail of type FcmError.
+    private static func error(
+        _ status: String,
+        code: String? = nil,
+        message: String = "Request contains an invalid argument.",
+        field: String? = nil
+    ) -> String {
+        var details: [String] = []
+        if let code {
+            details.append(#"{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"\#(code)"}"#)
+        }
+        if let field {
+            details.append(
+                """
+                {"@type":"type.googleapis.com/google.rpc.BadRequest",\
+                "fieldViolations":[{"field":"\(field)","description":"Invalid value"}]}
+                """
+            )
+        }
+        return """
+            {"error":{"code":0,"message":"\(message)","status":"\(status)","details":[\(details.joined(separator: ","))]}}
+            """
+    }
+
+    static let table = [
+        Row(200, #"{"name":"projects/p/messages/1"}"#, .CARILLON_DELIVERED, "delivered"),
+        Row(404, error("NOT_FOUND", code: "UNREGISTERED"), .CARILLON_GONE, "unregistered"),
+        Row(404, error("NOT_FOUND"), .CARILLON_MISCONFIGURED, "project-not-found"),
+        Row(404, "<html>404</html>", .CARILLON_MISCONFIGURED, "project-not-found"),
+        Row(
+            400,
+            error(
+                "INVALID_ARGUMENT",
+                code: "INVALID_ARGUMENT",
+                message: "The registration token is not a valid FCM registration token"
+            ),
+            .CARILLON_GONE,
+            "invalid-token"
+        ),
+        Row(
+            400,
+            error("INVALID_ARGUMENT", code: "INVALID_ARGUMENT", field: "message.token"),
+            .CARILLON_GONE,
+            "invalid-token"
+        ),
+        Row(
+            400,
+            error("INVALID_ARGUMENT", code: "INVALID_ARGUMENT", field: "message.android.ttl"),
+            .CARILLON_REJECTED,
+            "invalid-argument"
+        ),
+        Row(
+            400,
+            error("INVALID_ARGUMENT", code: "INVALID_ARGUMENT", message: "Android message is too big"),
+            .CARILLON_REJECTED,
+            "payload-too-large"
+        ),
+        Row(400, error("INVALID_ARGUMENT"), .CARILLON_REJECTED, "invalid-argument"),
+        Row(400, "{}", .CARILLON_REJECTED, "invalid-argument"),
+        Row(413, "<html>", .CARILLON_REJECTED, "payload-too-large"),
+        Row(
+            403,
+            error("PERMISSION_DENIED"),
+            .CARILLON_MISCONFIGURED,
+            "permission-denied"
+        ),
+        Row(403, "", .CARILLON_MISCONFIGURED, "permission-denied"),
+        Row(
+            401,
+            error("UNAUTHENTICATED", code: "THIRD_PARTY_AUTH_ERROR"),
+            .CARILLON_MISCONFIGURED,
+            "third-party-auth-error"
+        ),
+        Row(
+            401,
+            error("UNAUTHENTICATED", code: "APNS_AUTH_ERROR"),
+            .CARILLON_MISCONFIGURED,
+            "third-party-auth-error"
+        ),
+        Row(429, error("RESOURCE_EXHAUSTED", code: "QUOTA_EXCEEDED"), .CARILLON_RETRY, "quota-exceeded"),
+        Row(429, "", .CARILLON_RETRY, "quota-exceeded"),
+        Row(503, error("UNAVAILABLE", code: "UNAVAILABLE"), .CARILLON_RETRY, "unavailable"),
+        Row(500, error("INTERNAL", code: "INTERNAL"), .CARILLON_RETRY, "internal"),
+        Row(500, error("INTERNAL", code: "SOMETHING_NEW"), .CARILLON_RETRY, "server-error"),
+        Row(502, "<html>", .CARILLON_RETRY, "server-error"), Row(408, "", .CARILLON_RETRY, "timeout"),
+        Row(302, "", .CARILLON_REJECTED, "other"), Row(405, "", .CARILLON_REJECTED, "other"),
+        // The code counts before the status, and that before HTTP's.
+        Row(500, error("INTERNAL", code: "UNREGISTERED"), .CARILLON_GONE, "unregistered"),
+        Row(400, error("UNAVAILABLE"), .CARILLON_RETRY, "unavailable"),
+    ]
+
+    private let fixture: TransportFixture
+
+    init() throws {
+        fixture = try TransportFixture()
+    }
+
+    private func outcome(_ status: UInt32, _ body: String, headers: [String: String] = [:]) throws -> RecordedOutcome {
+        let index = fixture.host.requests.count
+        try fixture.deliver()
+        if index == 0 {
+            fixture.grant()
+        }
+        fixture.host.answer(max(1, index), status: status, headers: headers, body: body)
+        return try #require(fixture.host.outcomes.last)
+    }
+
+    @Test(arguments: table)
+    func forcesTheOutcome(_ row: Row) throws {
+        let outcome = try outcome(row.status, row.body)
+        #expect(outcome.kind == row.kind)
+        #expect(outcome.reason == row.reason)
+        #expect(outcome.status == row.status)
+    }
+
+    @Test func aQuotaLastsAMinuteAtLeast() throws {
+        let body = Self.error("RESOURCE_EXHAUSTED", code: "QUOTA_EXCEEDED")
+        #expect(try outcome(429, body).retryAfter == 60_000)
+        #expect(try outcome(429, body, headers: ["retry-after": "5"]).retryAfter == 60_000)
+        #expect(try outcome(429, body, headers: ["retry-after": "120"]).retryAfter == 120_000)
+        let unavailable = Self.error("UNAVAILABLE", code: "UNAVAILABLE")
+        #expect(try outcome(503, unavailable, headers: ["retry-after": "7"]).retryAfter == 7000)
+        #expect(try outcome(503, unavailable).retryAfter == 0)
+    }
+
+    @Test func aTokenOfAnotherProjectIsGoneOnceOursIsKnownToWork() throws {
+        let mismatch = Self.error("PERMISSION_DENIED", code: "SENDER_ID_MISMATCH")
+        for _ in 0..<2 {
+            let early = try outcome(403, mismatch)
+            #expect(early.kind == .CARILLON_RETRY)
+            #expect(early.reason == "sender-id-mismatch")
+        }
+        #expect(fixture.host.log.count == 1)
+        #expect(try outcome(200, "{}").kind == .CARILLON_DELIVERED)
+        #expect(try outcome(403, mismatch).kind == .CARILLON_GONE)
+    }
+
+    @Test func noAnswerIsTriedAgain() throws {
+        try fixture.deliver()
+        fixture.grant()
+        fixture.host.answer(1, status: 0, failure: "unreachable")
+        #expect(
+            fixture.host.outcomes == [RecordedOutcome(ticket: 1, kind: .CARILLON_RETRY, reason: "unreachable")]
+        )
+    }
+}

@@ -1,0 +1,67 @@
+import CarillonABI
+import Cipher
+import Foundation
+import PluginKit
+import PluginTestSupport
+
+@testable import FCMTransport
+
+/// A transport on a host that records, with a clock of the test's.
+struct TransportFixture {
+    static let deviceToken = "cQv0Iq_LT-y:APA91b" + String(repeating: "Ab1-_", count: 24)
+    /// One for all tests: making an RSA key takes a while.
+    static let key = RSAPrivateKey()
+    static let tokenURL = "https://oauth2.example.com/token"
+    static let sendURL = "https://fcm.googleapis.com/v1/projects/my-project-1234/messages:send"
+
+    let host = FakeHost()
+    let clock = ManualClock()
+    let transport: FCMTransport
+
+    init() throws {
+        let clock = clock
+        transport = try FCMTransport(
+            configuration: TransportFixture.block(["service_account_json": TransportFixture.account]),
+            host: Host(host.pointer),
+            now: { clock.now }
+        )
+    }
+
+    /// A file as Google hands it out.
+    static var account: [String: Any] {
+        [
+            "type": "service_account", "project_id": "my-project-1234", "private_key_id": "0123456789abcdef",
+            "private_key": key.pemRepresentation, "client_email": "push@my-project-1234.iam.gserviceaccount.com",
+            "client_id": "1234567890", "auth_uri": "https://accounts.google.com/o/oauth2/auth", "token_uri": tokenURL,
+            "auth_provider_x509_cert_url": "https://www.googleapis.com/oauth2/v1/certs",
+            "universe_domain": "googleapis.com",
+        ]
+    }
+
+    static func block(_ members: [String: Any]) throws -> JSONObject {
+        let text = try JSONSerialization.data(withJSONObject: members)
+        return try JSONObject(parsing: String(decoding: text, as: UTF8.self))
+    }
+
+    /// Delivers and returns what the transport said.
+    @discardableResult
+    func deliver(
+        _ sample: SampleNotification = .wake("dm"),
+        to registration: SampleRegistration = SampleRegistration(token: deviceToken),
+        ticket: UInt64 = 1
+    ) throws -> carillon_status {
+        let box = TransportBox(transport, host: try Host(host.pointer))
+        return registration.withABI { registration in
+            sample.withABI { box.deliver(ticket, registration, $0) }
+        }
+    }
+
+    /// Answers the request at `index` with an access token.
+    func grant(_ token: String = "ya29.token", expiresIn: Int = 3599, at index: Int = 0) {
+        host.answer(
+            index,
+            status: 200,
+            body: #"{"access_token":"\#(token)","expires_in":\#(expiresIn),"token_type":"Bearer"}"#
+        )
+    }
+}

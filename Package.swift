@@ -368,7 +368,8 @@ let package = Package(
             name: "WebPushTransportTests",
             dependencies: [
                 "WebPushTransport", "WebPushEncryption", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport",
-            ]
+            ],
+            resources: [.copy("Vectors")]
         ),
         .testTarget(
             name: "NtfyTransportTests",

@@ -34,6 +34,21 @@ import WebPushEncryption
         #expect(Base64URL.encode(try self.decrypt(body)) == self.vector.plaintext)
     }
 
+    @Test func aMessagePaddedToASizeTellsNothingByItsLength() throws {
+        let keys = try WebPushKeys(p256dh: self.vector.ua_public, auth: self.vector.auth_secret)
+        for length in [0, 1, 100, 199, 200] {
+            let plaintext = [UInt8](repeating: 0, count: length)
+            let body = try WebPushEncryption.encrypt(plaintext, paddedTo: 200, to: keys)
+            #expect(body.count == 200 + WebPushEncryption.overheadByteCount)
+            #expect(try self.decrypt(body) == plaintext)
+        }
+        for (length, size) in [(201, 200), (1, 3994)] {
+            #expect(throws: WebPushEncryptionError.plaintextTooLong(limit: min(size, 3993))) {
+                try WebPushEncryption.encrypt([UInt8](repeating: 0, count: length), paddedTo: size, to: keys)
+            }
+        }
+    }
+
     @Test func theIntermediateValuesOfRFC8291() throws {
         let sender = try self.privateKey(self.vector.as_private)
         let receiver = try self.privateKey(self.vector.ua_private)

@@ -42,12 +42,17 @@ public final class Lab: Sendable {
             let connections = Connections()
             let host = configuration.host
 
-            let apns = try await APNsServer(
-                core: core,
+            let apns = try await HTTP2Server(
                 connections: connections,
                 tls: try tls.context(protocols: ["h2"]),
-                configuration: configuration.apns
-            ).start(host: host, on: group)
+                streams: configuration.apns.streamsBeforeAuthorization
+            ) { connection in
+                APNsDesk(
+                    core: core,
+                    connection: connection,
+                    streamsAfterAuthorization: configuration.apns.streams
+                )
+            }.start(host: host, port: configuration.apns.port, on: group)
             servers.append(apns)
 
             var unifiedPush: (any Channel)?

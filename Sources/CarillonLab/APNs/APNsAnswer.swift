@@ -39,10 +39,11 @@ struct APNsAnswer {
 
     /// What a proxy in front of the service might say.
     init(htmlWithStatus status: Int) {
-        self.status = status
+        let page = HTTP2Answer(htmlWithStatus: status)
+        self.status = page.status
         reason = nil
-        headers = [LabHeader("content-type", "text/html; charset=utf-8")]
-        body = Array(HTMLPage.text(status: status).utf8)
+        headers = page.headers
+        body = page.body
     }
 
     /// The JSON of an error; GOAWAY carries the same as debug data.

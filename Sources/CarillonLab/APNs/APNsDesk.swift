@@ -1,25 +1,19 @@
 /// Decides what one connection's requests get, and records it.
-struct APNsDesk {
-    /// What to do with a request.
-    struct Decision {
-        /// What it earned, or what a misbehaviour put in its place.
-        var answer: APNsAnswer
-        /// What else is to happen to it.
-        var conduct: Misbehaviour.Conduct?
-        var isAuthorized: Bool
-    }
-
+struct APNsDesk: HTTP2Desk {
     private let core: LabCore
     private let connection: Int
+    private let streamsAfterAuthorization: Int
     private var gate: APNsGate
+    private var isAuthorized = false
 
-    init(core: LabCore, connection: Int) {
+    init(core: LabCore, connection: Int, streamsAfterAuthorization: Int) {
         self.core = core
         self.connection = connection
+        self.streamsAfterAuthorization = streamsAfterAuthorization
         gate = APNsGate(keys: core.providerKeys)
     }
 
-    mutating func decide(_ request: APNsRequest) -> Decision {
+    mutating func decide(_ request: HTTP2Request) -> HTTP2Decision {
         let now = core.now()
         let devices = core.withState { $0.devices }
         let verdict = gate.judge(request, devices: devices, now: now, random: core.random)
@@ -44,7 +38,18 @@ struct APNsDesk {
                 body: request.body
             )
         )
-        return Decision(answer: answer, conduct: conduct, isAuthorized: verdict.isAuthorized)
+        var decision = HTTP2Decision(
+            answer: HTTP2Answer(status: answer.status, headers: answer.headers, body: answer.body),
+            conduct: conduct
+        )
+        if verdict.isAuthorized, !isAuthorized {
+            isAuthorized = true
+            decision.streamLimit = streamsAfterAuthorization
+        }
+        if case .goAway(_, let reason?) = conduct {
+            decision.farewell = APNsAnswer.reasonBody(reason)
+        }
+        return decision
     }
 
     private static func answer(_ verdict: APNsVerdict, _ conduct: Misbehaviour.Conduct?, now: Int64) -> APNsAnswer {

@@ -19,10 +19,10 @@ struct APNsDevices {
 
     /// Checks the path of a request and the token in it.
     func check(_ path: String, topic: String) throws(APNsRefusal) {
-        guard path.hasPrefix(APNsRequest.devicePath) else {
+        guard path.hasPrefix(HTTP2Request.devicePath) else {
             throw APNsRefusal(.badPath, "the path is not /3/device/ and a token")
         }
-        let token = path.dropFirst(APNsRequest.devicePath.count).lowercased()
+        let token = path.dropFirst(HTTP2Request.devicePath.count).lowercased()
         guard !token.isEmpty else { throw APNsRefusal(.missingDeviceToken, "there is no token after /3/device/") }
         guard !token.contains("/") else { throw APNsRefusal(.badPath, "there is more than a token after /3/device/") }
         // Apple leaves the length open; all known tokens have 32 bytes or more.

@@ -10,7 +10,7 @@ struct APNsGate {
 
     /// `now` in milliseconds since 1970; `random` gives the id of a request that brought none.
     mutating func judge(
-        _ request: APNsRequest,
+        _ request: HTTP2Request,
         devices: APNsDevices,
         now: Int64,
         random: RandomBytes

@@ -13,7 +13,7 @@ struct APNsHeaders {
     ]
 
     /// Checks in the order of APNs.
-    init(checking request: APNsRequest) throws(APNsRefusal) {
+    init(checking request: HTTP2Request) throws(APNsRefusal) {
         for name in Self.single where request.headers.count(where: { $0.name == name }) > 1 {
             throw APNsRefusal(.duplicateHeaders, "the header \(name) stands more than once")
         }

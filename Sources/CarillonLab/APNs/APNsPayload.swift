@@ -49,7 +49,7 @@ struct APNsPayload: Decodable {
     ///
     /// APNs does not say how it answers a payload that is no JSON object with `aps`, nor one that does not suit its push type ("may
     /// return an error, delay or drop"): here these are `PayloadEmpty`, and `InvalidPushType` or `BadPriority`.
-    static func check(_ request: APNsRequest, _ headers: APNsHeaders) throws(APNsRefusal) {
+    static func check(_ request: HTTP2Request, _ headers: APNsHeaders) throws(APNsRefusal) {
         guard !request.body.isEmpty else { throw APNsRefusal(.payloadEmpty, "there is no payload") }
         let limit = (headers.pushType ?? .alert).payloadLimit
         guard request.body.count <= limit, !request.isCut else {

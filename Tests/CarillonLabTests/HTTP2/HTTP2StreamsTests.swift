@@ -2,11 +2,11 @@ import Testing
 
 @testable import CarillonLab
 
-struct APNsStreamsTests {
+struct HTTP2StreamsTests {
     private let fields = [LabHeader(":method", "POST"), LabHeader(":path", "/3/device/ab"), LabHeader("a", "b")]
 
     @Test func streamsAboveTheLimitAreRefusedUntilOneIsDone() {
-        var streams = APNsStreams(limit: 1)
+        var streams = HTTP2Streams(limit: 1)
         #expect(streams.open(1, fields, isComplete: false).word == "nothing")
         #expect(streams.open(3, fields, isComplete: true).word == "refuse")
         #expect(streams.append(1, [1], isComplete: true).word == "decide")
@@ -16,7 +16,7 @@ struct APNsStreamsTests {
     }
 
     @Test func aRequestIsPutTogetherFromItsFrames() {
-        var streams = APNsStreams(limit: 10)
+        var streams = HTTP2Streams(limit: 10)
         _ = streams.open(1, fields, isComplete: false)
         _ = streams.append(1, [1, 2], isComplete: false)
         guard case .decide(let request) = streams.append(1, [3], isComplete: true) else {
@@ -29,20 +29,20 @@ struct APNsStreamsTests {
     }
 
     @Test func aBodyWithoutEndIsCut() {
-        var streams = APNsStreams(limit: 10)
+        var streams = HTTP2Streams(limit: 10)
         _ = streams.open(1, fields, isComplete: false)
-        let flood = [UInt8](repeating: 0, count: APNsStreams.bodyLimit + 1)
+        let flood = [UInt8](repeating: 0, count: HTTP2Streams.bodyLimit + 1)
         guard case .decide(let request) = streams.append(1, flood, isComplete: false) else {
             Issue.record("the request is not cut")
             return
         }
         #expect(request.isCut)
-        #expect(request.body.count == APNsStreams.bodyLimit)
+        #expect(request.body.count == HTTP2Streams.bodyLimit)
         #expect(streams.append(1, flood, isComplete: true).word == "nothing")
     }
 
     @Test func aLeavingConnectionIsDoneWithItsLastStream() {
-        var streams = APNsStreams(limit: 10)
+        var streams = HTTP2Streams(limit: 10)
         for stream in [1, 3, 5] {
             _ = streams.open(stream, fields, isComplete: true)
         }
@@ -57,7 +57,7 @@ struct APNsStreamsTests {
     }
 }
 
-extension APNsStreams.Step {
+extension HTTP2Streams.Step {
     fileprivate var word: String {
         switch self {
         case .nothing: "nothing"

@@ -2,20 +2,17 @@ import NIOCore
 import NIOHPACK
 import NIOHTTP2
 
-/// One HTTP/2 connection to the lab's APNs: frames in, frames out.
-final class APNsConnection: ChannelInboundHandler {
+/// One HTTP/2 connection: frames in, frames out.
+final class HTTP2Connection: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
 
-    private var streams: APNsStreams
-    private var desk: APNsDesk
-    private let streamsAfterAuthorization: Int
-    private var isAuthorized = false
+    private var streams: HTTP2Streams
+    private var desk: any HTTP2Desk
 
-    init(core: LabCore, connection: Int, _ configuration: LabConfiguration.APNs) {
-        streams = APNsStreams(limit: configuration.streamsBeforeAuthorization)
-        desk = APNsDesk(core: core, connection: connection)
-        streamsAfterAuthorization = configuration.streams
+    init(desk: any HTTP2Desk, streams: Int) {
+        self.desk = desk
+        self.streams = HTTP2Streams(limit: streams)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -61,7 +58,7 @@ final class APNsConnection: ChannelInboundHandler {
         }
     }
 
-    private func follow(_ step: APNsStreams.Step, _ stream: Int, _ context: ChannelHandlerContext) {
+    private func follow(_ step: HTTP2Streams.Step, _ stream: Int, _ context: ChannelHandlerContext) {
         switch step {
         case .nothing:
             break
@@ -69,9 +66,8 @@ final class APNsConnection: ChannelInboundHandler {
             write(.rstStream(.refusedStream), stream, context)
         case .decide(let request):
             let decision = desk.decide(request)
-            if decision.isAuthorized, !isAuthorized {
-                isAuthorized = true
-                limitStreams(streamsAfterAuthorization, context)
+            if let limit = decision.streamLimit {
+                limitStreams(limit, context)
             }
             carryOut(decision, stream, context)
             if request.isCut {
@@ -81,7 +77,7 @@ final class APNsConnection: ChannelInboundHandler {
         }
     }
 
-    private func carryOut(_ decision: APNsDesk.Decision, _ stream: Int, _ context: ChannelHandlerContext) {
+    private func carryOut(_ decision: HTTP2Decision, _ stream: Int, _ context: ChannelHandlerContext) {
         switch decision.conduct {
         case nil, .answer, .html:
             answer(decision.answer, stream, context)
@@ -101,9 +97,9 @@ final class APNsConnection: ChannelInboundHandler {
         case .close:
             context.flush()
             context.close(promise: nil)
-        case .goAway(let gracefully, let reason):
+        case .goAway(let gracefully, reason: _):
             let last = gracefully ? stream : max(0, stream - 2)
-            let debugData = reason.map { ByteBuffer(bytes: APNsAnswer.reasonBody($0)) }
+            let debugData = decision.farewell.isEmpty ? nil : ByteBuffer(bytes: decision.farewell)
             let lastStreamID = HTTP2StreamID(last)
             streams.leave(after: last)
             write(.goAway(lastStreamID: lastStreamID, errorCode: .noError, opaqueData: debugData), 0, context)
@@ -117,7 +113,7 @@ final class APNsConnection: ChannelInboundHandler {
         }
     }
 
-    private func answer(_ answer: APNsAnswer, _ stream: Int, _ context: ChannelHandlerContext) {
+    private func answer(_ answer: HTTP2Answer, _ stream: Int, _ context: ChannelHandlerContext) {
         guard streams.isOpen(stream) else { return }
         streams.close(stream)
         var headers = HPACKHeaders([(":status", String(answer.status))])

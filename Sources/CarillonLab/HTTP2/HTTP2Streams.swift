@@ -1,9 +1,9 @@
 /// The streams of one HTTP/2 connection: collects requests, keeps to the limit, knows when a leaving connection is done.
 ///
 /// Pure: frames go in by stream number, what to do comes out.
-struct APNsStreams {
+struct HTTP2Streams {
     private enum Stream {
-        case reading(APNsRequest)
+        case reading(HTTP2Request)
         case answering
     }
 
@@ -12,7 +12,7 @@ struct APNsStreams {
         /// Above the limit: RST_STREAM with REFUSED_STREAM.
         case refuse
         /// Complete: decide what it gets.
-        case decide(APNsRequest)
+        case decide(HTTP2Request)
     }
 
     /// A body is read up to here, far beyond what any push service takes, in bytes.
@@ -37,7 +37,7 @@ struct APNsStreams {
         if streams[stream] != nil { return isComplete ? complete(stream) : .nothing }
         guard stream <= lastAllowed else { return .nothing }
         guard streams.count < limit else { return .refuse }
-        let request = APNsRequest(
+        let request = HTTP2Request(
             method: fields.first { $0.name == ":method" }?.value ?? "",
             path: fields.first { $0.name == ":path" }?.value ?? "",
             headers: fields.filter { !$0.name.hasPrefix(":") },

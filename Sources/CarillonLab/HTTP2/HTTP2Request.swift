@@ -1,8 +1,9 @@
 /// One request as it came over a stream.
-struct APNsRequest {
+struct HTTP2Request {
     var method: String
+    /// As the client wrote it, with its query.
     var path: String
-    /// Without the pseudo headers.
+    /// Names in lower case, without the pseudo headers.
     var headers: [LabHeader]
     var body: [UInt8]
     /// The body went on beyond what the lab reads.
@@ -11,11 +12,4 @@ struct APNsRequest {
     func header(_ name: String) -> String? {
         headers.first { $0.name == name }?.value
     }
-
-    /// The part of the path that should be a device token, in lower case.
-    var token: String {
-        path.hasPrefix(Self.devicePath) ? path.dropFirst(Self.devicePath.count).lowercased() : ""
-    }
-
-    static let devicePath = "/3/device/"
 }

@@ -4,13 +4,15 @@ import NIOPosix
 import NIOSSL
 
 /// Listens for HTTP/2 over TLS.
-struct APNsServer {
-    let core: LabCore
+struct HTTP2Server {
     let connections: Connections
     let tls: NIOSSLContext
-    let configuration: LabConfiguration.APNs
+    /// SETTINGS_MAX_CONCURRENT_STREAMS of a new connection.
+    let streams: Int
+    /// A desk for each connection, by its number.
+    let makeDesk: @Sendable (Int) -> any HTTP2Desk
 
-    func start(host: String, on group: any EventLoopGroup) async throws -> any Channel {
+    func start(host: String, port: Int, on group: any EventLoopGroup) async throws -> any Channel {
         try await ServerBootstrap(group: group)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -26,17 +28,17 @@ struct APNsServer {
                         )
                     )
                     try handlers.addHandler(
-                        APNsConnection(core: core, connection: connections.add(channel), configuration)
+                        HTTP2Connection(desk: makeDesk(connections.add(channel)), streams: streams)
                     )
                 }
             }
-            .bind(host: host, port: configuration.port).get()
+            .bind(host: host, port: port).get()
     }
 
     private var connectionConfiguration: NIOHTTP2Handler.ConnectionConfiguration {
         var connection = NIOHTTP2Handler.ConnectionConfiguration()
         connection.initialSettings = [
-            HTTP2Setting(parameter: .maxConcurrentStreams, value: configuration.streamsBeforeAuthorization),
+            HTTP2Setting(parameter: .maxConcurrentStreams, value: streams),
             HTTP2Setting(parameter: .maxHeaderListSize, value: 16_384),
         ]
         connection.controlFrameRateLimit.maximumCount = 100_000

@@ -1,0 +1,16 @@
+/// Decides what the requests of one HTTP/2 connection get, and records them.
+protocol HTTP2Desk {
+    mutating func decide(_ request: HTTP2Request) -> HTTP2Decision
+}
+
+/// What to do with a request.
+struct HTTP2Decision {
+    /// What it earned, or what a misbehaviour put in its place.
+    var answer: HTTP2Answer
+    /// What else is to happen to it.
+    var conduct: Misbehaviour.Conduct?
+    /// What SETTINGS_MAX_CONCURRENT_STREAMS becomes first; nil: it stays.
+    var streamLimit: Int?
+    /// The debug data of a GOAWAY; none where it is empty.
+    var farewell: [UInt8] = []
+}

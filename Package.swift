@@ -352,7 +352,8 @@ let package = Package(
         ),
         .testTarget(
             name: "APNsTransportTests",
-            dependencies: ["APNsTransport", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport"]
+            dependencies: ["APNsTransport", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport"],
+            resources: [.copy("Goldens")]
         ),
         .testTarget(
             name: "UnifiedPushTransportTests",

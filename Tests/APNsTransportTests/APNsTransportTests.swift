@@ -85,15 +85,14 @@ struct APNsTransportTests {
         #expect(Set(made).count == made.count)
     }
 
-    @Test(arguments: [carillon_mode.CARILLON_NUDGE, .CARILLON_SEALED])
-    func neverShowsMoreThanAModeAllows(_ mode: carillon_mode) throws {
+    @Test func aModeToComeIsNotHonoured() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
-        sample.mode = mode
+        sample.mode = try #require(carillon_mode(rawValue: 99))
         #expect(try fixture.deliver(sample) == .CARILLON_UNSUPPORTED)
         #expect(fixture.host.requests.isEmpty)
     }
 
-    @Test(arguments: [64, 66, 160, 200]) func takesTokensOfAnyLength(_ length: Int) throws {
+    @Test(arguments: [64, 66, 160, 256]) func takesTokensOfAnyLength(_ length: Int) throws {
         let token = String(repeating: "f", count: length)
         try SampleRegistration(token: token).withABI { try fixture.transport.validate(Registration($0)) }
         #expect(try fixture.deliver(.wake("dm"), to: SampleRegistration(token: token)) == .CARILLON_OK)
@@ -101,7 +100,7 @@ struct APNsTransportTests {
 
     @Test(arguments: [
         "", "ff", String(repeating: "f", count: 62), String(repeating: "f", count: 65),
-        String(repeating: "f", count: 202),
+        String(repeating: "f", count: 258),
         String(repeating: "g", count: 64), String(repeating: "f", count: 62) + "/x",
         String(repeating: "f", count: 63) + "\n",
         String(repeating: "é", count: 32), String(repeating: "f", count: 62) + "\r\n",

@@ -15,12 +15,12 @@ struct TransportFixture {
     let key = P256PrivateKey()
     let transport: APNsTransport
 
-    init(environment: String = "production") throws {
+    init(environment: String = "production", sandbox: String? = nil) throws {
         let pem = key.pemRepresentation.split(separator: "\n").joined(separator: #"\n"#)
         let block = try JSONObject(
             parsing: """
                 {"topic":"com.example.app","team_id":"TEAMID1234","key_id":"ABCDEFGHIJ","key":"\(pem)",\
-                "environment":"\(environment)"}
+                "environment":"\(environment)","sandbox":\(sandbox.map { "\"\($0)\"" } ?? "null")}
                 """
         )
         let clock = clock

@@ -5,13 +5,12 @@ import Synchronization
 public final class APNsTransport: PluginTransport {
     public static let platform: StaticString = "ios"
 
-    /// How long Apple keeps a notification that does not say, in milliseconds: a day. Apple keeps only the latest one.
-    private static let defaultLifetime: Int64 = 86_400_000
-
     private let host: Host
-    private let topic: String
-    private let deviceURL: String
+    private let topics: Topics
+    /// Without the token.
+    private let deviceURLs: Origins
     private let providerToken: Mutex<ProviderToken>
+    private let blocks = ReadTexts<NativeBlock>()
     private let now: @Sendable () -> Int64
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
@@ -23,8 +22,8 @@ public final class APNsTransport: PluginTransport {
         let configuration = try APNsConfiguration(configuration)
         self.host = host
         self.now = now
-        topic = configuration.topic
-        deviceURL = configuration.origin + "/3/device/"
+        topics = Topics(bundleID: configuration.topic)
+        deviceURLs = configuration.origins.appending("/3/device/")
         providerToken = Mutex(
             ProviderToken(teamID: configuration.teamID, keyID: configuration.keyID, key: configuration.key)
         )
@@ -32,10 +31,17 @@ public final class APNsTransport: PluginTransport {
 
     public func validate(_ registration: borrowing Registration) throws(PluginError) {
         guard DeviceToken.isValid(registration.token) else {
-            throw PluginError(
-                "token: expected an APNs device token, an even number of hex digits from "
-                    + "\(DeviceToken.lengths.lowerBound) to \(DeviceToken.lengths.upperBound)"
-            )
+            throw PluginError("token: expected an APNs device token, \(DeviceToken.description)")
+        }
+        for name in DeviceTokens.fields {
+            if let token = registration.field(name), !token.isEmpty, !DeviceToken.isValid(token) {
+                throw PluginError("\(name): expected \(DeviceToken.description), or an empty text")
+            }
+        }
+        if let environment = registration.field("environment"), !environment.isEmpty,
+            !Origins.isEnvironment(environment)
+        {
+            throw PluginError("environment: expected production or sandbox")
         }
     }
 
@@ -46,53 +52,76 @@ public final class APNsTransport: PluginTransport {
     ) -> Admission {
         guard DeviceToken.isValid(registration.token) else { return .invalid }
         let now = now()
+        let push: Push
+        do throws(PayloadMistake) {
+            guard let made = try self.push(notification, to: registration, now: now) else { return .unsupported }
+            push = made
+        } catch {
+            ticket.complete(Outcome(.rejected, reason: error.rawValue))
+            return .accepted
+        }
         guard let token = try? providerToken.withLock({ try $0.token(now: now) }) else { return .failed }
-        var request = HTTPRequest("POST", url: deviceURL, followedBy: registration.token, options: .multiplex)
+        let url = deviceURLs[registration.field("environment")]
+        var request = HTTPRequest("POST", url: url, followedBy: push.token ?? registration.token, options: .multiplex)
         request.maxResponseBytes = 4096
         request.addHeader("authorization", token.authorization)
-        request.addHeader("apns-topic", topic)
-        switch notification.mode {
-        case .wake:
-            request.addHeader("apns-push-type", "background")
-            request.addHeader("apns-priority", "5")
-            request.body = WakePayload.make(notification)
-        case .alert:
-            do throws(PayloadMistake) {
-                request.body = try AlertPayload.make(notification)
-            } catch {
-                ticket.complete(Outcome(.rejected, reason: error.rawValue))
-                return .accepted
-            }
-            request.addHeader("apns-push-type", "alert")
-            request.addHeader("apns-priority", notification.urgency == .low ? "5" : "10")
-            if let collapseID = CollapseID.make(notification.collapseKey) {
-                request.addHeader("apns-collapse-id", collapseID)
-            }
-        case .nudge, .sealed, nil:
-            return .unsupported
+        request.addHeader("apns-topic", topics[push.type])
+        addHeaders(of: push, notification, to: &request, now: now)
+        request.body = push.payload
+        let recipient = Recipient(
+            pushType: push.type,
+            isAtMainOrigin: url == deviceURLs.main,
+            registeredAt: registration.registeredAt
+        )
+        return send(request, ticket, token, recipient)
+    }
+
+    private func addHeaders(
+        of push: Push,
+        _ notification: borrowing Notification,
+        to request: inout HTTPRequest,
+        now: Int64
+    ) {
+        request.addHeader("apns-push-type", push.type.rawValue)
+        request.addHeader("apns-priority", push.priority.headerValue)
+        if let collapseID = push.collapseID {
+            request.addHeader("apns-collapse-id", collapseID)
         }
-        request.addHeader("apns-expiration", expiration(notification, now: now))
+        let expiresAt = notification.expiresAt.map { Int64(clamping: $0) } ?? now + push.type.lifetime
+        // In seconds; what is over already gets one attempt, which Apple calls 0.
+        request.addHeader("apns-expiration", String(expiresAt > now ? expiresAt / 1000 : 0))
         if MessageID.isCanonical(notification.id) {
             request.addHeader("apns-id", notification.id.string)
         }
-        return send(request, ticket, token, registeredAt: registration.registeredAt)
     }
 
-    /// In seconds since 1970; what is over already gets one attempt, which Apple calls 0.
-    private func expiration(_ notification: borrowing Notification, now: Int64) -> String {
-        let expiresAt = notification.expiresAt.map { Int64(clamping: $0) } ?? now + APNsTransport.defaultLifetime
-        return String(expiresAt > now ? expiresAt / 1000 : 0)
+    /// Nil when the mode cannot be honoured.
+    private func push(
+        _ notification: borrowing Notification,
+        to registration: borrowing Registration,
+        now: Int64
+    ) throws(PayloadMistake) -> Push? {
+        switch notification.mode {
+        case .wake: return .wake(notification)
+        case .nudge: return try .nudge(notification)
+        case .sealed: return try .sealed(notification)
+        case .alert:
+            let native = notification.native
+            let block = native.isEmpty ? .empty : try blocks.value(of: native, NativeBlock.init)
+            return try .whole(notification, block, to: registration, now: now)
+        case nil: return nil
+        }
     }
 
     private func send(
         _ request: borrowing HTTPRequest,
         _ ticket: Ticket,
         _ token: ProviderToken.Issued,
-        registeredAt: UInt64
+        _ recipient: Recipient
     ) -> Admission {
         host.send(request) { [self] response in
             let now = now()
-            switch APNsAnswer(response, now: now).verdict(registeredAt: registeredAt) {
+            switch APNsAnswer(response, now: now).verdict(for: recipient) {
             case .outcome(let outcome): ticket.complete(outcome)
             case .expiredProviderToken: ticket.complete(outcome(ofExpired: token, now: now))
             }

@@ -25,7 +25,7 @@ struct APNsConfigurationTests {
         #expect(configuration.topic == "com.example.app")
         #expect(configuration.teamID == "TEAMID1234")
         #expect(configuration.keyID == "ABCDEFGHIJ")
-        #expect(configuration.origin == "https://api.sandbox.push.apple.com")
+        #expect(configuration.origins.main == "https://api.sandbox.push.apple.com")
         #expect(configuration.key.publicKey.x963Representation == key.publicKey.x963Representation)
     }
 
@@ -38,7 +38,32 @@ struct APNsConfigurationTests {
     func knowsTheEnvironments(_ environment: String?, _ origin: String) throws {
         var block = good
         block["environment"] = environment
-        #expect(try read(block).origin == origin)
+        #expect(try read(block).origins.main == origin)
+    }
+
+    @Test(
+        arguments: [
+            (nil, nil, "https://api.push.apple.com", "https://api.sandbox.push.apple.com"),
+            ("production", "https://lab:1", "https://api.push.apple.com", "https://lab:1"),
+            ("sandbox", nil, "https://api.push.apple.com", "https://api.sandbox.push.apple.com"),
+            ("sandbox", "https://lab:1", "https://api.push.apple.com", "https://lab:1"),
+            ("https://lab:2", nil, "https://lab:2", "https://lab:2"),
+            ("https://lab:2", "https://lab:1", "https://lab:2", "https://lab:1"),
+        ] as [(String?, String?, String, String)]
+    )
+    func knowsWhereDevicesOfEachEnvironmentAre(
+        _ environment: String?,
+        _ sandbox: String?,
+        _ productionOrigin: String,
+        _ sandboxOrigin: String
+    ) throws {
+        var block = good
+        block["environment"] = environment
+        block["sandbox"] = sandbox
+        let origins = try read(block).origins
+        #expect(origins.production == productionOrigin)
+        #expect(origins.sandbox == sandboxOrigin)
+        #expect([productionOrigin, sandboxOrigin].contains(origins.main))
     }
 
     @Test func readsTheKeyFromAFile() throws {
@@ -73,8 +98,10 @@ struct APNsConfigurationTests {
             ("key_file", "/nowhere", "key: expected either key_file or key, found both"),
             (
                 "enviroment", "sandbox",
-                "enviroment: unknown key, expected only topic, team_id, key_id, key_file, key, environment"
+                "enviroment: unknown key, expected only topic, team_id, key_id, key_file, key, environment, sandbox"
             ),
+            ("sandbox", "http://localhost", "sandbox: expected https://host:port"),
+            ("sandbox", true, "sandbox: expected https://host:port, found true or false"),
         ] as [(String, (any Sendable)?, String)]
     )
     func saysWhichKeyIsWrongAndWhatWasExpected(_ name: String, _ value: (any Sendable)?, _ sentence: String) throws {

@@ -33,8 +33,29 @@ struct APNsAnswer {
         retryAfter = response.retryAfter(now: now)
     }
 
-    /// `registeredAt`: when the device was last registered, in milliseconds since 1970, or 0.
-    func verdict(registeredAt: UInt64) -> Verdict {
+    /// What follows for that recipient.
+    ///
+    /// Only the token of the device itself can be the end of a device, and only what every device of the app depends on
+    /// can be a misconfiguration: one rule's Live Activities, or a phone with a development build that names Apple's other
+    /// servers, must not stop the pushes to all others.
+    func verdict(for recipient: Recipient) -> Verdict {
+        let verdict = verdict(registeredAt: recipient.registeredAt)
+        guard case .outcome(var outcome) = verdict else { return verdict }
+        switch outcome.kind {
+        case .gone:
+            guard let reason = recipient.pushType.reasonOfDeadToken else { return verdict }
+            outcome.reason = reason
+        case .misconfigured:
+            guard !recipient.isAtMainOrigin || recipient.pushType.topicSuffix != "" && status == 400 else {
+                return verdict
+            }
+        default: return verdict
+        }
+        outcome.kind = .rejected
+        return .outcome(outcome)
+    }
+
+    private func verdict(registeredAt: UInt64) -> Verdict {
         switch status {
         case 0: .outcome(Outcome(.retry, reason: failure))
         case 200...299: outcome(.delivered, or: "delivered")
@@ -71,5 +92,16 @@ struct APNsAnswer {
         .outcome(
             Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : 0, reason: reason?.label ?? word)
         )
+    }
+}
+
+extension PushType {
+    /// What is told of a token of this kind that is dead; nil for the device's own, whose end is the device's.
+    fileprivate var reasonOfDeadToken: String? {
+        switch self {
+        case .alert, .background: nil
+        case .liveActivity: "live-activity-ended"
+        case .voip: "voip-token-dead"
+        }
     }
 }

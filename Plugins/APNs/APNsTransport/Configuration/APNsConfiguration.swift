@@ -11,17 +11,17 @@ struct APNsConfiguration: Sendable {
     let keyID: String
     /// Signs provider tokens.
     let key: P256PrivateKey
-    /// `https://host[:port]`; Apple's production servers when the block does not say.
-    let origin: String
+    /// Apple's production servers when the block does not say.
+    let origins: Origins
 
     /// Throws for the first mistake: which key it is under, and what was expected.
     init(_ block: JSONObject) throws(PluginError) {
-        try block.refuseMembers(except: ["topic", "team_id", "key_id", "key_file", "key", "environment"])
+        try block.refuseMembers(except: ["topic", "team_id", "key_id", "key_file", "key", "environment", "sandbox"])
         topic = try APNsConfiguration.topic(block)
         teamID = try APNsConfiguration.identifier(block, "team_id", expected: "the team's id, 10 letters and digits")
         keyID = try APNsConfiguration.identifier(block, "key_id", expected: "the key's id, 10 letters and digits")
         key = try APNsConfiguration.signingKey(block)
-        origin = try APNsConfiguration.origin(block)
+        origins = try APNsConfiguration.origins(block)
     }
 
     private static func topic(_ block: JSONObject) throws(PluginError) -> String {
@@ -75,19 +75,6 @@ struct APNsConfiguration: Sendable {
             return try P256PrivateKey(pem: pem)
         } catch {
             throw PluginError("\(name): expected Apple's .p8 file, a PEM text with a private key on P-256: \(error)")
-        }
-    }
-
-    private static func origin(_ block: JSONObject) throws(PluginError) -> String {
-        let expected = "production, sandbox or https://host:port"
-        switch try block.text("environment", expected: expected) {
-        case nil, "production": return "https://api.push.apple.com"
-        case "sandbox": return "https://api.sandbox.push.apple.com"
-        case let text?:
-            guard let url = HTTPURL(text), url.isSecure, url.target.isEmpty else {
-                throw PluginError("environment: expected \(expected)")
-            }
-            return url.origin
         }
     }
 }

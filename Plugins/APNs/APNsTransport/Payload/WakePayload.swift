@@ -10,15 +10,22 @@ enum WakePayload {
         writer.key("content-available")
         writer.integer(1)
         writer.endObject()
-        writer.key("t")
-        if notification.count > 1 {
-            writer.string("batch")
-            writer.key("n")
-            writer.integer(notification.count)
-        } else {
-            writer.string(notification.signal)
-        }
+        writer.signal(of: notification)
         writer.endObject()
         return writer.bytes
+    }
+}
+
+extension JSONWriter {
+    /// What happened: `t`, and of several events `n`.
+    mutating func signal(of notification: borrowing Notification) {
+        key("t")
+        if notification.count > 1 {
+            string("batch")
+            key("n")
+            integer(notification.count)
+        } else {
+            string(notification.signal)
+        }
     }
 }

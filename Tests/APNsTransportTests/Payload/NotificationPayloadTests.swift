@@ -3,7 +3,7 @@ import Foundation
 import PluginTestSupport
 import Testing
 
-struct AlertPayloadTests {
+struct NotificationPayloadTests {
     private func deliver(_ sample: SampleNotification) throws -> FakeHost {
         let fixture = try TransportFixture()
         #expect(try fixture.deliver(sample) == .CARILLON_OK)
@@ -20,68 +20,6 @@ struct AlertPayloadTests {
         return try #require(host.outcomes.first)
     }
 
-    /// Seed 000, "APNs JSON Structure".
-    @Test func aReactionIsTheReferencePayload() throws {
-        var sample = SampleNotification.alert(title: "⚡ alice liked your note", body: "❤️")
-        sample.category = "kind_7"
-        sample.data = """
-            {"event_id":"abc123...","author_pubkey":"def456...","kind":7,"created_at":1708000000,\
-            "referenced_event_id":"original789...","referenced_event_kind":1,\
-            "referenced_event_content":"This is the original note that was liked..."}
-            """
-        sample.native = #"{"badge":1,"sound":"default","mutable-content":1}"#
-        let expected = """
-            {
-              "aps": {
-                "alert": { "title": "⚡ alice liked your note", "body": "❤️" },
-                "badge": 1,
-                "sound": "default",
-                "mutable-content": 1
-              },
-              "category": "kind_7",
-              "event_id": "abc123...",
-              "author_pubkey": "def456...",
-              "kind": 7,
-              "created_at": 1708000000,
-              "referenced_event_id": "original789...",
-              "referenced_event_kind": 1,
-              "referenced_event_content": "This is the original note that was liked..."
-            }
-            """
-        #expect(try isSameJSON(payload(sample), expected))
-    }
-
-    /// Seed 002, "Dynamic Action Buttons".
-    @Test func buttonsAreTheDynamicForm() throws {
-        var sample = SampleNotification.alert(title: "Flash Sale!", body: "50% off everything - today only!")
-        sample.id = "unique_notification_id_12345"
-        sample.url = "myapp://home"
-        sample.native = #"{"sound":"default","badge":1}"#
-        sample.actions = [
-            .init(id: "com.klaviyo.action.shop", label: "Shop Now", url: "myapp://sale/flash", icon: "cart.fill"),
-            .init(id: "com.klaviyo.action.later", label: "Remind Later", url: "myapp://reminders"),
-        ]
-        let expected = """
-            {
-              "aps": {
-                "alert": { "title": "Flash Sale!", "body": "50% off everything - today only!" },
-                "mutable-content": 1,
-                "sound": "default",
-                "badge": 1
-              },
-              "body": {
-                "_k": "unique_notification_id_12345",
-                "url": "myapp://home",
-                "action_buttons": [
-                  { "id": "com.klaviyo.action.shop", "label": "Shop Now", "url": "myapp://sale/flash", "icon": "cart.fill" },
-                  { "id": "com.klaviyo.action.later", "label": "Remind Later", "url": "myapp://reminders" }
-                ]
-              }
-            }
-            """
-        #expect(try isSameJSON(payload(sample), expected))
-    }
-
     @Test func buttonsThatCouldNotShowAreLeftOut() throws {
         var sample = SampleNotification.alert(title: "t", body: "")
         sample.actions =
@@ -95,35 +33,49 @@ struct AlertPayloadTests {
         #expect(try isSameJSON(payload(sample), expected))
     }
 
-    /// Seed 003: every key of `AppleApsNativeMessage`.
-    @Test func theRulesBlockIsMergedLast() throws {
-        var sample = SampleNotification.alert(title: "t", body: "b")
-        sample.subtitle = "s"
-        sample.thread = "ours"
-        sample.native = """
-            {"badge":3,"category":"c","content-available":1,"content-state":{"x":[1,2]},"dismissal-date":1,"events":"update",
-             "filter-criteria":"f","interruption-level":"time-sensitive","mutable-content":1,"relevance-score":0.5,
-             "sound":{"critical":1,"name":"n","volume":0.25},"stale-date":2,"target-content-id":"w","thread-id":"theirs",
-             "timestamp":3}
-            """
-        let expected = """
-            {"aps":{"alert":{"title":"t","subtitle":"s","body":"b"},"badge":3,"category":"c","content-available":1,
-             "content-state":{"x":[1,2]},"dismissal-date":1,"events":"update","filter-criteria":"f",
-             "interruption-level":"time-sensitive","mutable-content":1,"relevance-score":0.5,
-             "sound":{"critical":1,"name":"n","volume":0.25},"stale-date":2,"target-content-id":"w","thread-id":"theirs",
-             "timestamp":3}}
-            """
-        #expect(try isSameJSON(payload(sample), expected))
-    }
-
     @Test func theRulesAlertReplacesOrAmendsOurs() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.native = #"{"alert":"plain"}"#
         #expect(try payload(sample) == #"{"aps":{"alert":"plain"}}"#)
-        sample.native = #"{"alert":{"loc-key":"K","title":"theirs"}}"#
-        #expect(try payload(sample) == #"{"aps":{"alert":{"body":"b","loc-key":"K","title":"theirs"}}}"#)
         sample.native = #"{"\u0061lert":{"title":"theirs"}}"#
-        #expect(try payload(sample) == #"{"aps":{"alert":{"body":"b","title":"theirs"}}}"#)
+        #expect(try payload(sample) == #"{"aps":{"alert":{"title":"theirs","body":"b"}}}"#)
+        sample.native = #"{"alert":{}}"#
+        #expect(try payload(sample) == #"{"aps":{"alert":{"title":"t","body":"b"}}}"#)
+    }
+
+    @Test(
+        arguments: [
+            ("title-loc-key", #"{"subtitle":"s","body":"b","title-loc-key":"K"}"#),
+            ("subtitle-loc-key", #"{"title":"t","body":"b","subtitle-loc-key":"K"}"#),
+            ("loc-key", #"{"title":"t","subtitle":"s","loc-key":"K"}"#),
+            ("launch-image", #"{"title":"t","subtitle":"s","body":"b","launch-image":"K"}"#),
+        ]
+    )
+    func aTextThatTheAppLooksUpReplacesOurs(_ key: String, _ alert: String) throws {
+        var sample = SampleNotification.alert(title: "t", body: "b")
+        sample.subtitle = "s"
+        sample.native = #"{"alert":{"\#(key)":"K"}}"#
+        #expect(try payload(sample) == #"{"aps":{"alert":\#(alert)}}"#)
+    }
+
+    @Test func buttonsNeedAnAlertAndAnExtension() throws {
+        var sample = SampleNotification()
+        sample.actions = [.init(id: "1", label: "1")]
+        sample.native = #"{"badge":1,"mutable-content":1}"#
+        #expect(try payload(sample) == #"{"aps":{"badge":1}}"#)
+        sample.title = "t"
+        sample.native = #"{"mutable-content":0}"#
+        #expect(try payload(sample).hasPrefix(#"{"aps":{"alert":{"title":"t"},"mutable-content":1},"body":{"#))
+    }
+
+    @Test func theBlocksNameOfTheNotificationStandsInForItsID() throws {
+        var sample = SampleNotification.alert(title: "t", body: "")
+        sample.native = #"{"_k":"theirs"}"#
+        #expect(try payload(sample) == #"{"aps":{"alert":{"title":"t"}},"body":{"_k":"theirs"}}"#)
+        sample.native = #"{"actions":{}}"#
+        #expect(
+            try payload(sample) == #"{"aps":{"alert":{"title":"t"}},"body":{"_k":"\#(sample.id)","actions":{}}}"#
+        )
     }
 
     @Test func aRulesBlockCanStandAlone() throws {
@@ -143,7 +95,24 @@ struct AlertPayloadTests {
     @Test(arguments: [
         (#"{"aps":{}}"#, "", "data-has-aps"), (#"{"\u0061ps":{}}"#, "", "data-has-aps"), ("[]", "", "bad-data"),
         (#"{"a":}"#, "", "bad-data"), (#"{"a":1}}"#, "", "bad-data"), ("", "{", "bad-native"), ("", "7", "bad-native"),
-        ("", #"{"alert":{"a":1,"a":2}}"#, "bad-native"),
+        ("", #"{"alert":{"a":1,"a":2}}"#, "bad-native"), ("", #"{"alert":null}"#, "bad-native"),
+        ("", #"{"alert":["t"]}"#, "bad-native"), ("", #"{"push-type":"location"}"#, "bad-native"),
+        ("", #"{"push-type":7}"#, "bad-native"), ("", #"{"priority":7}"#, "bad-native"),
+        ("", #"{"priority":99999999999999}"#, "bad-native"), ("", #"{"priority":"10"}"#, "bad-native"),
+        ("", #"{"actions":[]}"#, "bad-native"), ("", #"{"_k":7}"#, "bad-native"),
+        ("", #"{"push-type":"background","badge":1}"#, "bad-native"),
+        ("", #"{"push-type":"background","sound":"default"}"#, "bad-native"),
+        ("", #"{"push-type":"background","alert":"x"}"#, "bad-native"),
+        ("", #"{"push-type":"background","content-available":0}"#, "bad-native"),
+        ("", #"{"push-type":"alert","content-state":{}}"#, "bad-native"),
+        ("", #"{"push-type":"voip","event":"update","content-state":{}}"#, "bad-native"),
+        ("", #"{"push-type":"liveactivity"}"#, "bad-native"), ("", #"{"event":"update"}"#, "bad-native"),
+        ("", #"{"event":"stop","content-state":{}}"#, "bad-native"),
+        ("", #"{"event":1,"content-state":{}}"#, "bad-native"),
+        ("", #"{"content-state":[]}"#, "bad-native"),
+        ("", #"{"content-state":{},"timestamp":"now"}"#, "bad-native"),
+        ("", #"{"event":"start","content-state":{}}"#, "bad-native"),
+        ("", #"{"event":"start","content-state":{},"attributes-type":"A","attributes":1}"#, "bad-native"),
     ])
     func whatWouldBreakThePayloadIsRejected(_ data: String, _ native: String, _ reason: String) throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
@@ -155,8 +124,34 @@ struct AlertPayloadTests {
     @Test func anAlertWithNothingToShowIsRejected() throws {
         var sample = SampleNotification()
         #expect(try refusal(sample).reason == "payload-empty")
-        sample.native = #"{"content-available":1}"#
+        sample.native = #"{"thread-id":"x"}"#
         #expect(try refusal(sample).reason == "payload-empty")
+    }
+
+    @Test func whatTheBlockSaysIsShortenedAsOurs() throws {
+        var sample = SampleNotification.alert(title: "title", body: "body")
+        let long = String(repeating: "é", count: 5000)
+        sample.native = #"{"alert":{"body":"\#(long)"},"sound":"default"}"#
+        #expect((4095...4096).contains(try payload(sample).utf8.count))
+        sample.native = #"{"alert":"\#(long)"}"#
+        #expect((4095...4096).contains(try payload(sample).utf8.count))
+    }
+
+    @Test func theNoteReferredToGoesFirstAndButtonsStay() throws {
+        var sample = SampleNotification.alert(title: "title", body: String(repeating: "b", count: 3000))
+        sample.data = #"{"kind":7,"referenced_event_content":"\#(String(repeating: "r", count: 2000))"}"#
+        sample.actions = [.init(id: "1", label: "One")]
+        let text = try payload(sample)
+        #expect(text.utf8.count == 4096)
+        #expect(text.contains(#""body":"\#(sample.body)""#))
+        #expect(text.contains(#"r…"}"#))
+        #expect(text.contains(#"[{"id":"1","label":"One"}]"#))
+        sample.body = String(repeating: "b", count: 5000)
+        let shorter = try payload(sample)
+        #expect(shorter.utf8.count == 4096)
+        #expect(!shorter.contains("referenced_event_content"))
+        #expect(shorter.contains(#"b…"}"#))
+        #expect(shorter.contains(#"[{"id":"1","label":"One"}]"#))
     }
 
     @Test func aLongBodyIsShortenedToApplesLimit() throws {

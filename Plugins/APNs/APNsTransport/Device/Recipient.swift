@@ -1,0 +1,9 @@
+/// Who was pushed to, as far as it decides what an answer means.
+struct Recipient: Sendable {
+    /// Which of the device's tokens was used.
+    var pushType: PushType
+    /// Whether it is at the servers where the app's devices are unless they say otherwise.
+    var isAtMainOrigin: Bool
+    /// When the device was last registered, in milliseconds since 1970, or 0.
+    var registeredAt: UInt64
+}

@@ -1,0 +1,108 @@
+import PluginKit
+
+/// Starts, updates or ends a Live Activity. Only the system reads it, so the app's own keys are left out.
+///
+/// A Live Activity's alert differs from others: a text that the app looks up is an object with `loc-key` and `loc-args`
+/// under the text's own name, there is no subtitle, and the sound is inside.
+struct LiveActivityPayload {
+    private let alert: NativeAlert
+    private let activity: LiveActivity
+    private let writesAlert: Bool
+    private let now: Int64
+
+    /// `now` is in milliseconds since 1970.
+    static func make(
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        _ activity: LiveActivity,
+        now: Int64
+    ) throws(PayloadMistake) -> [UInt8] {
+        let hasText = !notification.title.isEmpty || !notification.body.isEmpty || block.alert.isVisible
+        // The system starts none without an alert.
+        guard hasText || activity.event != .start else { throw .empty }
+        let payload = LiveActivityPayload(
+            alert: block.alert,
+            activity: activity,
+            writesAlert: activity.alerts && hasText,
+            now: now
+        )
+        let bytes = FittedPayload.make(limit: PushType.liveActivity.payloadLimit) { writer, limits in
+            payload.write(notification, to: &writer, within: limits)
+        }
+        guard let bytes else { throw .tooLarge }
+        return bytes
+    }
+
+    private func write(
+        _ notification: borrowing Notification,
+        to writer: inout JSONWriter,
+        within limits: FittedPayload.Limits
+    ) -> FittedPayload.Lengths {
+        var lengths = FittedPayload.Lengths()
+        writer.beginObject()
+        writer.key("aps")
+        writer.beginObject()
+        writer.key("event")
+        writer.string(activity.event.rawValue)
+        writer.key("timestamp")
+        if let timestamp = activity.timestamp {
+            writer.value(timestamp)
+        } else {
+            writer.integer(now / 1000)
+        }
+        if writesAlert {
+            lengths = writeAlert(notification, to: &writer, within: limits)
+        }
+        writer.members(of: activity.members)
+        writer.endObject()
+        writer.endObject()
+        return lengths
+    }
+
+    private func writeAlert(
+        _ notification: borrowing Notification,
+        to writer: inout JSONWriter,
+        within limits: FittedPayload.Limits
+    ) -> FittedPayload.Lengths {
+        var lengths = FittedPayload.Lengths()
+        writer.key("alert")
+        writer.beginObject()
+        if let title = alert.title {
+            lengths.title = writer.member("title", title, limit: limits.title)
+        } else if let key = alert.members["title-loc-key"] {
+            write("title", key, arguments: alert.members["title-loc-args"], to: &writer)
+        } else {
+            lengths.title = writer.member("title", notification.title, limit: limits.title)
+        }
+        if let body = alert.text ?? alert.body {
+            lengths.body = writer.member("body", body, limit: limits.body)
+        } else if let key = alert.members["loc-key"] {
+            write("body", key, arguments: alert.members["loc-args"], to: &writer)
+        } else {
+            lengths.body = writer.member("body", notification.body, limit: limits.body)
+        }
+        if let sound = alert.sound ?? activity.sound, sound.isString {
+            writer.key("sound")
+            writer.value(sound)
+        }
+        writer.endObject()
+        return lengths
+    }
+
+    private func write(
+        _ name: StaticString,
+        _ key: JSONValue,
+        arguments: JSONValue?,
+        to writer: inout JSONWriter
+    ) {
+        writer.key(name)
+        writer.beginObject()
+        writer.key("loc-key")
+        writer.value(key)
+        if let arguments {
+            writer.key("loc-args")
+            writer.value(arguments)
+        }
+        writer.endObject()
+    }
+}

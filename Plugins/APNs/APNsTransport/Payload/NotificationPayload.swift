@@ -1,0 +1,177 @@
+import PluginKit
+
+/// The whole notification: `aps` with the texts and Apple's own keys, and beside it the category and the app's keys (seed
+/// 000), and what taps and buttons open (seed 002).
+///
+/// Where two say the same key, what the operator wrote by hand wins: a member of the rule's block over one of `aps`, a
+/// member of its `alert` over a text, a member of `data` over `category` and `body`. Two things the block cannot change:
+/// buttons that the app makes itself come with `mutable-content: 1`, without which nobody would make them, and a background
+/// push shows nothing.
+struct NotificationPayload {
+    /// iOS shows no more buttons.
+    static let actionLimit = 4
+
+    private let type: PushType
+    private let block: NativeBlock
+    private let data: JSONObject
+    private let writesAlert: Bool
+    private let writesButtons: Bool
+    private let writesTaps: Bool
+
+    /// The payload for a push of that type, in at most as many bytes as Apple takes.
+    static func make(
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        as type: PushType
+    ) throws(PayloadMistake) -> [UInt8] {
+        let payload = try NotificationPayload(notification, block, as: type)
+        let bytes = FittedPayload.make(limit: type.payloadLimit) { writer, limits in
+            payload.write(notification, to: &writer, within: limits)
+        }
+        guard let bytes else { throw .tooLarge }
+        return bytes
+    }
+
+    private init(
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        as type: PushType
+    ) throws(PayloadMistake) {
+        guard let data = try? notification.data.jsonObject() else { throw .badData }
+        guard !data.contains("aps") else { throw .dataHasAPS }
+        self.type = type
+        self.block = block
+        self.data = data
+        writesAlert = type != .background && (notification.hasText || block.alert.isVisible)
+        guard type != .alert || writesAlert || block.hasSoundOrBadge else { throw .empty }
+        writesButtons = type == .alert && writesAlert && notification.hasActions
+        writesTaps =
+            (writesButtons || !notification.url.isEmpty || block.opensSomething) && !data.contains("body")
+    }
+
+    private func write(
+        _ notification: borrowing Notification,
+        to writer: inout JSONWriter,
+        within limits: FittedPayload.Limits
+    ) -> FittedPayload.Lengths {
+        var lengths = FittedPayload.Lengths()
+        writer.beginObject()
+        writer.key("aps")
+        writer.beginObject()
+        if writesAlert {
+            writeAlert(notification, to: &writer, within: limits, &lengths)
+        }
+        writeSystemKeys(notification, to: &writer)
+        writer.members(of: block.members)
+        writer.endObject()
+        if !notification.category.isEmpty, !data.contains("category") {
+            writer.member("category", notification.category)
+        }
+        if writesTaps {
+            writeTaps(notification, to: &writer)
+        }
+        lengths.referencedContent = writer.members(ofData: data, referencedContent: limits.referencedContent)
+        writer.endObject()
+        return lengths
+    }
+
+    private func writeAlert(
+        _ notification: borrowing Notification,
+        to writer: inout JSONWriter,
+        within limits: FittedPayload.Limits,
+        _ lengths: inout FittedPayload.Lengths
+    ) {
+        let alert = block.alert
+        if let text = alert.text {
+            lengths.body = writer.member("alert", text, limit: limits.body)
+            return
+        }
+        writer.key("alert")
+        writer.beginObject()
+        lengths.title = NotificationPayload.write(
+            "title",
+            alert.localizesTitle ? nil : notification.title,
+            or: alert.title,
+            to: &writer,
+            limit: limits.title
+        )
+        lengths.subtitle = NotificationPayload.write(
+            "subtitle",
+            alert.localizesSubtitle ? nil : notification.subtitle,
+            or: alert.subtitle,
+            to: &writer,
+            limit: limits.subtitle
+        )
+        lengths.body = NotificationPayload.write(
+            "body",
+            alert.localizesBody ? nil : notification.body,
+            or: alert.body,
+            to: &writer,
+            limit: limits.body
+        )
+        writer.members(of: alert.members)
+        writer.endObject()
+    }
+
+    /// The block's text where it has one, else ours. (What a Live Activity has as an object that names a key, an alert
+    /// cannot show.)
+    private static func write(
+        _ name: StaticString,
+        _ ours: BorrowedText?,
+        or theirs: JSONValue?,
+        to writer: inout JSONWriter,
+        limit: Int?
+    ) -> Int {
+        if let theirs, theirs.isString {
+            return writer.member(name, theirs, limit: limit)
+        }
+        return ours.map { writer.member(name, $0, limit: limit) } ?? 0
+    }
+
+    /// Keys of `aps` that depend on what else the payload has.
+    private func writeSystemKeys(_ notification: borrowing Notification, to writer: inout JSONWriter) {
+        if type == .background, !block.isContentAvailable {
+            writer.key("content-available")
+            writer.integer(1)
+        }
+        if let sound = block.alert.sound, !block.members.contains("sound") {
+            writer.key("sound")
+            writer.value(sound)
+        }
+        guard type == .alert else { return }
+        if !block.members.contains("thread-id") {
+            writer.member("thread-id", notification.thread)
+        }
+        if writesButtons {
+            writer.key("mutable-content")
+            writer.integer(1)
+        } else if let mutableContent = block.mutableContent, writesAlert {
+            // Without an alert there is nothing for an extension to change.
+            writer.key("mutable-content")
+            writer.value(mutableContent)
+        }
+    }
+
+    /// What a tap and the buttons open (seed 002): both kinds of buttons may stand side by side, then the app takes those it
+    /// knows how to make.
+    private func writeTaps(_ notification: borrowing Notification, to writer: inout JSONWriter) {
+        writer.key("body")
+        writer.beginObject()
+        writer.key("_k")
+        if let notificationID = block.notificationID {
+            writer.value(notificationID)
+        } else {
+            writer.string(notification.id)
+        }
+        writer.member("url", notification.url)
+        if writesButtons {
+            writer.key("action_buttons")
+            writer.actions(of: notification, limit: NotificationPayload.actionLimit)
+        }
+        if let actions = block.actions {
+            writer.key("actions")
+            writer.value(actions)
+        }
+        writer.endObject()
+    }
+}

@@ -1,0 +1,71 @@
+import CarillonABI
+import PluginKit
+import PluginTestSupport
+import Testing
+
+@testable import APNsTransport
+
+struct EnvironmentTests {
+    private func device(_ environment: String) -> SampleRegistration {
+        SampleRegistration(token: TransportFixture.deviceToken, fields: [("environment", environment)])
+    }
+
+    @Test(
+        arguments: [
+            ("production", nil, "", "api.push.apple.com"), ("production", nil, "production", "api.push.apple.com"),
+            ("production", nil, "sandbox", "api.sandbox.push.apple.com"),
+            ("production", nil, "development", "api.sandbox.push.apple.com"),
+            ("production", nil, "elsewhere", "api.push.apple.com"),
+            ("production", "lab:1", "sandbox", "lab:1"), ("production", "lab:1", "", "api.push.apple.com"),
+            ("sandbox", nil, "", "api.sandbox.push.apple.com"), ("sandbox", nil, "production", "api.push.apple.com"),
+            ("sandbox", "lab:1", "", "lab:1"), ("sandbox", "lab:1", "sandbox", "lab:1"),
+            ("https://lab:2", nil, "", "lab:2"), ("https://lab:2", nil, "sandbox", "lab:2"),
+            ("https://lab:2", nil, "production", "lab:2"), ("https://lab:2", "lab:1", "sandbox", "lab:1"),
+            ("https://lab:2", "lab:1", "", "lab:2"),
+        ] as [(String, String?, String, String)]
+    )
+    func aDeviceIsSoughtWhereItsBuildIs(
+        _ environment: String,
+        _ sandbox: String?,
+        _ field: String,
+        _ host: String
+    ) throws {
+        let fixture = try TransportFixture(environment: environment, sandbox: sandbox.map { "https://" + $0 })
+        #expect(try fixture.deliver(.wake("dm"), to: device(field)) == .CARILLON_OK)
+        let url = try #require(fixture.host.requests.first).url
+        #expect(url == "https://\(host)/3/device/\(TransportFixture.deviceToken)")
+    }
+
+    /// Anybody can register a device of the other environment, for which the operator's key need not hold.
+    @Test(
+        arguments: ["BadEnvironmentKeyIdInToken", "InvalidProviderToken", "TopicDisallowed"],
+        [("sandbox", carillon_outcome_kind.CARILLON_REJECTED), ("production", .CARILLON_MISCONFIGURED)]
+    )
+    func theOtherServersRefusalStopsNobodyElse(
+        _ reason: String,
+        _ device: (environment: String, kind: carillon_outcome_kind)
+    ) throws {
+        let fixture = try TransportFixture()
+        #expect(try fixture.deliver(.wake("dm"), to: self.device(device.environment)) == .CARILLON_OK)
+        fixture.host.answer(status: reason == "TopicDisallowed" ? 400 : 403, body: #"{"reason":"\#(reason)"}"#)
+        #expect(fixture.host.outcomes.map(\.kind) == [device.kind])
+    }
+
+    @Test func aDeadTokenIsDeadAtEitherServer() throws {
+        let fixture = try TransportFixture()
+        #expect(try fixture.deliver(.wake("dm"), to: device("sandbox")) == .CARILLON_OK)
+        fixture.host.answer(status: 410, body: #"{"reason":"Unregistered"}"#)
+        #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_GONE])
+    }
+
+    @Test func theFieldIsCheckedWhenADeviceRegisters() throws {
+        let fixture = try TransportFixture()
+        for word in ["", "production", "sandbox", "development"] {
+            try device(word).withABI { try fixture.transport.validate(Registration($0)) }
+        }
+        let error = #expect(throws: PluginError.self) {
+            try device("Sandbox").withABI { try fixture.transport.validate(Registration($0)) }
+        }
+        #expect(error?.description == "environment: expected production or sandbox")
+    }
+}

@@ -1,0 +1,207 @@
+import CarillonABI
+import PluginKit
+import PluginTestSupport
+import Testing
+
+@testable import APNsTransport
+
+/// Background pushes, Live Activities and calls: where they go, with which headers, and what their answers mean.
+struct OtherPushTypesTests {
+    private static let activityToken = String(repeating: "a1", count: 80)
+    private static let startToken = String(repeating: "b2", count: 80)
+    private static let callToken = String(repeating: "c3", count: 32)
+
+    private let fixture: TransportFixture
+    private let device = SampleRegistration(
+        token: TransportFixture.deviceToken,
+        fields: [
+            ("live_activity_token", activityToken), ("live_activity_start_token", startToken),
+            ("voip_token", callToken),
+        ]
+    )
+
+    init() throws {
+        fixture = try TransportFixture()
+    }
+
+    private func sample(_ native: String) -> SampleNotification {
+        var sample = SampleNotification.alert(title: "t", body: "b")
+        sample.collapseKey = "key"
+        sample.native = native
+        return sample
+    }
+
+    private func request(_ sample: SampleNotification, to device: SampleRegistration? = nil) throws -> RecordedRequest {
+        #expect(try fixture.deliver(sample, to: device ?? self.device) == .CARILLON_OK)
+        return try #require(fixture.host.requests.last, "\(fixture.host.outcomes)")
+    }
+
+    @Test(
+        arguments: [
+            ("{}", TransportFixture.deviceToken, "com.example.app", "alert"),
+            (#"{"push-type":"background"}"#, TransportFixture.deviceToken, "com.example.app", "background"),
+            (
+                #"{"content-state":{}}"#, activityToken, "com.example.app.push-type.liveactivity", "liveactivity"
+            ),
+            (#"{"event":"end"}"#, activityToken, "com.example.app.push-type.liveactivity", "liveactivity"),
+            (
+                #"{"event":"start","content-state":{},"attributes-type":"A","attributes":{}}"#, startToken,
+                "com.example.app.push-type.liveactivity", "liveactivity"
+            ),
+            (#"{"push-type":"voip"}"#, callToken, "com.example.app.voip", "voip"),
+        ]
+    )
+    func eachGoesToItsTokenAndTopic(_ native: String, _ token: String, _ topic: String, _ type: String) throws {
+        let request = try request(sample(native))
+        #expect(request.url == "https://api.push.apple.com/3/device/" + token)
+        #expect(request.headers["apns-topic"] == topic)
+        #expect(request.headers["apns-push-type"] == type)
+        #expect(request.headers["apns-collapse-id"] == (type == "alert" ? "key" : nil))
+    }
+
+    @Test(
+        arguments: [
+            // What the block asks for.
+            ("alert", 1, carillon_urgency.CARILLON_NORMAL, "1"), ("alert", 5, .CARILLON_HIGH, "5"),
+            ("alert", 10, .CARILLON_LOW, "10"), ("voip", 5, .CARILLON_NORMAL, "5"),
+            ("liveactivity", 5, .CARILLON_HIGH, "5"), ("liveactivity", 10, .CARILLON_LOW, "10"),
+            // Which Apple may not take.
+            ("background", 10, .CARILLON_HIGH, "5"), ("background", 1, .CARILLON_HIGH, "5"),
+            ("liveactivity", 1, .CARILLON_HIGH, "5"),
+            // What follows from the notification.
+            ("alert", nil, .CARILLON_LOW, "5"), ("alert", nil, .CARILLON_NORMAL, "10"),
+            ("voip", nil, .CARILLON_LOW, "10"),
+            ("background", nil, .CARILLON_HIGH, "5"), ("liveactivity", nil, .CARILLON_NORMAL, "5"),
+            ("liveactivity", nil, .CARILLON_HIGH, "10"),
+        ] as [(String, Int?, carillon_urgency, String)]
+    )
+    func priorityIsTheBlocksWhereAppleTakesIt(
+        _ type: String,
+        _ asked: Int?,
+        _ urgency: carillon_urgency,
+        _ expected: String
+    ) throws {
+        let priority = asked.map { #","priority":\#($0)"# } ?? ""
+        let state = type == "liveactivity" ? #","content-state":{}"# : ""
+        var sample = sample(#"{"push-type":"\#(type)"\#(priority)\#(state)}"#)
+        sample.urgency = urgency
+        #expect(try request(sample).headers["apns-priority"] == expected)
+    }
+
+    @Test func aCallThatNobodyTakesIsOver() throws {
+        var sample = sample(#"{"push-type":"voip"}"#)
+        #expect(try request(sample).headers["apns-expiration"] == "0")
+        sample.expiresAt = 1_770_000_030_000
+        #expect(try request(sample).headers["apns-expiration"] == "1770000030")
+        sample.native = #"{"content-state":{}}"#
+        sample.expiresAt = 0
+        #expect(try request(sample).headers["apns-expiration"] == "1770086400")
+    }
+
+    @Test func aCallMayBeLarger() throws {
+        var sample = sample(#"{"push-type":"voip"}"#)
+        sample.body = String(repeating: "b", count: 6000)
+        sample.actions = [.init(id: "1", label: "1")]
+        let call = try request(sample)
+        #expect(call.body.count == 5120)
+        #expect(!call.bodyText.contains("action_buttons"))
+        #expect(!call.bodyText.contains("mutable-content"))
+        let alert = try request(sample, to: SampleRegistration(token: TransportFixture.deviceToken))
+        #expect(alert.body.count == 4096)
+        #expect(alert.headers["apns-push-type"] == "alert")
+        #expect(alert.headers["apns-topic"] == "com.example.app")
+    }
+
+    @Test(
+        arguments: [
+            [], [("live_activity_token", ""), ("voip_token", "")],
+            [("live_activity_token", "no token"), ("voip_token", String(repeating: "a", count: 65))],
+        ] as [[(String, String)]],
+        [#"{"content-state":{}}"#, #"{"push-type":"voip"}"#]
+    )
+    func aDeviceThatTakesNoneGetsTheTexts(_ fields: [(String, String)], _ native: String) throws {
+        let device = SampleRegistration(token: TransportFixture.deviceToken, fields: fields.map { ($0.0, $0.1) })
+        let request = try request(sample(native), to: device)
+        #expect(request.bodyText == #"{"aps":{"alert":{"title":"t","body":"b"}}}"#)
+        #expect(request.headers["apns-push-type"] == "alert")
+        #expect(request.headers["apns-collapse-id"] == "key")
+        #expect(request.url.hasSuffix(TransportFixture.deviceToken))
+    }
+
+    @Test func aStartGoesToTheOtherTokenWhereThereIsOnlyThat() throws {
+        let device = SampleRegistration(
+            token: TransportFixture.deviceToken,
+            fields: [("live_activity_token", OtherPushTypesTests.activityToken)]
+        )
+        let start = sample(#"{"event":"start","content-state":{},"attributes-type":"A","attributes":{}}"#)
+        #expect(try request(start, to: device).url.hasSuffix(OtherPushTypesTests.activityToken))
+    }
+
+    @Test func aStartWithoutATextIsRejected() throws {
+        var start = sample(#"{"event":"start","content-state":{},"attributes-type":"A","attributes":{}}"#)
+        start.title = ""
+        start.body = ""
+        #expect(try fixture.deliver(start, to: device) == .CARILLON_OK)
+        #expect(fixture.host.outcomes.map(\.reason) == ["payload-empty"])
+    }
+
+    @Test func theAppsOwnKeysAreNotALiveActivitys() throws {
+        var sample = sample(#"{"content-state":{"a":1},"badge":1,"category":"c","thread-id":"x","mutable-content":1}"#)
+        sample.category = "kind_7"
+        sample.data = #"{"event_id":"x"}"#
+        sample.url = "app://x"
+        #expect(
+            try request(sample).bodyText
+                == #"{"aps":{"event":"update","timestamp":1770000000,"content-state":{"a":1}}}"#
+        )
+    }
+
+    @Test(
+        arguments: [
+            (410, "Unregistered"), (410, "ExpiredToken"), (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"),
+        ],
+        [
+            (#"{"content-state":{}}"#, "live-activity-ended"), (#"{"push-type":"voip"}"#, "voip-token-dead"),
+            ("{}", nil),
+        ] as [(String, String?)]
+    )
+    func onlyTheDevicesOwnTokenIsTheEndOfTheDevice(_ answer: (UInt32, String), _ push: (String, String?)) throws {
+        _ = try request(sample(push.0))
+        fixture.host.answer(status: answer.0, body: #"{"reason":"\#(answer.1)"}"#)
+        let outcome = try #require(fixture.host.outcomes.first)
+        #expect(outcome.kind == (push.1 == nil ? .CARILLON_GONE : .CARILLON_REJECTED))
+        #expect(outcome.status == answer.0)
+        if let reason = push.1 {
+            #expect(outcome.reason == reason)
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"content-state":{}}"#, carillon_outcome_kind.CARILLON_REJECTED), ("{}", .CARILLON_MISCONFIGURED),
+    ])
+    func oneRulesTopicDoesNotStopAllOthers(_ native: String, _ kind: carillon_outcome_kind) throws {
+        _ = try request(sample(native))
+        fixture.host.answer(status: 400, body: #"{"reason":"TopicDisallowed"}"#)
+        #expect(fixture.host.outcomes.map(\.kind) == [kind])
+        #expect(fixture.host.outcomes.map(\.reason) == ["topic-disallowed"])
+    }
+
+    @Test func aBadKeyStopsAllPushes() throws {
+        _ = try request(sample(#"{"content-state":{}}"#))
+        fixture.host.answer(status: 403, body: #"{"reason":"InvalidProviderToken"}"#)
+        #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_MISCONFIGURED])
+    }
+
+    @Test(arguments: DeviceTokens.fields.map(\.description))
+    func aRegistrationsTokensAreChecked(_ name: String) throws {
+        let check = { (value: String) in
+            let registration = SampleRegistration(token: TransportFixture.deviceToken, fields: [(name, value)])
+            try registration.withABI { try fixture.transport.validate(Registration($0)) }
+        }
+        try check("")
+        try check(OtherPushTypesTests.activityToken)
+        let error = #expect(throws: PluginError.self) { try check("SECRET") }
+        #expect(error?.description.hasPrefix("\(name): expected an even number of hex digits") == true)
+        #expect(error?.description.contains("SECRET") == false)
+    }
+}

@@ -40,6 +40,22 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["carillon.yaml"])
     }
 
+    @Test func eachRulesFileIsCheckedUnderItsOwnName() async throws {
+        try write("own.yaml", "version: 1\nrules: [{ match: { kind: 7 } }]\n")
+        try write("common.yaml", "version: 1\nrules: [{ match: { kinds: 1 } }]\n")
+        try write(
+            "carillon.yaml",
+            "identity: { key_file: k }\nstore: { path: s }\nrules: [own.yaml, missing.yaml, common.yaml]\n"
+        )
+        let found = await ConfigurationCheck(path: folder + "/carillon.yaml").mistakes()
+        #expect(
+            found.map { "\($0)".replacing(folder, with: "~") } == [
+                "~/missing.yaml: cannot read the rules: does the file exist, and may we read it?",
+                "~/own.yaml:2:20: rules[0].match: unknown key 'kind'; did you mean 'kinds'?",
+            ]
+        )
+    }
+
     @Test func missingFoldersAreToldWithTheirLine() async throws {
         #expect(
             try await mistakes(key: "nowhere/key", store: "nowhere/store") == [

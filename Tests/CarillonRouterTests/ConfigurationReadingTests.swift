@@ -44,7 +44,7 @@ import YAMLReading
         #expect(configuration.storePath == "/etc/carillon/carillon.sqlite")
         #expect(configuration.relay.host == "::1" && configuration.relay.port == 7447)
         #expect(configuration.relay.name == "Bells")
-        #expect(configuration.rulesFile == "/etc/carillon/rules.yaml")
+        #expect(configuration.rulesFiles == ["/etc/carillon/rules.yaml"])
         #expect(configuration.plugins.folders == ["/etc/carillon/plugins", "/usr/lib/carillon/plugins"])
         #expect(configuration.http.allowPrivate == ["10.1.2.0/24"])
         #expect(configuration.defaultMode == .alert)
@@ -57,6 +57,25 @@ import YAMLReading
             configuration.apps["default"]?.platforms["android"]?.json
                 == #"{"project_id":"my-project","service_account":"/etc/carillon/firebase.json"}"#
         )
+    }
+
+    @Test(arguments: [
+        ("", []),
+        ("rules: common.yaml", ["/etc/carillon/common.yaml"]),
+        ("rules: [own.yaml, /srv/common.yaml]", ["/etc/carillon/own.yaml", "/srv/common.yaml"]),
+    ])
+    func rulesAreAFileOrSeveral(_ rules: String, _ files: [String]) throws {
+        let configuration = try read("identity: { key_file: k }\nstore: { path: s }\n\(rules)\n")
+        #expect(configuration.rulesFiles == files)
+    }
+
+    @Test(arguments: [
+        ("[]", "carillon.yaml:3:8: rules: expected a rules file, or a list of them"),
+        ("[a.yaml, /etc/carillon/a.yaml]", "carillon.yaml:3:17: rules[1]: /etc/carillon/a.yaml is named twice"),
+        ("{ file: a.yaml }", "carillon.yaml:3:8: rules: expected text"),
+    ])
+    func whatNamesNoRulesFilesIsAMistake(_ rules: String, _ mistake: String) {
+        #expect(mistakes("identity: { key_file: k }\nstore: { path: s }\nrules: \(rules)\n") == [mistake])
     }
 
     @Test func everyMistakeIsToldWithItsLine() {

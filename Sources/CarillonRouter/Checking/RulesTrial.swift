@@ -92,12 +92,13 @@ package struct RulesTrial {
             throw Failure(description: "the event wakes nobody: \(error)")
         }
         let rules = try configuration.loadRules()
-        switch rules.decide(
-            kind: event.kind,
-            content: event.content,
+        let question = RuleQuestion(
+            event: event,
             relation: concern.relation,
-            signal: concern.signal
-        ) {
+            signal: concern.signal,
+            zapMillisats: concern.zap?.millisats
+        )
+        switch rules.decide(question) {
         case .notify(let rule, let signal): return (rule, signal, concern)
         case .drop(let rule): throw Failure(description: "the event wakes nobody: the rule '\(rule.name)' drops it")
         case .unmatched:

@@ -16,8 +16,8 @@ package struct Configuration: Sendable {
     package var context = Context()
     /// A stream of events to read besides; nil: none. Not in the file: whoever starts us says so.
     package var feed: Feed?
-    /// The rules file; nil: the built-in rules.
-    package var rulesFile: String?
+    /// The rules files, whose rules are asked in this order; none: the built-in rules.
+    package var rulesFiles: [String] = []
     package var plugins = Plugins()
     package var http = HTTP()
     /// What a device gets that asked for no mode.

@@ -42,7 +42,7 @@ struct ConfigurationReader {
         configuration.hints = hints(top["hints"])
         configuration.registration = registration(top["registration"])
         configuration.context = context(top["context"])
-        configuration.rulesFile = top["rules"]?.string().map(path)
+        configuration.rulesFiles = top["rules"].map(rulesFiles) ?? []
         if let plugins = top["plugins"] { configuration.plugins = self.plugins(plugins) }
         if let http = top["http"] { configuration.http = self.http(http) }
         configuration.defaultMode = defaultMode(top["defaults"]) ?? configuration.defaultMode
@@ -73,6 +73,17 @@ struct ConfigurationReader {
         relay.description = mapping["description"]?.string() ?? relay.description
         relay.contact = mapping["contact"]?.string()
         return relay
+    }
+
+    /// One path, or a list of them.
+    private func rulesFiles(_ value: YAMLValue) -> [String] {
+        let values = value.oneOrMore()
+        if values.isEmpty { value.mistake("expected a rules file, or a list of them") }
+        return values.reduce(into: []) { files, value in
+            guard let file = value.string().map(path) else { return }
+            if files.contains(file) { value.mistake("\(file) is named twice") }
+            files.append(file)
+        }
     }
 
     private func plugins(_ value: YAMLValue) -> Configuration.Plugins {

@@ -177,7 +177,7 @@ let package = Package(
             name: "CarillonRouter",
             dependencies: [
                 "Nostr", "Cipher", "Notifications", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch",
-                "Registry", "Pipeline", "Rules", "Sealing", "WebIngress", "Delivery", "PluginHost",
+                "Registry", "Pipeline", "Rules", "Sealing", "WebPushEncryption", "WebIngress", "Delivery", "PluginHost",
                 "HTTPLanes", "YAMLReading", "Schnorr", lifecycle, logging, nio, nioPosix,
             ]
         ),
@@ -383,6 +383,14 @@ let package = Package(
         // Reads the built libraries. It cannot depend on them: one test binary cannot hold two plugins' entry functions.
         .testTarget(name: "LinkageTests", dependencies: ["CarillonABI"]),
         .testTarget(name: "CarillonLabTests", dependencies: ["CarillonLab", "CarillonLabCLI", nio]),
+        // Rules and built plugins together; the plugins are found beside the test as LinkageTests finds them.
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: [
+                "CarillonRouter", "Rules", "PluginHost", "HTTPLanes", "Pipeline", "Nostr", "Notifications", "Cipher",
+                "Schnorr", "YAMLReading", logging,
+            ]
+        ),
         .testTarget(
             name: "CarillonRouterTests",
             dependencies: [

@@ -1,6 +1,6 @@
-internal import Cipher
+import Cipher
 import Nostr
-internal import Schnorr
+import Schnorr
 
 /// What travels in place of a sealed notification: `{"v":1,"alg":…,"from":…,"ct":…}`.
 ///

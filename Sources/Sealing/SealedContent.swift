@@ -1,5 +1,5 @@
 import Foundation
-internal import Notifications
+import Notifications
 
 /// What an envelope holds: the notification as a JSON object with the members `t`, `n` (of a batch), `id`, `title`,
 /// `subtitle`, `body`, `category`, `thread`, `url` and `actions`, each only where it is set, and the app's custom keys, of

@@ -1,6 +1,6 @@
-package import Cipher
-package import Notifications
-package import Schnorr
+import Cipher
+import Notifications
+import Schnorr
 import WebPushEncryption
 
 /// Encrypts notifications to devices (``Mode/sealed``): who carries them learns that there is one, and for which device.

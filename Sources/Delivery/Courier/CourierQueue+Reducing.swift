@@ -2,15 +2,11 @@ import DequeModule
 import Notifications
 
 extension CourierQueue {
-    /// Why a transport may have refused a notification that it takes when it says less: the plugin's own word, or the host's
-    /// for a plugin that does not know the mode.
-    private static let reducible: Set<String> = ["payload-too-large", "unsupported"]
-
     /// Puts the stricter form of the lane's first delivery in its place; false when nothing is left to leave out.
     ///
     /// In memory only: after a restart the whole is tried once more, and comes to the same.
     mutating func reduce(_ lane: Int, _ outcome: Outcome, into actions: inout CourierActions) -> Bool {
-        guard Self.reducible.contains(outcome.reason), let stored = lanes[lane].waiting.first,
+        guard outcome.asksForLess, let stored = lanes[lane].waiting.first,
             let stricter = stored.delivery.notification.stricter
         else { return false }
         var delivery = stored.delivery

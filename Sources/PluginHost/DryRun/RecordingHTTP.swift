@@ -19,6 +19,14 @@ package final class RecordingHTTP: HTTPSender {
     /// What was asked for so far, in order.
     package var requests: [HTTPRequest] { recorded.withLock(\.self) }
 
+    /// What was asked for since the last time, in order.
+    package func takeRequests() -> [HTTPRequest] {
+        recorded.withLock { requests in
+            defer { requests = [] }
+            return requests
+        }
+    }
+
     package func send(
         _ request: HTTPRequest,
         completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void

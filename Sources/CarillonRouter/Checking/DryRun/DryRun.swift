@@ -1,0 +1,125 @@
+import HTTPLanes
+import Logging
+import Notifications
+import PluginHost
+import Schnorr
+import Sealing
+import Synchronization
+
+/// Delivers to nobody: plugins as in a running router, on a host that records what they send and answers as if all were well.
+///
+/// For one delivery at a time.
+package final class DryRun: Sendable {
+    private let host: PluginHost
+    private let blocks: [String: String]
+    private let sealer: Sealer
+    private let stages = Mutex<[String: Stage]>([:])
+    private let now: @Sendable () -> Int64
+
+    private struct Stage {
+        let transport: TransportInstance
+        let recorder: RecordingHTTP
+    }
+
+    /// `blocks` are platform blocks by platform; one that is missing is made up. `now` is what deadlines go by, in
+    /// milliseconds of any clock that does not step.
+    package init(
+        host: PluginHost,
+        blocks: [String: String],
+        sealingAs identity: SecretKey,
+        now: @escaping @Sendable () -> Int64 = InstanceSettings.monotonicMilliseconds
+    ) {
+        self.host = host
+        self.blocks = blocks
+        self.sealer = Sealer(identity: identity)
+        self.now = now
+    }
+
+    /// What becomes of `notification` on its way to `device`, with every form of it that had to be lessened.
+    ///
+    /// Throws what the plugin says against its block or the device's address.
+    package func deliver(_ notification: Notification, id: String, to device: SampleDevice) async throws -> DryRunResult
+    {
+        let stage = try stage(for: device.address)
+        try stage.transport.validate(device.address)
+        var reductions: [DryRunResult.Reduction] = []
+        var next = sealed(notification, id: id, for: device, &reductions)
+        while true {
+            let outcome = await outcome(of: next, id: id, to: device.address, over: stage.transport)
+            let request = stage.recorder.takeRequests().last { !$0.isTokenRequest }
+            guard outcome.asksForLess, let stricter = next.stricter else {
+                return DryRunResult(
+                    mode: next.mode,
+                    reductions: reductions,
+                    request: request,
+                    reason: outcome.reason,
+                    decrypted: request.flatMap { device.decrypt($0.body) }
+                )
+            }
+            reductions.append(DryRunResult.Reduction(mode: next.mode, reason: outcome.reason))
+            next = stricter
+        }
+    }
+
+    private func sealed(
+        _ notification: Notification,
+        id: String,
+        for device: SampleDevice,
+        _ reductions: inout [DryRunResult.Reduction]
+    ) -> Notification {
+        guard notification.mode == .sealed, !host.encryptingPlatforms.contains(device.address.platform) else {
+            return notification
+        }
+        if let sealed = try? sealer.seal(notification, id: id, for: device.sealingKey) { return sealed }
+        reductions.append(DryRunResult.Reduction(mode: .sealed, reason: "not-sealed"))
+        return notification.stricter ?? notification
+    }
+
+    private func stage(for address: DeviceAddress) throws -> Stage {
+        try stages.withLock { stages in
+            if let stage = stages[address.platform] { return stage }
+            let recorder = RecordingHTTP { .success($0.isTokenRequest ? .token : HTTPResponse(status: 200)) }
+            let transport = try host.makeTransport(
+                platform: address.platform,
+                app: address.app,
+                configuration: blocks[address.platform] ?? SampleBlocks.json(for: address.platform),
+                settings: InstanceSettings(
+                    sender: recorder,
+                    log: Logger(label: "carillon.dry-run") { _ in SwiftLogNoOpLogHandler() },
+                    deliveryTimeout: 10_000,
+                    now: now
+                )
+            )
+            let stage = Stage(transport: transport, recorder: recorder)
+            stages[address.platform] = stage
+            return stage
+        }
+    }
+
+    private func outcome(
+        of notification: Notification,
+        id: String,
+        to address: DeviceAddress,
+        over transport: TransportInstance
+    ) async -> Outcome {
+        await withCheckedContinuation { continuation in
+            transport.deliver(notification, id: id, to: address) { continuation.resume(returning: $0) }
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// An OAuth 2.0 token request (RFC 6749 section 4): made on the way to a push, not the push.
+    fileprivate var isTokenRequest: Bool {
+        String(decoding: body.prefix(256), as: UTF8.self).contains("grant_type=")
+    }
+}
+
+extension HTTPResponse {
+    fileprivate static var token: HTTPResponse {
+        HTTPResponse(
+            status: 200,
+            body: Array(#"{"access_token":"dry-run","expires_in":3600,"token_type":"Bearer"}"#.utf8)
+        )
+    }
+}

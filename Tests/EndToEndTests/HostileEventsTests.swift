@@ -1,0 +1,83 @@
+import CarillonRouter
+import Foundation
+import HTTPLanes
+import Nostr
+import Notifications
+import Rules
+import Schnorr
+import Testing
+import YAMLReading
+
+/// Whatever strangers write: what goes out is whole JSON, in whole header lines, and not over the push service's limit.
+struct HostileEventsTests {
+    private static let events = 10_000
+    private static let recipient = PublicKey(bytes: [UInt8](repeating: 7, count: 32))
+
+    @Test func nothingBreaksOutOfItsPlace() async throws {
+        let recipient = try #require(Self.recipient)
+        let plugins = try BuiltPlugins()
+        let dryRun = DryRun(
+            host: try plugins.load(),
+            blocks: [:],
+            sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32))
+        )
+        let rules = try RuleFiles.all()
+        let devices = BuiltPlugins.platforms.map { SampleDevice(platform: $0) }
+        var hostile = HostileEvents(seed: 20_261_121, recipient: recipient)
+        var reduced = 0
+        for number in 0..<Self.events {
+            let event = try hostile.next()
+            let input = RuleInput(
+                event: event,
+                recipient: recipient,
+                signal: .reply,
+                authorName: hostile.name(),
+                referenced: try hostile.note()
+            )
+            let rule = rules[number % rules.count]
+            let mode = Mode.allCases[number / rules.count % Mode.allCases.count]
+            let notification = rule.render(
+                input,
+                signal: .reply,
+                mode: mode,
+                language: LanguageTag(["de-AT", "en", "pt-BR"][number % 3]),
+                now: 1_780_000_000_000
+            )
+            for device in devices {
+                let result = try await dryRun.deliver(notification, id: Self.id, to: device)
+                reduced += result.reductions.count
+                let place = "event \(number), rule \(rule.name), \(device.address.platform), \(result.mode)"
+                let request = try #require(result.request, "\(place): \(result.reason)")
+                try expectSound(request, result.decrypted, device.address.platform, place)
+            }
+        }
+        #expect(reduced > 0, "no event was large enough to be lessened")
+    }
+
+    private static let id = "6c0f5f4e-9f4e-4c57-8c2e-0a1b2c3d4e5f"
+
+    private func expectSound(
+        _ request: HTTPRequest,
+        _ decrypted: [UInt8]?,
+        _ platform: String,
+        _ place: String
+    ) throws {
+        for header in request.headers {
+            let isLine =
+                header.name.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+                && header.value.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+            try #require(isLine, "\(place): header \(header.name)")
+        }
+        try #require(request.url.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "\(place): URL")
+        let limit = request.headers.contains { $0.name == "apns-push-type" && $0.value == "voip" } ? 5120 : 4096
+        if platform == "android" {
+            try #require(FCMSize.counted(request.body) <= limit, "\(place): size")
+        } else {
+            try #require(request.body.count <= limit, "\(place): size")
+        }
+        let isEncrypted = request.headers.contains { $0.name == "content-encoding" }
+        try #require(isEncrypted == (decrypted != nil), "\(place): encryption")
+        let object = try? JSONSerialization.jsonObject(with: Data(decrypted ?? request.body))
+        try #require(object is [String: Any], "\(place): JSON")
+    }
+}

@@ -1,7 +1,7 @@
 import Notifications
 
-/// What one kind of event becomes.
-package struct Rule: Sendable {
+/// What one kind of event becomes. A class, since each decision hands one out.
+package final class Rule: Sendable {
     /// For traces and for `carillon rules try`.
     package let name: String
     let match: RuleMatch
@@ -15,7 +15,29 @@ package struct Rule: Sendable {
     let texts: RuleTexts
     let payload: RulePayload
     /// The rule book's, for what may not be seen.
-    var nudge = NeutralTemplates.standard
+    let nudge: NeutralTemplates
+
+    init(
+        name: String,
+        match: RuleMatch,
+        signal: Signal?,
+        drops: Bool,
+        mode: Mode,
+        urgency: Urgency,
+        texts: RuleTexts,
+        payload: RulePayload,
+        nudge: NeutralTemplates
+    ) {
+        self.name = name
+        self.match = match
+        self.signal = signal
+        self.drops = drops
+        self.mode = mode
+        self.urgency = urgency
+        self.texts = texts
+        self.payload = payload
+        self.nudge = nudge
+    }
 
     /// What a notification in `mode` needs besides the event; what is not known when it goes out it goes without.
     package func needs(in mode: Mode) -> RuleNeeds {

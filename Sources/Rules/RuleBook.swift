@@ -15,11 +15,7 @@ package struct RuleBook: Sendable {
     package let asksForFollows: Bool
 
     init(rules: [Rule], summary: SummaryTexts, nudge: NeutralTemplates) {
-        self.rules = rules.map {
-            var rule = $0
-            rule.nudge = nudge
-            return rule
-        }
+        self.rules = rules
         self.summary = summary
         self.nudge = nudge
         index = RuleIndex(rules)

@@ -4,10 +4,10 @@ import Notifications
 extension RuleBook {
     /// The decision of the first rule that matches.
     package func decide(_ question: RuleQuestion) -> Decision {
-        for number in index[question.event.kind.rawValue] where rules[number].match.holds(for: question) {
-            if rules[number].drops { return .drop(rules[number]) }
-            guard let signal = rules[number].signal ?? question.signal else { return .unmatched }
-            return .notify(rules[number], signal)
+        for rule in index[question.event.kind.rawValue] where rule.match.holds(for: question) {
+            if rule.drops { return .drop(rule) }
+            guard let signal = rule.signal ?? question.signal else { return .unmatched }
+            return .notify(rule, signal)
         }
         return .unmatched
     }

@@ -2,21 +2,44 @@ import Nostr
 import Notifications
 
 /// Which events a rule is for: every condition that is given must hold.
-struct RuleMatch: Sendable {
+///
+/// A class, since rules are asked for each device that an event may wake, and copies would cost more than the answer. Short
+/// lists, which are quicker gone through than sets.
+final class RuleMatch: Sendable {
     /// Any of these; nil: every kind. ``RuleIndex`` sees to it.
-    var kinds: Set<UInt16>?
-    var relations: Set<Relation>?
-    var signals: Set<Signal>?
+    let kinds: Set<UInt16>?
+    let relations: [Relation]?
+    let signals: [Signal]?
     /// In thousandths of a satoshi; holds for zaps only.
-    var zap: ClosedRange<UInt64>?
+    let zap: ClosedRange<UInt64>?
     /// How many `p` tags the event has.
-    var pTags: ClosedRange<Int>?
+    let pTags: ClosedRange<Int>?
     /// Whether the recipient's own contact list names the author.
-    var isFollowed: Bool?
+    let isFollowed: Bool?
     /// The device's language is one of these or falls back to one.
-    var languages: [LanguageTag]?
+    let languages: [LanguageTag]?
     /// Of content and tags, those with patterns last.
-    private(set) var values: [ValueCondition] = []
+    let values: [ValueCondition]
+
+    init(
+        kinds: Set<UInt16>? = nil,
+        relations: [Relation]? = nil,
+        signals: [Signal]? = nil,
+        zap: ClosedRange<UInt64>? = nil,
+        pTags: ClosedRange<Int>? = nil,
+        isFollowed: Bool? = nil,
+        languages: [LanguageTag]? = nil,
+        values: [ValueCondition] = []
+    ) {
+        self.kinds = kinds
+        self.relations = relations
+        self.signals = signals
+        self.zap = zap
+        self.pTags = pTags
+        self.isFollowed = isFollowed
+        self.languages = languages
+        self.values = values.filter { $0.pattern == nil } + values.filter { $0.pattern != nil }
+    }
 
     /// Whether there are no conditions, so that no later rule decides anything.
     var isForEverything: Bool {
@@ -24,13 +47,8 @@ struct RuleMatch: Sendable {
             && languages == nil && values.isEmpty
     }
 
-    mutating func add(_ condition: ValueCondition) {
-        let end = condition.pattern == nil ? values.firstIndex { $0.pattern != nil } : nil
-        values.insert(condition, at: end ?? values.endIndex)
-    }
-
     /// Whether all conditions hold, for an event of one of ``kinds``. They are tried in the order of what they cost.
-    func holds(for question: RuleQuestion) -> Bool {
+    func holds(for question: borrowing RuleQuestion) -> Bool {
         if let isFollowed, question.isAuthorFollowed != isFollowed { return false }
         if let relations {
             guard let relation = question.relation, relations.contains(relation) else { return false }
@@ -45,6 +63,7 @@ struct RuleMatch: Sendable {
             guard let language = question.language, languages.contains(where: language.speaks) else { return false }
         }
         if let pTags, !pTags.contains(question.event.tags.count { $0.first == "p" }) { return false }
-        return values.allSatisfy { $0.holds(for: question.event) }
+        for value in values where !value.holds(for: question.event) { return false }
+        return true
     }
 }

@@ -13,24 +13,22 @@ struct MatchReader {
     private static let nameLimit = 64
 
     func match(_ value: YAMLValue?) -> RuleMatch {
-        var match = RuleMatch()
-        guard let mapping = value?.mapping(keys: Self.keys) else { return match }
-        match.kinds = mapping["kinds"].map { some($0) { $0.integer(in: 0...65535) } }.map { Set($0.map(UInt16.init)) }
-        match.relations = mapping["relation"].map { value in
-            Set(some(value) { $0.choice(Relation.allCases.map(\.rawValue)).flatMap(Relation.init) })
-        }
-        match.signals = mapping["signal"].map { Set(some($0, RuleReader.signal)) }
-        match.zap = mapping["zap"].flatMap { range($0, in: Self.satoshis) }.map {
-            UInt64($0.lowerBound) * 1000...UInt64($0.upperBound) * 1000
-        }
-        match.pTags = mapping["p_tags"].flatMap { range($0, in: Self.tags) }
-        match.isFollowed = mapping["followed"].flatMap { $0.bool() }
-        match.languages = mapping["language"].map { some($0, language) }
-        if let content = mapping["content"], let test = test(content) {
-            match.add(ValueCondition(source: .content, test: test))
-        }
-        for condition in mapping["tags"].map(tags) ?? [] { match.add(condition) }
-        return match
+        guard let mapping = value?.mapping(keys: Self.keys) else { return RuleMatch() }
+        let content = mapping["content"].flatMap(test).map { ValueCondition(source: .content, test: $0) }
+        return RuleMatch(
+            kinds: mapping["kinds"].map { some($0) { $0.integer(in: 0...65535) } }.map { Set($0.map(UInt16.init)) },
+            relations: mapping["relation"].map { value in
+                some(value) { $0.choice(Relation.allCases.map(\.rawValue)).flatMap(Relation.init) }
+            },
+            signals: mapping["signal"].map { some($0, RuleReader.signal) },
+            zap: mapping["zap"].flatMap { range($0, in: Self.satoshis) }.map {
+                UInt64($0.lowerBound) * 1000...UInt64($0.upperBound) * 1000
+            },
+            pTags: mapping["p_tags"].flatMap { range($0, in: Self.tags) },
+            isFollowed: mapping["followed"].flatMap { $0.bool() },
+            languages: mapping["language"].map { some($0, language) },
+            values: (content.map { [$0] } ?? []) + (mapping["tags"].map(tags) ?? [])
+        )
     }
 
     /// By their names; `true` asks for such a tag, `false` for there being none.

@@ -36,13 +36,16 @@ extension RuleBook {
         // What an app has registered holds for all files.
         let categories = files.compactMap { $0["categories"].map(ButtonCategories.init) }
             .reduce(ButtonCategories()) { $0.adding($1) }
+        let nudge = first("nudge", NeutralTemplates.init) ?? .standard
         let values = files.flatMap { $0.require("rules", "a list of rules, first match wins")?.list() ?? [] }
-        let rules = values.enumerated().compactMap { RuleReader(number: $0 + 1, categories: categories).rule($1) }
+        let rules = values.enumerated().compactMap {
+            RuleReader(number: $0 + 1, categories: categories, nudge: nudge).rule($1)
+        }
         if files.allSatisfy(\.value.file.mistakes.isEmpty) { Self.checkReach(of: rules, values) }
         self.init(
             rules: rules,
             summary: first("summary", SummaryTexts.init) ?? SummaryTexts(),
-            nudge: first("nudge", NeutralTemplates.init) ?? .standard
+            nudge: nudge
         )
     }
 

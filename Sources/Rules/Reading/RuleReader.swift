@@ -15,7 +15,9 @@ struct RuleReader {
     /// From 1: what an unnamed rule is called.
     let number: Int
     /// The categories of buttons that rules may name.
-    var categories = ButtonCategories()
+    let categories: ButtonCategories
+    /// What stands in place of texts that may not be seen.
+    let nudge: NeutralTemplates
 
     func rule(_ value: YAMLValue) -> Rule? {
         guard let rule = value.mapping(keys: Self.keys) else { return nil }
@@ -27,7 +29,8 @@ struct RuleReader {
             mode: rule["mode"].flatMap(mode) ?? .alert,
             urgency: rule["urgency"].flatMap(urgency) ?? .normal,
             texts: RuleTexts(reading: rule),
-            payload: RulePayload(reading: rule, categories: categories)
+            payload: RulePayload(reading: rule, categories: categories),
+            nudge: nudge
         )
     }
 

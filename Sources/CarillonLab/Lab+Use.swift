@@ -14,6 +14,9 @@ extension Lab {
                 topic: credentials.topic
             ),
             unifiedPush: unifiedPushURL,
+            webPush: webPushURL.flatMap { url in
+                vapid.map { LabAddresses.WebPush(url: url, applicationServerKey: $0.applicationServerKey) }
+            },
             control: controlURL,
             caFile: caFile
         )

@@ -15,6 +15,10 @@ public final class Lab: Sendable {
     public let apnsURL: String
     /// `http://localhost:PORT`, to be followed by a slash and a topic; nil where the service was left out.
     public let unifiedPushURL: String?
+    /// `https://localhost:PORT`, the origin of subscriptions' endpoints; nil where the service was left out.
+    public let webPushURL: String?
+    /// What the operator sends Web Push with; nil where the service was left out.
+    public let vapid: VAPIDCredentials?
     /// Nil where the endpoint was left out.
     public let controlURL: String?
     /// The path of the authority's certificate that clients should trust, in PEM.
@@ -66,6 +70,16 @@ public final class Lab: Sendable {
             }
 
             let addresses = NIOLockedValueBox<LabAddresses?>(nil)
+            var webPush: (any Channel)?
+            if let wanted = configuration.webPush {
+                let desk = WebPushDesk(core: core) { addresses.withLockedValue { $0?.webPush?.url } ?? "" }
+                let context = try tls.context(protocols: ["http/1.1"])
+                webPush = try await HTTP1Server(connections: connections, tls: context) { request, loop in
+                    loop.makeSucceededFuture(desk.decide(request))
+                }.start(host: host, port: wanted.port, on: group)
+                webPush.map { servers.append($0) }
+            }
+
             var control: (any Channel)?
             if let port = configuration.controlPort {
                 let desk = ControlDesk(core: core, addresses: { addresses.withLockedValue { $0 } })
@@ -85,6 +99,8 @@ public final class Lab: Sendable {
                 caFile: tls.authorityFile,
                 apnsURL: try Self.url("https", apns),
                 unifiedPushURL: try unifiedPush.map { try Self.url(scheme, $0) },
+                webPushURL: try webPush.map { try Self.url("https", $0) },
+                vapid: configuration.webPush?.vapid,
                 controlURL: try control.map { try Self.url("http", $0) }
             )
             addresses.withLockedValue { $0 = lab.addresses }
@@ -108,6 +124,8 @@ public final class Lab: Sendable {
         caFile: String,
         apnsURL: String,
         unifiedPushURL: String?,
+        webPushURL: String?,
+        vapid: VAPIDCredentials?,
         controlURL: String?
     ) {
         self.core = core
@@ -119,6 +137,8 @@ public final class Lab: Sendable {
         self.caFile = caFile
         self.apnsURL = apnsURL
         self.unifiedPushURL = unifiedPushURL
+        self.webPushURL = webPushURL
+        self.vapid = vapid
         self.controlURL = controlURL
     }
 

@@ -20,9 +20,25 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         }
     }
 
+    public struct WebPush: Sendable, Hashable, Codable {
+        /// `https://localhost:PORT`, the origin of all endpoints.
+        public var url: String
+        /// What browsers subscribe with, in base64url.
+        public var applicationServerKey: String
+        /// Where the private key was written; nil for a key that only the program holds.
+        public var keyFile: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case url
+            case applicationServerKey = "application_server_key"
+            case keyFile = "key_file"
+        }
+    }
+
     public var apns: APNs
     /// `http://localhost:PORT`, to be followed by a slash and a topic.
     public var unifiedPush: String?
+    public var webPush: WebPush?
     public var control: String?
     /// The authority to trust, in PEM.
     public var caFile: String
@@ -30,6 +46,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
     private enum CodingKeys: String, CodingKey {
         case apns
         case unifiedPush = "unifiedpush_url"
+        case webPush = "webpush"
         case control = "control_url"
         case caFile = "ca_file"
     }

@@ -7,6 +7,8 @@ public struct LabConfiguration: Sendable {
     public var apns = APNs()
     /// Nil to leave the service out.
     public var unifiedPush: UnifiedPush? = UnifiedPush()
+    /// Nil to leave the service out.
+    public var webPush: WebPush? = WebPush()
     /// The port of the control endpoint, 0 for one that the system picks; nil to leave it out.
     public var controlPort: Int?
     /// From the start; more can be added while the lab runs.

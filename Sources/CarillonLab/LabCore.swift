@@ -8,6 +8,7 @@ final class LabCore: Sendable {
         var devices: APNsDevices
         /// By topic.
         var receivers: [String: WebPushDecryption] = [:]
+        var subscriptions = WebPushSubscriptions()
     }
 
     private let state: NIOLockedValueBox<State>
@@ -30,10 +31,16 @@ final class LabCore: Sendable {
         for receiver in configuration.unifiedPush?.receivers ?? [] {
             try declare(receiver)
         }
+        for subscription in configuration.webPush?.subscriptions ?? [] {
+            try withState { try $0.subscriptions.add(subscription) }
+        }
     }
 
-    func withState<Result>(_ body: (inout State) -> Result) -> Result {
-        state.withLockedValue(body)
+    func withState<Result, Failure: Error>(_ body: (inout State) throws(Failure) -> Result) throws(Failure) -> Result {
+        let result = state.withLockedValue { state in
+            Swift.Result { () throws(Failure) in try body(&state) }
+        }
+        return try result.get()
     }
 
     func declare(_ receiver: WebPushReceiver) throws {

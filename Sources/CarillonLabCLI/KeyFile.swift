@@ -1,27 +1,40 @@
 import CarillonLab
 import Foundation
 
-/// The provider's private key on disk, like the `.p8` Apple hands out once.
+/// An operator's private key on disk, like the `.p8` Apple hands out once.
 struct KeyFile {
     let path: String
 
-    /// Reads the key that is there, or makes one, readable by its owner only.
+    /// Reads the provider key that is there, or makes one, readable by its owner only.
     func credentials(keyID: String, teamID: String, topic: String) throws -> LabCredentials {
-        if let data = FileManager.default.contents(atPath: path) {
-            return try LabCredentials(
-                keyPEM: String(decoding: data, as: UTF8.self),
-                keyID: keyID,
-                teamID: teamID,
-                topic: topic
-            )
+        guard let pem = read() else {
+            let credentials = LabCredentials(keyID: keyID, teamID: teamID, topic: topic)
+            try write(credentials.keyPEM)
+            return credentials
         }
-        let credentials = LabCredentials(keyID: keyID, teamID: teamID, topic: topic)
+        return try LabCredentials(keyPEM: pem, keyID: keyID, teamID: teamID, topic: topic)
+    }
+
+    /// Reads the VAPID key that is there, or makes one, readable by its owner only.
+    func vapid() throws -> VAPIDCredentials {
+        guard let pem = read() else {
+            let vapid = VAPIDCredentials()
+            try write(vapid.keyPEM)
+            return vapid
+        }
+        return try VAPIDCredentials(keyPEM: pem)
+    }
+
+    private func read() -> String? {
+        FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private func write(_ pem: String) throws {
         let isMade = FileManager.default.createFile(
             atPath: path,
-            contents: Data(credentials.keyPEM.utf8),
+            contents: Data(pem.utf8),
             attributes: [.posixPermissions: 0o600]
         )
         guard isMade else { throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: path]) }
-        return credentials
     }
 }

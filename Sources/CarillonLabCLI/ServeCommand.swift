@@ -8,16 +8,16 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Start the services and print every request.",
         discussion: """
-            Writes ca.pem, AuthKey.p8 (kept when it is already there) and, once everything listens, lab.json into the folder.
+            Writes ca.pem, AuthKey.p8 and vapid.pem (kept when they are already there) and, once everything listens, lab.json into the folder.
 
             MISBEHAVIOUR is a kind and key=value pairs with commas between. Kinds: answer (status, reason, retry_after), \
             html (status), goaway (gracefully, reason), reset (code), close, delay (milliseconds), silence, \
-            streams (streams). For all: service (apns, unifiedpush), target (token or topic), after (requests that pass \
+            streams (streams). For all: service (apns, unifiedpush, webpush), target (token, topic or subscription), after (requests that pass \
             first), times (1; 0 for ever).
             """
     )
 
-    @Option(help: ArgumentHelp("Where ca.pem, AuthKey.p8 and lab.json are written.", valueName: "folder"))
+    @Option(help: ArgumentHelp("Where ca.pem, AuthKey.p8, vapid.pem and lab.json are written.", valueName: "folder"))
     var folder: String
 
     @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
@@ -25,6 +25,9 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(name: .customLong("unifiedpush-port"), help: ArgumentHelp("0 for any free port.", valueName: "port"))
     var unifiedPushPort: UInt16 = 0
+
+    @Option(name: .customLong("webpush-port"), help: ArgumentHelp("0 for any free port.", valueName: "port"))
+    var webPushPort: UInt16 = 0
 
     @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
     var controlPort: UInt16 = 0
@@ -75,10 +78,14 @@ struct ServeCommand: AsyncParsableCommand {
         let keyFile = KeyFile(path: folder + "/AuthKey.p8")
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let credentials = try keyFile.credentials(keyID: keyID, teamID: teamID, topic: topic)
+        let vapidFile = KeyFile(path: folder + "/vapid.pem")
+        var configuration = try labConfiguration(credentials)
+        configuration.webPush?.vapid = try vapidFile.vapid()
         let stop = StopSignal()
-        let lab = try await Lab.start(try labConfiguration(credentials))
+        let lab = try await Lab.start(configuration)
         var addresses = lab.addresses
         addresses.apns.keyFile = keyFile.path
+        addresses.webPush?.keyFile = vapidFile.path
         do {
             try Data((addresses.json + "\n").utf8).write(
                 to: URL(fileURLWithPath: folder + "/lab.json"),
@@ -107,6 +114,7 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.unifiedPush?.port = Int(unifiedPushPort)
         configuration.unifiedPush?.usesTLS = unifiedPushTLS
         configuration.unifiedPush?.oversize = unifiedPushCut ? .cut : .refused
+        configuration.webPush?.port = Int(webPushPort)
         configuration.controlPort = Int(controlPort)
         configuration.misbehaviours = try misbehave.map { try Misbehaviour(parsing: $0) }
         if certificate.count == 3 {

@@ -5,10 +5,13 @@ import NIOCore
 ///
 /// `GET /` the lab's addresses · `GET /received?wait=N&timeout_ms=…&service=…&after=SEQUENCE` lines of JSON ·
 /// `DELETE /received` · `POST /misbehave`, `POST /tokens`, `POST /receivers` an object or an array of them ·
-/// `DELETE /misbehave`.
+/// `DELETE /misbehave` · `POST /subscriptions` an object (see ``WebPushSubscriptionOrder``), answered as a browser describes
+/// its subscription · `DELETE /subscriptions?id=…`, from then on gone.
 struct ControlDesk: Sendable {
     /// The longest a request may wait, in milliseconds.
     private static let longestWait: Int64 = 600_000
+
+    private static let services = LabService.allCases.map(\.rawValue).joined(separator: ", ")
 
     let core: LabCore
     let addresses: @Sendable () -> LabAddresses?
@@ -39,10 +42,17 @@ struct ControlDesk: Sendable {
                 for receiver in try Self.items(WebPushReceiver.self, request) {
                     try core.declare(receiver)
                 }
+            case ("POST", "/subscriptions"):
+                return try subscribe(request)
+            case ("DELETE", "/subscriptions"):
+                guard core.withState({ $0.subscriptions.expire(request.query["id"] ?? "") }) else {
+                    return Self.problem(404, "There is no subscription of that id.")
+                }
             default:
                 return Self.problem(
                     404,
-                    "There are GET / and /received, POST /misbehave, /tokens and /receivers, DELETE /received and /misbehave."
+                    "There are GET / and /received, POST /misbehave, /tokens, /receivers and /subscriptions, DELETE /received, "
+                        + "/misbehave and /subscriptions."
                 )
             }
             return HTTP1Answer(status: 200, json: "{}")
@@ -53,13 +63,21 @@ struct ControlDesk: Sendable {
         }
     }
 
+    private func subscribe(_ request: HTTP1Request) throws -> HTTP1Answer {
+        guard let service = addresses()?.webPush else { throw LabError.invalid("There is no Web Push here.") }
+        let order = try JSONDecoder().decode(WebPushSubscriptionOrder.self, from: Data(request.body))
+        let subscription = order.subscription(ownKey: service.applicationServerKey)
+        try core.withState { try $0.subscriptions.add(subscription) }
+        return HTTP1Answer(status: 201, json: try subscription.json(at: service.url).compact)
+    }
+
     private func received(_ request: HTTP1Request, on loop: any EventLoop) -> EventLoopFuture<HTTP1Conduct> {
         let query = request.query
         let service = query["service"].map(LabService.init(rawValue:))
         let numbers = ["wait", "timeout_ms", "after"].map { name in query[name].map { Int64($0) } }
         guard service != .some(nil), !numbers.contains(.some(nil)) else {
             return loop.makeSucceededFuture(
-                .answer(Self.problem(400, "wait, timeout_ms and after are numbers, service is apns or unifiedpush"))
+                .answer(Self.problem(400, "wait, timeout_ms and after are numbers, service is one of \(Self.services)"))
             )
         }
         let after = numbers[2].flatMap { $0 } ?? 0

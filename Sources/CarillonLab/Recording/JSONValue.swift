@@ -39,9 +39,14 @@ public enum JSONValue: Sendable, Hashable {
     }
 
     /// Indented, with sorted keys.
-    public var prettyPrinted: String {
+    public var prettyPrinted: String { text([.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]) }
+
+    /// On one line, with sorted keys.
+    var compact: String { text([.sortedKeys, .withoutEscapingSlashes]) }
+
+    private func text(_ formatting: JSONEncoder.OutputFormatting) -> String {
         let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+        encoder.outputFormatting = formatting
         guard let data = try? encoder.encode(self) else { return "" }
         return String(decoding: data, as: UTF8.self)
     }

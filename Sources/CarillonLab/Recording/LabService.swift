@@ -4,4 +4,6 @@ public enum LabService: String, Sendable, Hashable, Codable, CaseIterable {
     case apns
     /// A UnifiedPush push server in the manner of ntfy, HTTP/1.1.
     case unifiedPush = "unifiedpush"
+    /// A browser's push service in the manner of Apple's, HTTP/1.1 over TLS.
+    case webPush = "webpush"
 }

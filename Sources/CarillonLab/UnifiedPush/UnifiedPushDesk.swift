@@ -54,13 +54,7 @@ struct UnifiedPushDesk: Sendable {
                 decrypted: outcome.decrypted
             )
         )
-        let answer = withCORS(outcome.answer)
-        return switch conduct {
-        case .delay(let milliseconds): .answer(answer, afterMilliseconds: milliseconds)
-        case .silence: .silence
-        case .close, .reset, .goAway(gracefully: false, reason: _): .close
-        case nil, .answer, .html, .limitStreams, .goAway(gracefully: true, reason: _): .answer(answer)
-        }
+        return HTTP1Conduct(withCORS(outcome.answer), misbehaving: conduct)
     }
 
     private func publish(_ publication: NtfyPublication, now: Int64) -> Outcome {
@@ -101,16 +95,8 @@ struct UnifiedPushDesk: Sendable {
             if let retryAfter {
                 outcome.answer.headers.append(LabHeader("retry-after", String(retryAfter)))
             }
-        case .html(let status):
-            outcome.answer = HTTP1Answer(
-                status: status,
-                contentType: "text/html; charset=utf-8",
-                Array(HTMLPage.text(status: status).utf8)
-            )
-        case .goAway(gracefully: true, reason: _):
-            outcome.answer.closes = true
-        default:
-            break
+        case .html(let status): outcome.answer = HTTP1Answer(htmlPageWithStatus: status)
+        default: break
         }
     }
 

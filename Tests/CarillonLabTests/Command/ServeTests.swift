@@ -21,6 +21,14 @@ struct ServeTests {
         let attributes = try FileManager.default.attributesOfItem(atPath: keyFile)
         #expect(attributes[.posixPermissions] as? Int == 0o600)
 
+        let vapidFile = try #require(addresses.webPush?.keyFile)
+        #expect(
+            try VAPIDCredentials(keyPEM: String(contentsOfFile: vapidFile, encoding: .utf8)).applicationServerKey
+                == addresses.webPush?.applicationServerKey
+        )
+        let vapidAttributes = try FileManager.default.attributesOfItem(atPath: vapidFile)
+        #expect(vapidAttributes[.posixPermissions] as? Int == 0o600)
+
         let credentials = try LabCredentials(
             keyPEM: String(contentsOfFile: keyFile, encoding: .utf8),
             keyID: addresses.apns.keyID,

@@ -12,8 +12,13 @@ enum ProviderJWT {
     ) async throws -> String {
         let header = #"{"alg":"\#(algorithm)","kid":"\#(keyID ?? credentials.keyID)"}"#
         let claims = #"{"iss":"\#(teamID ?? credentials.teamID)","iat":\#(issuedAt)}"#
+        return try await sign(header: header, claims: claims, keyPEM: credentials.keyPEM)
+    }
+
+    /// A token of any header and claims, signed with a key on P-256.
+    static func sign(header: String, claims: String, keyPEM: String) async throws -> String {
         let signed = base64URL(Array(header.utf8)) + "." + base64URL(Array(claims.utf8))
-        let result = try await TemporaryFile.with(Array(credentials.keyPEM.utf8)) { keyFile in
+        let result = try await TemporaryFile.with(Array(keyPEM.utf8)) { keyFile in
             try await Tool.run("openssl", ["dgst", "-sha256", "-sign", keyFile], input: Array(signed.utf8))
         }
         return signed + "." + base64URL(try raw(result.output))

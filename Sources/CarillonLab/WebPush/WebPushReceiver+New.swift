@@ -31,6 +31,12 @@ extension WebPushReceiver: Decodable {
     /// From `{"topic": "up…", "private_key": "<base64url>", "auth": "<base64url>"}`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
+        try self.init(topic: container.decode(String.self, forKey: .topic), from: decoder)
+    }
+
+    /// The keys alone, for a topic that is said elsewhere.
+    init(topic: String, from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
         func bytes(_ key: CodingKeys, _ count: Int) throws -> [UInt8] {
             guard let bytes = Base64URL.decode(try container.decode(String.self, forKey: key)), bytes.count == count
             else {
@@ -43,7 +49,7 @@ extension WebPushReceiver: Decodable {
             return bytes
         }
         self.init(
-            topic: try container.decode(String.self, forKey: .topic),
+            topic: topic,
             privateKey: try bytes(.privateKey, 32),
             auth: try bytes(.auth, 16)
         )

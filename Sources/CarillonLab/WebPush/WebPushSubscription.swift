@@ -1,0 +1,34 @@
+import Cipher
+import Foundation
+
+/// A browser's subscription at the lab's Web Push service.
+public struct WebPushSubscription: Sendable, Hashable {
+    /// The last part of its endpoint, and the browser's keys.
+    public var receiver: WebPushReceiver
+    /// Whose messages it takes, in base64url; nil: those of any key.
+    public var applicationServerKey: String?
+
+    public init(receiver: WebPushReceiver, applicationServerKey: String?) {
+        self.receiver = receiver
+        self.applicationServerKey = applicationServerKey
+    }
+
+    /// Makes new keys and a new place, as a browser does when an app subscribes.
+    public init(applicationServerKey: String?) {
+        self.init(
+            receiver: WebPushReceiver(topic: Base64URL.encode(SecureRandom.bytes(24))),
+            applicationServerKey: applicationServerKey
+        )
+    }
+
+    /// As `PushSubscription.toJSON()` writes it, with the endpoint at a service.
+    func json(at url: String) throws -> JSONValue {
+        let keys = try receiver.publicKeys()
+        return .object([
+            "endpoint": .string(endpoint(at: url)),
+            "keys": .object(["p256dh": .string(keys.p256dh), "auth": .string(keys.auth)]),
+        ])
+    }
+
+    func endpoint(at url: String) -> String { url + WebPushDesk.folder + receiver.topic }
+}

@@ -49,9 +49,14 @@ package final class Registry: Sendable {
 
     /// Where `device` is now; nil when it is registered no more. Throws a ``RegistryStoreError``.
     package func address(of device: DeviceID) throws -> DeviceAddress? {
+        try address(of: device) { try $0.sealedAddress(of: device) }
+    }
+
+    /// The address that `sealed` reads, or the one it read before.
+    func address(of device: DeviceID, _ sealed: (RegistryRows) throws -> [UInt8]?) throws -> DeviceAddress? {
         let (known, generation) = addresses.withLock { ($0.value(of: device), $0.generation) }
         if let known { return known }
-        guard let sealed = try store.readOnce({ try $0.sealedAddress(of: device) }) else { return nil }
+        guard let sealed = try store.readOnce(sealed) else { return nil }
         guard let address = AddressCodec.decode(try vault.open(sealed, of: device, for: .address)) else {
             throw RegistryStoreError.unreadableSeal(device)
         }

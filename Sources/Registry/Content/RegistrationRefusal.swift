@@ -31,6 +31,9 @@ package struct RegistrationRefusal: Error, Hashable, Sendable, CustomStringConve
         RegistrationRefusal(.blocked, reason)
     }
 
+    /// Whether the registration itself is at fault.
+    var isInvalid: Bool { code == .invalid }
+
     /// A field of the content that is not what it should be.
     static func field(_ path: String, expected: String) -> RegistrationRefusal {
         .invalid("registration field `\(path)`: expected \(expected)")

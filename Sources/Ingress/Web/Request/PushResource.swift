@@ -9,7 +9,7 @@ struct PushResource: Equatable, Concealed {
 
     /// Lower-case hex digits, an even number.
     let deviceToken: String
-    /// What names the account to the app, without percent encoding.
+    /// What names the account to the app, without percent encoding and control characters.
     let id: String
     /// Whether the token is one of Apple's development environment.
     let isSandbox: Bool
@@ -19,7 +19,9 @@ struct PushResource: Equatable, Concealed {
         guard (2...Self.longestToken).contains(token.utf8.count), let bytes = Hex.decode(anyCase: token) else {
             return nil
         }
-        guard let id = PercentEncoding.decode(id), (1...Self.longestID).contains(id.utf8.count) else { return nil }
+        guard let id = PercentEncoding.decode(id), (1...Self.longestID).contains(id.utf8.count),
+            !id.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
+        else { return nil }
         deviceToken = Hex.encode(bytes)
         self.id = id
         isSandbox = query.split(separator: "&").contains("sandbox=true")

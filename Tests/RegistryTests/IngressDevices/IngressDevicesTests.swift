@@ -1,0 +1,144 @@
+import Foundation
+import GRDB
+import Notifications
+import Testing
+
+@testable import Registry
+
+struct IngressDevicesTests {
+    private static let token = String(repeating: "ab", count: 32)
+
+    private func token(_ text: String = token, sandbox: Bool = false, app: String = "default") -> IngressToken {
+        IngressToken(token: text, isSandbox: sandbox, app: app)
+    }
+
+    private func device(
+        _ bench: Bench,
+        _ token: IngressToken,
+        _ limits: IngressDeviceLimits = IngressDeviceLimits()
+    ) throws
+        -> DeviceID?
+    {
+        guard case .admitted(let device) = try #require(try bench.registry.admit([token], limits: limits).first) else {
+            return nil
+        }
+        return device
+    }
+
+    @Test func aTokenKeepsItsNumberAcrossRestarts() throws {
+        let bench = try Bench()
+        let device = try #require(try device(bench, token()))
+        #expect(device.rawValue < 0 && device.isOfIngress)
+        #expect(try self.device(bench, token()) == device)
+        try bench.reopen()
+        #expect(try self.device(bench, token()) == device)
+        #expect(
+            try bench.registry.ingressAddress(of: device)
+                == DeviceAddress(platform: "ios", app: "default", token: Self.token, registeredAt: 0)
+        )
+    }
+
+    @Test func environmentsAndAppsAreDifferentDevices() throws {
+        let bench = try Bench()
+        let admissions = try bench.registry.admit([
+            token(), token(sandbox: true), token(app: "other"), token(String(repeating: "cd", count: 32)), token(),
+        ])
+        #expect(Set(admissions).count == 4)
+        #expect(admissions.first == admissions.last)
+        let sandbox = try #require(try device(bench, token(sandbox: true)))
+        #expect(try bench.registry.ingressAddress(of: sandbox)?.fields == ["environment": "sandbox"])
+    }
+
+    @Test func aDeviceOfTheIngressIsNoRegisteredOneAndTheOtherWayRound() throws {
+        let bench = try Bench()
+        let ofIngress = try #require(try device(bench, token()))
+        #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone(Self.token))).isAccepted)
+        #expect(try bench.tokens(of: 1) == [Self.token])
+        #expect(try bench.registry.ingressAddress(of: ofIngress)?.token == Self.token)
+        #expect(try bench.registry.address(of: DeviceID(rawValue: -ofIngress.rawValue))?.registeredAt != 0)
+        try bench.registry.markIngressDeviceGone(ofIngress)
+        #expect(try bench.tokens(of: 1) == [Self.token])
+    }
+
+    @Test func whatIsGoneStaysGoneForADayAndIsThenTriedAgain() throws {
+        let bench = try Bench()
+        let device = try #require(try device(bench, token()))
+        #expect(try bench.registry.ingressAddress(of: device) != nil)
+        try bench.registry.markIngressDeviceGone(device)
+        #expect(try bench.registry.ingressAddress(of: device) == nil)
+        bench.clock.now += 86_400_000 - 1
+        #expect(try bench.registry.admit([token()]) == [.gone])
+        #expect(try bench.registry.admit([token(sandbox: true)]) != [.gone])
+        bench.clock.now += 1
+        #expect(try self.device(bench, token()) == device)
+        #expect(try bench.registry.ingressAddress(of: device)?.token == Self.token)
+        try bench.registry.markIngressDeviceGone(device)
+        #expect(try bench.registry.admit([token()]) == [.gone])
+    }
+
+    @Test func whoWasNotUsedForTheLongestTimeIsForgotten() throws {
+        let bench = try Bench()
+        let limits = IngressDeviceLimits(devices: 2, keptFor: 1_000, exactness: 1)
+        let first = try #require(try device(bench, token("01"), limits))
+        bench.clock.now += 10
+        let second = try #require(try device(bench, token("02"), limits))
+        bench.clock.now += 10
+        #expect(try bench.registry.ingressAddress(of: second) != nil)
+        #expect(try device(bench, token("01"), limits) == first)
+        // Something may be under way to either.
+        #expect(try bench.registry.admit([token("03")], limits: limits) == [.full])
+        bench.clock.now += 1_001
+        let third = try #require(try device(bench, token("03"), limits))
+        #expect(third < second && second < first)
+        #expect(try bench.registry.ingressAddress(of: second) == nil)
+        #expect(try bench.registry.ingressAddress(of: first)?.token == "01")
+        // Numbers are never given twice.
+        bench.clock.now += 2_000
+        #expect(try #require(try device(bench, token("02"), limits)) < third)
+    }
+
+    @Test func useIsWrittenDownNowAndThen() throws {
+        let bench = try Bench()
+        let limits = IngressDeviceLimits(exactness: 1_000)
+        func usedAt() throws -> Int64? {
+            try DatabaseQueue(path: bench.path).read {
+                try Int64.fetchOne($0, sql: "SELECT used_at FROM ingress_devices")
+            }
+        }
+        let start = bench.clock.now
+        _ = try device(bench, token(), limits)
+        bench.clock.now += 999
+        _ = try device(bench, token(), limits)
+        #expect(try usedAt() == start)
+        bench.clock.now += 1
+        _ = try device(bench, token(), limits)
+        #expect(try usedAt() == start + 1_000)
+    }
+
+    @Test func tokensAreInvalidWhereTheirTransportSaysSoAndNotWhereThereIsNone() throws {
+        let bench = try Bench { address in
+            guard address.platform == "ios" else { return }
+            if address.app == "none" { throw RegistrationRefusal.unsupported("no such app") }
+            if address.token.count < 64 { throw RegistrationRefusal.invalid("token") }
+        }
+        #expect(try bench.registry.admit([token("abcd"), token("abcd")]) == [.invalid, .invalid])
+        #expect(try device(bench, token("abcd", app: "none")) != nil)
+        let mixed = try bench.registry.admit([token("abcd"), token()])
+        #expect(mixed.first == .invalid && mixed.last != .invalid)
+    }
+
+    @Test func theDatabaseHoldsNoToken() throws {
+        let bench = try Bench()
+        _ = try device(bench, token())
+        let device = try #require(try device(bench, token(sandbox: true)))
+        try bench.registry.markIngressDeviceGone(device)
+        for file in ["", "-wal"] {
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: bench.path + file))
+            #expect(bytes.range(of: Data(Self.token.utf8)) == nil)
+        }
+        let addresses = try DatabaseQueue(path: bench.path).read {
+            try Int.fetchAll($0, sql: "SELECT address IS NULL FROM ingress_devices ORDER BY id")
+        }
+        #expect(addresses == [0, 1])
+    }
+}

@@ -1,0 +1,27 @@
+import Testing
+
+@testable import WebIngress
+
+@Suite struct RateTableTests {
+    @Test func eachKeyHasItsOwnBurstAndRate() {
+        var table = RateTable<Int>(burst: 2, perSecond: 1, capacity: 10)
+        let passing = [(1, 0), (1, 0), (1, 0), (2, 0), (1, 1_000), (1, 1_000)].map { table.take($0, now: $1) }
+        #expect(passing == [true, true, false, true, true, false])
+    }
+
+    @Test func whoKeepsComingIsNotForgottenWhileOthersAre() {
+        var table = RateTable<Int>(burst: 1, perSecond: 0.001, capacity: 10)
+        let first = table.take(0, now: 0)
+        #expect(first)
+        for other in 1...1_000 {
+            _ = table.take(other, now: 0)
+            let again = table.take(0, now: 0)
+            #expect(!again && table.count <= 10)
+        }
+    }
+
+    @Test(arguments: [(100.0, 1), (1.0, 1), (0.5, 2), (1.0 / 60, 60)])
+    func thePauseIsThatOfOneMore(perSecond: Double, pause: Int) {
+        #expect(RateTable<Int>(burst: 1, perSecond: perSecond, capacity: 2).pause == pause)
+    }
+}

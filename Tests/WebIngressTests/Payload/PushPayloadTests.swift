@@ -1,0 +1,85 @@
+import Cipher
+import Foundation
+import Notifications
+import Testing
+
+@testable import WebIngress
+
+@Suite struct PushPayloadTests {
+    private static let terms = MessageTerms(PushRequest(), now: 0)
+    private static let alert = #"{"alert":{"loc-key":"apns-default-message"},"mutable-content":1}"#
+
+    private func notification(
+        _ request: PushRequest,
+        id: String = "account",
+        locKey: String = "apns-default-message"
+    ) -> Notifications.Notification {
+        PushPayload(locKey: locKey).notification(for: id, EncryptedMessage(request), Self.terms)
+    }
+
+    private func data(_ request: PushRequest, id: String = "account") throws -> [String: String] {
+        let text = notification(request, id: id).data
+        return try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
+    }
+
+    /// Seed 001, and what its service made of Mastodon's message (facts 4.7).
+    @Test func aLegacyMessageIsPassedOnAsItAlwaysWas() throws {
+        let body: [UInt8] = [0xFB, 0xFF] + [UInt8](repeating: 7, count: 18)
+        #expect(
+            try data(Samples.legacy(body)) == [
+                "i": "account",
+                "m": "-_8HBwcHBwcHBwcHBwcHBwcHBwc=",
+                "s": "AAECAwQFBgcICQoLDA0ODw",
+                "k": Base64URL.encode(Samples.senderKey),
+            ]
+        )
+        let notification = notification(Samples.legacy(body))
+        #expect(notification.native == ["ios": Self.alert])
+        #expect(notification.mode == .alert && notification.title.isEmpty && notification.body.isEmpty)
+    }
+
+    @Test func aStandardMessageIsMarkedAndWhole() throws {
+        #expect(
+            try data(Samples.standard) == [
+                "i": "account", "e": "aes128gcm", "m": Base64URL.encodePadded(Samples.standardBody),
+                "s": Samples.standardSalt, "k": Samples.standardKey,
+            ]
+        )
+    }
+
+    @Test func whatNobodyCanDecryptIsTheAlertAlone() throws {
+        #expect(try data(PushRequest()) == ["i": "account"])
+        #expect(notification(PushRequest()).native == ["ios": Self.alert])
+    }
+
+    @Test func whatDoesNotFitIsTheAlertAlone() throws {
+        var sizes: [Int] = []
+        for count in 2_000...PushPayload.longestBody {
+            let members = try data(Samples.legacy([UInt8](repeating: 1, count: count)))
+            if members["m"] != nil { sizes.append(count) } else { #expect(members == ["i": "account"]) }
+        }
+        let longest = try #require(sizes.last)
+        #expect(sizes == Array(2_000...longest))
+        // Facts 4.7: about 2.9 KB.
+        #expect((2_750...2_900).contains(longest))
+        let notification = notification(Samples.legacy([UInt8](repeating: 1, count: longest)))
+        let payload = #"{"aps":"# + (notification.native["ios"] ?? "") + "," + notification.data.dropFirst()
+        #expect(payload.utf8.count <= 4_096 && payload.utf8.count > 4_096 - 70)
+    }
+
+    @Test func anyAccountFits() throws {
+        for id in [String(repeating: "\"", count: 1_024), String(repeating: "\u{2028}", count: 341), "ä🔔\\/"] {
+            #expect(try data(Samples.legacy(), id: id)["i"] == id)
+            #expect(notification(Samples.legacy(), id: id).data.utf8.count + Self.alert.utf8.count < 4_000)
+            let large = Samples.legacy([UInt8](repeating: 1, count: PushPayload.longestBody))
+            #expect(try data(large, id: id) == ["i": id])
+        }
+    }
+
+    @Test func theAlertsTextIsTheOperators() {
+        #expect(
+            notification(PushRequest(), locKey: "quote\"d").native["ios"]
+                == #"{"alert":{"loc-key":"quote\"d"},"mutable-content":1}"#
+        )
+    }
+}

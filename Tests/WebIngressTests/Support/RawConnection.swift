@@ -1,0 +1,91 @@
+import Foundation
+import NIOCore
+import NIOPosix
+
+/// A client that sends bytes as a test writes them.
+final class RawConnection: Sendable {
+    struct Ended: Error {}
+
+    private let channel: any Channel
+    private let received: AsyncStream<String>
+
+    init(port: Int) async throws {
+        let (received, arrivals) = AsyncStream.makeStream(of: String.self)
+        self.received = received
+        channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(Collector(arrivals: arrivals))
+                }
+            }
+            .connect(host: "127.0.0.1", port: port).get()
+    }
+
+    /// Bytes that a server no longer takes are no failure of the test's.
+    func send(_ text: String) async {
+        try? await channel.writeAndFlush(ByteBuffer(string: text))
+    }
+
+    func send(_ bytes: [UInt8]) async {
+        try? await channel.writeAndFlush(ByteBuffer(bytes: bytes))
+    }
+
+    /// Says that nothing more will come.
+    func finish() async {
+        try? await channel.close(mode: .output)
+    }
+
+    func close() async {
+        try? await channel.close()
+    }
+
+    /// The heads of the next `count` answers, none of which has a body. Throws when the connection ends before.
+    func heads(_ count: Int = 1) async throws -> [String] {
+        var text = ""
+        for await part in received {
+            text += part
+            let heads = text.components(separatedBy: "\r\n\r\n")
+            if heads.count > count { return Array(heads.prefix(count)) }
+        }
+        throw Ended()
+    }
+
+    /// The status of the next answer.
+    func status() async throws -> Int {
+        try await Int(heads()[0].split(separator: " ")[1]) ?? 0
+    }
+
+    /// All that comes until the server ends the connection.
+    func rest() async -> String {
+        var text = ""
+        for await part in received { text += part }
+        return text
+    }
+
+    private final class Collector: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        let arrivals: AsyncStream<String>.Continuation
+
+        init(arrivals: AsyncStream<String>.Continuation) {
+            self.arrivals = arrivals
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            arrivals.yield(String(buffer: unwrapInboundIn(data)))
+        }
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            if event as? ChannelEvent == .inputClosed { arrivals.finish() }
+        }
+
+        func channelInactive(context: ChannelHandlerContext) {
+            arrivals.finish()
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            context.close(promise: nil)
+        }
+    }
+}

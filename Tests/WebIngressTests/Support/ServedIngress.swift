@@ -1,0 +1,72 @@
+import Logging
+import NIOCore
+import NIOPosix
+import Synchronization
+
+@testable import WebIngress
+
+/// An ingress on a port of the system's, for as long as a test speaks to it.
+struct ServedIngress {
+    let port: Int
+    let ingress: WebIngress
+    let clock: ManualClock
+
+    static func configuration(_ change: (inout WebIngressConfiguration) -> Void) -> WebIngressConfiguration {
+        var configuration = WebIngressConfiguration()
+        configuration.port = 0
+        // A busy machine may leave a test waiting for longer than a client may take.
+        configuration.limits.bodySeconds = 120
+        configuration.limits.idleSeconds = 120
+        change(&configuration)
+        return configuration
+    }
+
+    static func run(
+        _ backend: RecordingBackend = RecordingBackend(),
+        _ configuration: WebIngressConfiguration = configuration { _ in },
+        _ body: (ServedIngress) async throws -> Void
+    ) async throws {
+        let clock = ManualClock()
+        let ingress = WebIngress(
+            configuration: configuration,
+            backend: backend,
+            loop: MultiThreadedEventLoopGroup.singleton.next(),
+            now: { clock.now },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let served = ServedIngress(port: try await ingress.start(), ingress: ingress, clock: clock)
+        do {
+            try await body(served)
+        } catch {
+            await ingress.stop(within: 0)
+            throw error
+        }
+        await ingress.stop(within: 10_000)
+    }
+
+    func connect() async throws -> RawConnection { try await RawConnection(port: port) }
+
+    /// A request of its own connection; returns the answer's head.
+    func ask(_ head: String, _ body: [UInt8] = []) async throws -> String {
+        let connection = try await connect()
+        await connection.send(head + "\r\nHost: test\r\nContent-Length: \(body.count)\r\n\r\n")
+        if !body.isEmpty { await connection.send(body) }
+        let answer = try await connection.heads()[0]
+        await connection.close()
+        return answer
+    }
+
+    func status(_ head: String, _ body: [UInt8] = []) async throws -> Int {
+        try await Int(ask(head, body).split(separator: " ")[1]) ?? 0
+    }
+}
+
+/// Shows the time it was told.
+final class ManualClock: Sendable {
+    private let milliseconds = Mutex<Int64>(1_773_446_400_000)
+
+    var now: Int64 {
+        get { milliseconds.withLock { $0 } }
+        set { milliseconds.withLock { $0 = newValue } }
+    }
+}

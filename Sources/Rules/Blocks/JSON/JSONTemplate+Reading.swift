@@ -33,7 +33,7 @@ extension JSONTemplate {
             self = .literal(text)
             return
         }
-        guard let template = Template.read(value) else { return nil }
+        guard let template = Template.read(value, in: .paragraph) else { return nil }
         self = .text(template)
     }
 

@@ -54,13 +54,17 @@ indirect enum JSONTemplate: Sendable {
             guard choices.contains(word) else { return false }
             json.append(quoted: word)
         case .whole(let template, let range):
-            guard let number = Int(template.render(values)), range.contains(number) else { return false }
-            json.append(Int64(number))
+            guard let number = NumericVariable.number(template.render(values)), let whole = Int(exactly: number),
+                range.contains(whole)
+            else { return false }
+            json.append(Int64(whole))
         case .number(let template, let range):
-            guard let number = Double(template.render(values)), range.contains(number) else { return false }
+            guard let number = NumericVariable.number(template.render(values)), range.contains(number) else {
+                return false
+            }
             json.append(number)
         case .flag(let template, let form):
-            guard let number = Double(template.render(values)), number.isFinite else { return false }
+            guard let number = NumericVariable.number(template.render(values)) else { return false }
             form.append(number != 0, to: &json)
         case .moment(let moment):
             guard let milliseconds = moment.render(values, now: now) else { return false }

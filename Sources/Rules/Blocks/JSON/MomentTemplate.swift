@@ -1,12 +1,17 @@
-/// A moment as a rule gives it: UNIX seconds, `now`, as far from now as `+4h`, `-30m` or `2d` says, or
-/// `{{event.created_at}}`; the last may have such a distance behind it, too.
+/// A moment that is another one for every notification: `now`, as far from now as `+4h`, `-30m` or `2d` says, or
+/// `{{event.created_at}}` or a tag of the event, which may have such a distance behind them, too.
 struct MomentTemplate: Sendable {
     static let expectation =
         "expected UNIX seconds, 'now', a distance from now such as +4h, -30m or 2d, or {{event.created_at}}"
 
+    /// What is read here as a regular expression, for the JSON Schema.
+    static let pattern =
+        #"^((now|\{\{ *event\.(created_at|tag\.[0-9A-Za-z_-]{1,32}) *\}\})([+-]"#
+        + "\(TimeSpan.pattern))?|[+-]?\(TimeSpan.pattern))$"
+
     private enum Base: Sendable {
         case now
-        case createdAt(Template)
+        case variable(Template)
     }
 
     private let base: Base
@@ -20,9 +25,9 @@ struct MomentTemplate: Sendable {
         if rest.hasPrefix("{{"), let end = rest.firstRange(of: "}}")?.upperBound {
             let variable = String(rest[..<end])
             guard NumericVariable.isWhole(variable), let template = try? Template(variable),
-                template.variables == ["event.created_at"]
+                template.variables.allSatisfy(Self.mayBeMoment)
             else { return nil }
-            base = .createdAt(template)
+            base = .variable(template)
             rest = rest[end...]
         } else {
             base = .now
@@ -42,19 +47,25 @@ struct MomentTemplate: Sendable {
         self.form = form
     }
 
+    private static func mayBeMoment(_ variable: String) -> Bool {
+        variable == "event.created_at" || variable.hasPrefix(TemplateVariable.tagPrefix)
+    }
+
     var variables: Set<String> {
         switch base {
         case .now: []
-        case .createdAt(let template): template.variables
+        case .variable(let template): template.variables
         }
     }
 
-    /// Milliseconds since 1970; nil when that is before 1970 or after the year 9999.
+    /// Milliseconds since 1970; nil when that is before 1970 or after the year 9999, or nobody knows what time it is.
     func render(_ values: TemplateValues, now: Int64) -> Int64? {
         let start: Int64
         switch base {
-        case .now: start = now
-        case .createdAt(let template):
+        case .now:
+            guard now > 0 else { return nil }
+            start = now
+        case .variable(let template):
             guard let seconds = Int64(template.render(values)), MomentForm.range.contains(seconds) else { return nil }
             start = seconds * 1000
         }

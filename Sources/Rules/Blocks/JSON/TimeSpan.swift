@@ -1,5 +1,8 @@
 /// A length of time as people write it: `30s`, `90m`, `4h`, `2d`, `1w`, or several in a row, `1h30m`.
 enum TimeSpan {
+    /// The same as a regular expression, for the JSON Schema.
+    static let pattern = "([0-9]{1,9}[smhdw])+"
+
     /// In milliseconds; nil for what is no such text, or is longer than a hundred years.
     static func milliseconds(_ text: some StringProtocol) -> Int64? {
         var rest = Substring(text)

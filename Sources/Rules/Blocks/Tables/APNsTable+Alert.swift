@@ -3,7 +3,7 @@ extension BlockTable {
     static let apnsAlert = BlockTable(
         BlockKey("title", .either(.text(.any), orObject: localized), "In place of the rule's title."),
         BlockKey("subtitle", .text(.any), "In place of the rule's subtitle."),
-        BlockKey("body", .either(.text(.any), orObject: localized), "In place of the rule's body."),
+        BlockKey("body", .either(.text(.lines), orObject: localized), "In place of the rule's body."),
         BlockKey("launch-image", .text(.filled), "A picture of the app, shown while it starts."),
         BlockKey("title-loc-key", .text(.filled), "The title, as a key of the app's own texts."),
         BlockKey("title-loc-args", arguments, "What goes into the text of title-loc-key."),

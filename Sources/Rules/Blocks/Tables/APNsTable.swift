@@ -5,7 +5,7 @@ extension BlockTable {
         [
             BlockKey(
                 "alert",
-                .either(.text(.any), orObject: .apnsAlert),
+                .either(.text(.lines), orObject: .apnsAlert),
                 "What is shown; a dictionary is merged into the rule's texts, a text takes their place."
             ),
             BlockKey("badge", .whole(0...Int(Int32.max)), "The number on the app's icon; 0 removes it."),

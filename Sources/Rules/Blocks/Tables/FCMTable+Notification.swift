@@ -2,7 +2,7 @@ extension BlockTable {
     /// FCM's `AndroidNotification`.
     static let fcmNotification = BlockTable(
         BlockKey("title", .text(.any), "In place of the rule's title."),
-        BlockKey("body", .text(.any), "In place of the rule's body."),
+        BlockKey("body", .text(.lines), "In place of the rule's body."),
         BlockKey("icon", .text(.filled), "The icon, as a drawable of the app."),
         BlockKey("color", .text(.color), "The icon's colour."),
         BlockKey("sound", .text(.filled), "A sound of the app, or 'default'."),

@@ -31,7 +31,7 @@ extension BlockTable {
             "http: how it is asked; POST unless given."
         ),
         BlockKey("headers", .dictionary(of: .text(.any)), "http: header fields."),
-        BlockKey("body", .text(.any), "http: what is sent."),
+        BlockKey("body", .text(.lines), "http: what is sent."),
         BlockKey("intent", .text(.filled), "broadcast: the Android intent."),
         BlockKey("extras", .dictionary(of: .text(.any)), "broadcast: the intent's extras.")
     )

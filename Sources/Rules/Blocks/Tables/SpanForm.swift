@@ -7,6 +7,9 @@ enum SpanForm: Sendable {
 
     static let expectation = "expected a time such as 30s, 15m, 4h or 2d"
 
+    /// The same as a regular expression, for the JSON Schema.
+    static let pattern = "^(\(TimeSpan.pattern)|" + #"[0-9]{1,9}\.[0-9]{1,3}s)$"#
+
     private var limit: Int64 {
         switch self {
         case .protobuf(let limit), .seconds(let limit): limit

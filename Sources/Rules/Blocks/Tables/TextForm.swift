@@ -1,6 +1,9 @@
 /// What a text must look like where it stands in the file without variables; what comes of variables only shows later.
 enum TextForm: Sendable {
+    /// In one line.
     case any
+    /// With line breaks and tabs, if need be.
+    case lines
     case filled
     /// With a scheme, such as `https://example.com` and `app://home`.
     case absoluteURL
@@ -15,6 +18,7 @@ enum TextForm: Sendable {
     var place: TextPlace {
         switch self {
         case .any, .filled, .color: .line
+        case .lines: .paragraph
         case .absoluteURL, .webURL: .url
         case .base64, .topic: .identifier
         }
@@ -23,7 +27,7 @@ enum TextForm: Sendable {
     /// What is wrong with `text`, if anything.
     func mistake(in text: String) -> String? {
         switch self {
-        case .any: nil
+        case .any, .lines: nil
         case .filled: text.isEmpty ? "expected a text that is not empty" : nil
         case .absoluteURL: AbsoluteURL.isOne(text) ? nil : AbsoluteURL.expectation
         case .webURL:
@@ -43,9 +47,9 @@ enum TextForm: Sendable {
     }
 
     /// The same as a regular expression, for the JSON Schema.
-    var pattern: String? {
+    var pattern: String {
         switch self {
-        case .any: nil
+        case .any, .lines: ""
         case .filled: "."
         case .absoluteURL: AbsoluteURL.pattern
         case .webURL: "^[Hh][Tt][Tt][Pp][Ss]?:[^\\s]+$"

@@ -1,0 +1,53 @@
+/// The JSON Schema of a rules file, from which editors complete and check it while it is written.
+package enum RuleSchema {
+    /// The schema (draft 2020-12), as it stands in `contrib/schema/rules.schema.json`.
+    package static var text: String { schema.prettyPrinted }
+
+    private static var schema: JSONTree {
+        [
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "Carillon rules",
+            "description": "What each kind of event becomes. The first rule that matches an event decides.",
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["version", "rules"],
+            "properties": [
+                "version": ["description": "This file's format.", "const": 1],
+                "rules": [
+                    "description": "The rules, in the order in which they are asked.",
+                    "type": "array",
+                    "items": ["$ref": "#/$defs/rule"],
+                ],
+                "summary": texts(
+                    "What several notifications that waited for each other say together; {{count}} tells how many."
+                ),
+                "nudge": texts("What is shown where neither who nor what may be told; {{count}} tells of how many."),
+                "categories": [
+                    "description": "The categories of buttons that the app registers itself.",
+                    "type": "array",
+                    "items": ["type": "string", "minLength": 1],
+                    "uniqueItems": true,
+                ],
+            ],
+            "$defs": [
+                "rule": RuleKeySchema.rule,
+                "match": MatchKeySchema.match,
+                "action": RuleKeySchema.action,
+                "text": LocalizedTextSchema.text,
+                "textOrKey": LocalizedTextSchema.textOrKey,
+            ],
+        ]
+    }
+
+    private static func texts(_ description: String) -> JSONTree {
+        [
+            "description": .text(description),
+            "type": "object",
+            "additionalProperties": false,
+            "properties": [
+                "title": LocalizedTextSchema.reference("The first line.", "text"),
+                "body": LocalizedTextSchema.reference("What stands below.", "text"),
+            ],
+        ]
+    }
+}

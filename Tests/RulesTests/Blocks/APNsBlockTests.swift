@@ -1,0 +1,162 @@
+import Foundation
+import Testing
+
+@testable import Rules
+
+/// What an `apns` block says as a whole: seed 003's keys, and which of them go together (Apple's "Generating a remote
+/// notification", "Sending notification requests to APNs", "ActivityKit push notifications").
+@Suite struct APNsBlockTests {
+    private static let type = "rules[0].apns.push-type: "
+
+    static let refused: [(keys: String, mistakes: [String])] = [
+        (
+            "apns: { push-type: background, alert: a, badge: 1, sound: s }",
+            ["alert", "badge", "sound"].map {
+                "rules[0].apns.\($0): a background push neither shows nor plays anything; 'push-type: alert' does"
+            }
+        ),
+        (
+            "apns: { push-type: background, content-available: 0 }",
+            ["rules[0].apns.content-available: a background push has 1 here"]
+        ),
+        (
+            "apns: { content-available: 1, priority: 10 }",
+            ["rules[0].apns.priority: Apple takes background pushes with priority 5 only"]
+        ),
+        (
+            "title: t, apns: { push-type: background, priority: 1 }",
+            ["rules[0].apns.priority: Apple takes background pushes with priority 5 only"]
+        ),
+        (
+            "apns: { push-type: alert, content-available: 1 }",
+            [type + "an alert shows something: expected an alert, a badge, a sound or the rule's texts"]
+        ),
+        (
+            "title: t, apns: { push-type: liveactivity }",
+            [type + "a Live Activity needs 'event' (start, update or end) and 'content-state'"]
+        ),
+        (
+            "apns: { event: update }",
+            ["rules[0].apns.event: 'content-state' is missing: the Live Activity's new state"]
+        ),
+        (
+            "apns: { event: start, content-state: {} }",
+            [
+                "rules[0].apns.event: 'attributes-type' is missing: the type of what is started",
+                "rules[0].apns.event: 'attributes' is missing: the fixed content of what is started",
+                "rules[0].apns.event: 'alert' is missing: what is shown when a Live Activity starts",
+            ]
+        ),
+        (
+            "apns: { event: update, content-state: {}, dismissal-date: +1h }",
+            ["rules[0].apns.dismissal-date: only 'event: end' has this"]
+        ),
+        (
+            "apns: { event: end, attributes-type: A, attributes: {}, input-push-token: 1 }",
+            ["attributes-type", "attributes", "input-push-token"].map {
+                "rules[0].apns.\($0): only 'event: start' has this"
+            }
+        ),
+        (
+            "apns: { content-state: {}, priority: 1 }",
+            ["rules[0].apns.priority: Apple takes Live Activities with priority 5 or 10 only"]
+        ),
+        (
+            "title: t, apns: { stale-date: +1h }",
+            ["rules[0].apns.stale-date: only a Live Activity has this; 'event' (start, update or end) is missing"]
+        ),
+        (
+            "title: t, apns: { push-type: voip, event: update, content-state: {} }",
+            ["event", "content-state"].map {
+                "rules[0].apns.\($0): only a Live Activity has this, not 'push-type: voip'"
+            }
+        ),
+        (
+            "title: t, apns: { push-type: alert, events: end }",
+            ["rules[0].apns.events: only a Live Activity has this, not 'push-type: alert'"]
+        ),
+        (
+            "title: t, apns: { relevance-score: 1.5 }",
+            ["rules[0].apns.relevance-score: expected a number from 0 to 1; only Live Activities take others"]
+        ),
+        (
+            "apns: { mutable-content: 1, badge: 1 }",
+            [
+                "rules[0].apns.mutable-content: only an alert can be changed before it is shown: expected an alert or the rule's texts"
+            ]
+        ),
+        (
+            "title: t, actions: [{ id: a, label: b }], apns: { mutable-content: 0 }",
+            [
+                "rules[0].apns.mutable-content: the rule's buttons are made by the app's notification service extension, which needs 1 here"
+            ]
+        ),
+        (
+            "apns: { alert: { title: { loc-key: K }, sound: s } }",
+            [
+                "rules[0].apns.alert.title: only Live Activities have a dictionary here; there is title-loc-key",
+                "rules[0].apns.alert.sound: only Live Activities have their sound here; it belongs beside 'alert'",
+            ]
+        ),
+        (
+            "apns: { alert: { body: b, title-loc-args: [a] } }",
+            [
+                "rules[0].apns.alert.title-loc-args: 'title-loc-key' is missing: which of the app's texts these go into"
+            ]
+        ),
+    ]
+
+    @Test(arguments: refused)
+    func contradictionsAreMistakes(_ keys: String, _ mistakes: [String]) {
+        #expect(Set(BlockFixture.mistakes(keys)) == Set(mistakes))
+    }
+
+    @Test(
+        arguments: [
+            "apns: { content-available: 1 }", "apns: { content-available: 1, priority: 5 }",
+            "title: t, apns: { content-available: 1, priority: 10 }", "title: t, apns: { push-type: background }",
+            "title: t, apns: { push-type: voip, priority: 10 }", "apns: { push-type: alert, badge: 0 }",
+            "apns: { push-type: liveactivity, content-state: {} }", "apns: { content-state: {}, relevance-score: 75 }",
+            "apns: { event: end }", "apns: { event: end, dismissal-date: now, content-state: {} }",
+            "title: t, apns: { event: start, content-state: {}, attributes-type: A, attributes: {} }",
+            "apns: { event: update, content-state: {}, alert: { title: { loc-key: K, loc-args: [a] }, body: b, sound: s } }",
+            "title: t, actions: [{ id: a, label: b }], apns: { mutable-content: 1 }",
+            "title: t, actions: [{ id: a, label: b }], apns: { badge: 1 }",
+        ]
+    )
+    func whatFitsTogetherIsTaken(_ keys: String) {
+        #expect(BlockFixture.mistakes(keys) == [])
+    }
+
+    /// Every property of seed 003's `AppleApsNativeMessage`, as far as one push may have it.
+    @Test func everyKeyOfSeed003IsCarried() throws {
+        let alert = try BlockFixture.native(
+            "ios",
+            """
+            apns: { alert: { title: t, body: b }, badge: 1, category: c, filter-criteria: f, interruption-level: passive, \
+            mutable-content: 1, relevance-score: 0.5, sound: default, target-content-id: w, thread-id: g }
+            """
+        )
+        #expect(
+            try jsonObject(alert) == [
+                "alert": ["title": "t", "body": "b"], "badge": 1, "category": "c", "filter-criteria": "f",
+                "interruption-level": "passive", "mutable-content": 1, "relevance-score": 0.5, "sound": "default",
+                "target-content-id": "w", "thread-id": "g",
+            ]
+        )
+        #expect(try BlockFixture.native("ios", "apns: { content-available: 1 }") == #"{"content-available":1}"#)
+        let activity = try BlockFixture.native(
+            "ios",
+            """
+            apns: { events: end, content-state: { score: 3 }, dismissal-date: 1771934500, stale-date: 1771934450, \
+            timestamp: 1771934400 }
+            """
+        )
+        #expect(
+            try jsonObject(activity) == [
+                "event": "end", "content-state": ["score": 3], "dismissal-date": 1_771_934_500,
+                "stale-date": 1_771_934_450, "timestamp": 1_771_934_400,
+            ]
+        )
+    }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import Notifications
+import Testing
+
+@testable import Rules
+
+/// Seed 002's rules for buttons, both kinds.
+@Suite struct ButtonTests {
+    private static let predefined =
+        "com.klaviyo.category.acceptDecline, com.klaviyo.category.yesNo, com.klaviyo.category.confirmCancel, "
+        + "com.klaviyo.category.viewDismiss"
+
+    static let refused: [(keys: String, mistake: String)] = [
+        ("actions: []", "rules[0].actions: expected one to four buttons"),
+        (
+            "actions: [\((1...5).map { "{ id: a\($0), label: b }" }.joined(separator: ", "))]",
+            "rules[0].actions: expected one to four buttons"
+        ),
+        ("actions: [{ id: a }]", "rules[0].actions[0]: 'label' is missing: the text on the button"),
+        (
+            "actions: [{ label: a }]",
+            "rules[0].actions[0]: 'id' is missing: what the app learns when the button is tapped"
+        ),
+        ("actions: [{ id: a, label: \"\" }]", "rules[0].actions[0].label: expected a text that is not empty"),
+        (
+            "actions: [{ id: a, label: b }, { id: a, label: c }]",
+            "rules[0].actions[1].id: 'a' is the id of another button, too"
+        ),
+        (
+            "actions: [{ id: a, label: b, url: not a url }]",
+            "rules[0].actions[0].url: " + AbsoluteURL.expectation
+        ),
+        ("url: /notes", "rules[0].url: " + AbsoluteURL.expectation),
+        (
+            "apns: { actions: { com.klaviyo.action.view: {} } }",
+            "rules[0].apns.actions: 'category' is missing: which buttons these are"
+        ),
+        (
+            "apns: { category: unknown.category, actions: { a: {} } }",
+            "rules[0].apns.category: nobody registered 'unknown.category': expected \(predefined), "
+                + "or one listed at the file's top under 'categories'"
+        ),
+        (
+            "apns: { category: com.klaviyo.category.viewDismis }",
+            "rules[0].apns.category: 'com.klaviyo.category.viewDismis' is none of \(predefined); "
+                + "did you mean 'com.klaviyo.category.viewDismiss'?"
+        ),
+        (
+            "apns: { category: \"{{event.kind}}\", actions: { a: {} } }",
+            "rules[0].apns.category: expected a text without variables beside 'actions'"
+        ),
+        (
+            "apns: { category: com.klaviyo.category.yesNo, actions: { a: { url: here } } }",
+            "rules[0].apns.actions.a.url: " + AbsoluteURL.expectation
+        ),
+    ]
+
+    @Test(arguments: refused)
+    func mistakesAreFoundWhenTheFileIsRead(_ keys: String, _ mistake: String) {
+        #expect(BlockFixture.mistakes("title: t, \(keys)") == [mistake])
+    }
+
+    @Test func appsMayRegisterFurtherCategories() {
+        let keys = "title: t, apns: { category: org.example.note, actions: { org.example.open: {} } }"
+        #expect(BlockFixture.mistakes(keys).count == 1)
+        #expect(BlockFixture.mistakes(keys, top: "categories: [org.example.note]") == [])
+    }
+
+    @Test(
+        arguments: [
+            (
+                "[com.klaviyo.category.mine]",
+                "categories[0]: com.klaviyo.category.… are the predefined ones: \(predefined)"
+            ),
+            ("[a, a]", "categories[1]: 'a' is listed twice"),
+            ("[\"\"]", "categories[0]: expected a text that is not empty"),
+            ("a", "categories: expected a list"),
+        ]
+    )
+    func listOfCategoriesIsChecked(_ list: String, _ mistake: String) {
+        #expect(BlockFixture.mistakes("title: t", top: "categories: \(list)") == [mistake])
+    }
+
+    /// "Predefined Categories (Fallback Format)": what the APNs plugin puts together is `aps.category` and `body.actions`.
+    @Test func predefinedFormIsCarried() throws {
+        let json = try BlockFixture.native(
+            "ios",
+            """
+            title: t, apns: { alert: "Your order has shipped!", category: com.klaviyo.category.viewDismiss, sound: default, \
+            badge: 1, _k: unique_notification_id, actions: { com.klaviyo.action.view: { url: "myapp://orders/12345" }, \
+            com.klaviyo.action.dismiss: {} } }
+            """
+        )
+        #expect(
+            try jsonObject(json) == [
+                "alert": "Your order has shipped!", "category": "com.klaviyo.category.viewDismiss",
+                "sound": "default", "badge": 1, "_k": "unique_notification_id",
+                "actions": [
+                    "com.klaviyo.action.view": ["url": "myapp://orders/12345"],
+                    "com.klaviyo.action.dismiss": [:] as [String: String],
+                ],
+            ]
+        )
+    }
+
+    @Test func bothFormsStandTogetherWhileAppsMove() throws {
+        let notification = try BlockFixture.render(
+            """
+            title: "Order shipped!", url: "klaviyo://orders/123",
+            actions: [{ id: com.klaviyo.action.view, label: Track Order, url: "klaviyo://orders/123/track" }, \
+            { id: com.klaviyo.action.dismiss, label: Dismiss }],
+            apns: { category: com.klaviyo.category.viewDismiss, mutable-content: 1, \
+            actions: { com.klaviyo.action.view: { url: "klaviyo://orders/123" } } }
+            """
+        )
+        #expect(notification.actions.map(\.id) == ["com.klaviyo.action.view", "com.klaviyo.action.dismiss"])
+        #expect(
+            notification.native["ios"]
+                == #"{"category":"com.klaviyo.category.viewDismiss","mutable-content":1,"actions":{"com.klaviyo.action.view":{"url":"klaviyo://orders/123"}}}"#
+        )
+    }
+
+    @Test(
+        arguments: [
+            ("https://example.com/products", true), ("myapp://home", true), ("nostr:note1abc", true), ("tel:110", true),
+            ("not a url", false), ("myapp:", false), ("://x", false), ("1a://x", false), ("/a", false),
+            ("https://exa mple.com", false), ("javascript", false), ("a\u{0}:b", false), ("", false),
+        ]
+    )
+    func urlsNameTheirScheme(_ url: String, _ isOne: Bool) {
+        #expect(AbsoluteURL.isOne(url) == isOne)
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import Nostr
+import Notifications
+import Testing
+
+@testable import Rules
+
+/// `data`, `event_data` and `expires`.
+@Suite struct CustomKeysTests {
+    @Test func ownKeysStandBesideTheEvents() throws {
+        let data = try jsonObject(
+            try BlockFixture.render("data: { from: \"{{author.name}}\", list: [1, \"{{event.kind}}\"] }").data
+        )
+        #expect(
+            data == [
+                "event_id": Fixture.eventID.hex, "author_pubkey": Fixture.author.hex, "kind": 7,
+                "created_at": 1_708_000_000, "from": "alice", "list": [1, "7"],
+            ]
+        )
+    }
+
+    @Test func theEventsKeysCanBeLeftOut() throws {
+        #expect(try BlockFixture.render("event_data: false").data.isEmpty)
+        #expect(try BlockFixture.render("event_data: false, data: {}").data.isEmpty)
+        #expect(try BlockFixture.render("event_data: false, data: { event_id: x }").data == #"{"event_id":"x"}"#)
+    }
+
+    @Test func noKeyTakesTheButtonsPlace() {
+        let buttons = "actions: [{ id: a, label: b }]"
+        #expect(BlockFixture.mistakes("title: t, data: { body: {} }").isEmpty)
+        #expect(
+            BlockFixture.mistakes("title: t, data: { body: {} }, \(buttons)") == [
+                "rules[0].data.body: this would take the place of the buttons, which travel in 'body'"
+            ]
+        )
+    }
+
+    @Test func nameIsNeededWhereABlockSpeaksOfIt() throws {
+        func needs(_ keys: String) throws -> RuleNeeds {
+            let book = try RuleBook(yaml: BlockFixture.yaml(keys), name: "r")
+            return try #require(book.rules.first).needs(in: .alert)
+        }
+        #expect(try needs("title: t").contains(.authorName) == false)
+        #expect(try needs("title: t, data: { who: \"{{author.name}}\" }").contains(.authorName))
+        #expect(try needs("title: t, webpush: { tag: \"{{author.name}}\" }").contains(.authorName))
+    }
+
+    @Test(
+        arguments: [("1m", 60_000), ("28d", 2_419_200_000), ("1d12h", 129_600_000), ("90s", 90_000)]
+            as [(String, Int64)]
+    )
+    func expiresFromNowInEveryMode(_ text: String, _ milliseconds: Int64) throws {
+        for mode in Mode.allCases {
+            let notification = try BlockFixture.render("title: t, expires: \(text)", mode: mode)
+            #expect(notification.expiresAt == BlockFixture.now + milliseconds)
+        }
+    }
+
+    @Test func transportDecidesWhereTheRuleSaysNothing() throws {
+        #expect(try BlockFixture.render("title: t").expiresAt == 0)
+        #expect(try BlockFixture.render("title: t, expires: 4h", now: 0).expiresAt == 0)
+    }
+}

@@ -62,10 +62,12 @@ extension RuleBook {
     /// What the rules make of `input` in mode alert; nil when they notify nobody.
     func notification(for input: RuleInput, mode: Mode = .alert) -> Notifications.Notification? {
         let decision = decide(
-            kind: input.event.kind,
-            content: input.event.content,
-            relation: input.relation,
-            signal: input.signal
+            RuleQuestion(
+                event: input.event,
+                relation: input.relation,
+                signal: input.signal,
+                zapMillisats: input.zap?.millisats
+            )
         )
         guard case .notify(let rule, let signal) = decision else { return nil }
         return rule.render(input, signal: signal, mode: mode)

@@ -11,7 +11,8 @@ final class PatternCondition: Sendable {
     private static let cheap = 2_000
 
     private struct Answer {
-        var event: EventID
+        /// The whole of it, since the id of an event that nobody verified proves nothing. One event is quickly told to be itself.
+        var event: Event
         var holds: Bool
     }
 
@@ -42,14 +43,14 @@ final class PatternCondition: Sendable {
     }
 
     private func holds(for event: Event, _ match: (inout PatternBudget) -> Pattern.Verdict) -> Bool {
-        let known = dearAnswer.withLock { $0?.event == event.id ? $0?.holds : nil }
+        let known = dearAnswer.withLock { $0?.event == event ? $0?.holds : nil }
         if let known { return known }
         var budget = PatternBudget()
         let verdict = match(&budget)
         if verdict == .exceeded { exceeded.add(1, ordering: .relaxed) }
         let holds = verdict == .matches
         if PatternBudget.usual - budget.left > Self.cheap {
-            dearAnswer.withLock { $0 = Answer(event: event.id, holds: holds) }
+            dearAnswer.withLock { $0 = Answer(event: event, holds: holds) }
         }
         return holds
     }

@@ -16,8 +16,7 @@ extension RuleBook {
     package func decide(kind: Kind, content: String, relation: Relation?, signal: Signal?) -> Decision {
         let none = Bytes32(words: (0, 0, 0, 0))
         let event = Event(
-            // Dear answers are kept by the id.
-            id: EventID(Bytes32(words: (UInt64(truncatingIfNeeded: content.hashValue), 0, 0, 0))),
+            id: EventID(none),
             pubkey: PublicKey(none),
             createdAt: 0,
             kind: kind,

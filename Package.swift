@@ -352,7 +352,8 @@ let package = Package(
         ),
         .testTarget(
             name: "APNsTransportTests",
-            dependencies: ["APNsTransport", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport"],
+            // The lab judges what the plugin makes.
+            dependencies: ["APNsTransport", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport", "CarillonLab"],
             resources: [.copy("Goldens")]
         ),
         .testTarget(

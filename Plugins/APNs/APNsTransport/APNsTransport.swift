@@ -102,7 +102,7 @@ public final class APNsTransport: PluginTransport {
         now: Int64
     ) throws(PayloadMistake) -> Push? {
         switch notification.mode {
-        case .wake: return .wake(notification)
+        case .wake: return try .wake(notification)
         case .nudge: return try .nudge(notification)
         case .sealed: return try .sealed(notification)
         case .alert:

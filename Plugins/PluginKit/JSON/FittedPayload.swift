@@ -57,6 +57,7 @@ public enum FittedPayload {
     public static func fit<Payload>(limit: Int, _ attempt: (Limits) -> Attempt<Payload>) -> Payload? {
         var limits = Limits()
         var last = attempt(limits)
+        guard last.byteCount > limit else { return last.payload }
         for text in Text.allCases where last.byteCount > limit {
             let length = last.lengths[text]
             guard length > 0 else { continue }

@@ -1,54 +1,10 @@
-import Foundation
-
-/// The part of a payload that APNs' rules are about ("Generating a remote notification").
-struct APNsPayload: Decodable {
-    private struct Dictionary: Decodable {
-        private enum CodingKeys: String, CodingKey, CaseIterable {
-            case alert
-            case badge
-            case sound
-            case contentAvailable = "content-available"
-            case mutableContent = "mutable-content"
-            case contentChanged = "content-changed"
-            case event
-            case contentState = "content-state"
-            case timestamp
-        }
-
-        var keys: Set<String>
-        var contentAvailable: Int?
-        var badgeIsNumber: Bool
-        var alertIsTextOrObject: Bool
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            keys = Set(container.allKeys.map(\.rawValue))
-            contentAvailable = try? container.decodeIfPresent(Int.self, forKey: .contentAvailable)
-            badgeIsNumber = !keys.contains("badge") || (try? container.decode(Double.self, forKey: .badge)) != nil
-            alertIsTextOrObject =
-                !keys.contains("alert") || (try? container.decode(String.self, forKey: .alert)) != nil
-                || (try? container.decode([String: JSONValue].self, forKey: .alert)) != nil
-        }
-    }
-
-    private enum CodingKeys: CodingKey {
-        case aps
-        case mdm
-    }
-
-    private let aps: Dictionary?
-    private let hasMDM: Bool
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        aps = try container.decodeIfPresent(Dictionary.self, forKey: .aps)
-        hasMDM = container.contains(.mdm)
-    }
-
+/// A payload, checked against Apple's rules for the push type that comes with it ("Generating a remote notification",
+/// "Pushing background updates", "Starting and updating Live Activities with ActivityKit push notifications").
+///
+/// APNs does not say how it answers a payload that is no JSON object with `aps`, nor one that does not suit its push type
+/// ("may return an error, delay or drop"): here these are `PayloadEmpty`, and `InvalidPushType` or `BadPriority`.
+struct APNsPayload {
     /// Checks a body against its headers, in the order of APNs.
-    ///
-    /// APNs does not say how it answers a payload that is no JSON object with `aps`, nor one that does not suit its push type ("may
-    /// return an error, delay or drop"): here these are `PayloadEmpty`, and `InvalidPushType` or `BadPriority`.
     static func check(_ request: HTTP2Request, _ headers: APNsHeaders) throws(APNsRefusal) {
         guard !request.body.isEmpty else { throw APNsRefusal(.payloadEmpty, "there is no payload") }
         let limit = (headers.pushType ?? .alert).payloadLimit
@@ -58,58 +14,62 @@ struct APNsPayload: Decodable {
                 "the payload has \(request.body.count) bytes, at most \(limit) are allowed"
             )
         }
-        let payload: APNsPayload
-        do {
-            payload = try JSONDecoder().decode(APNsPayload.self, from: Data(request.body))
-        } catch {
-            throw APNsRefusal(.payloadEmpty, "the payload is not a JSON object with an object \"aps\"")
+        guard let payload = JSONValue(parsing: request.body)?.object else {
+            throw APNsRefusal(.payloadEmpty, "the payload is not a JSON object")
         }
-        try payload.check(headers)
-    }
-
-    private func check(_ headers: APNsHeaders) throws(APNsRefusal) {
         if headers.pushType == .mdm {
-            guard hasMDM else { throw APNsRefusal(.payloadEmpty, "an mdm push carries \"mdm\"") }
+            guard payload["mdm"] != nil else { throw APNsRefusal(.payloadEmpty, "an mdm push carries \"mdm\"") }
             return
         }
-        guard let aps else {
+        guard let members = payload["aps"]?.object else {
             throw APNsRefusal(.payloadEmpty, "the payload has no object \"aps\"")
         }
-        guard aps.badgeIsNumber, aps.alertIsTextOrObject else {
-            throw APNsRefusal(.payloadEmpty, "in \"aps\", badge is a number and alert a text or an object")
-        }
-        let visible = aps.keys.intersection(["alert", "badge", "sound"])
-        switch headers.pushType {
-        case .alert:
-            guard !visible.isEmpty else {
-                throw APNsRefusal(.invalidPushType, "an alert push has alert, badge or sound in \"aps\"")
-            }
-        case .background:
-            guard aps.contentAvailable == 1, visible.isEmpty else {
-                throw APNsRefusal(
-                    .invalidPushType,
-                    "a background push has content-available 1 in \"aps\", and no alert, badge or sound"
-                )
-            }
-            guard headers.priority != 10 else {
-                throw APNsRefusal(.badPriority, "a background push has priority 5, not 10")
-            }
-        case .liveactivity:
-            guard aps.keys.isSuperset(of: ["event", "content-state", "timestamp"]) else {
-                throw APNsRefusal(
-                    .invalidPushType,
-                    "a Live Activity push has event, timestamp and content-state in \"aps\""
-                )
-            }
+        try APSKey.check(members)
+        try APNsPayload(aps: members, priority: headers.priority).check(headers.pushType)
+    }
+
+    private let aps: [String: JSONValue]
+    private let priority: Int
+
+    private var shown: [String] { ["alert", "badge", "sound"].filter { aps[$0] != nil } }
+
+    private func check(_ pushType: APNsPushType?) throws(APNsRefusal) {
+        switch pushType {
+        case .alert: try checkAlert()
+        case .background: try checkBackground()
+        case .liveactivity: try LiveActivityRules(aps: aps).check(priority: priority)
         case .widgets:
-            guard aps.keys.contains("content-changed") else {
+            guard aps["content-changed"] != nil else {
                 throw APNsRefusal(.invalidPushType, "a widgets push has content-changed in \"aps\"")
             }
-        default:
-            break
+        default: break
         }
-        if aps.keys.contains("mutable-content"), !aps.keys.contains("alert"), headers.pushType == .alert {
+    }
+
+    private func checkAlert() throws(APNsRefusal) {
+        guard !shown.isEmpty else {
+            throw APNsRefusal(.invalidPushType, "an alert push has alert, badge or sound in \"aps\"")
+        }
+        if aps["mutable-content"] != nil, aps["alert"] == nil {
             throw APNsRefusal(.invalidPushType, "mutable-content needs an alert")
+        }
+        for key in ["event", "content-state", "attributes-type", "attributes"] where aps[key] != nil {
+            throw APNsRefusal(.invalidPushType, "only a Live Activity has \(key)")
+        }
+        if let score = aps["relevance-score"]?.double, !(0...1).contains(score) {
+            throw APNsRefusal(.invalidPushType, "the relevance-score of an alert is from 0 to 1")
+        }
+    }
+
+    private func checkBackground() throws(APNsRefusal) {
+        guard aps["content-available"]?.integer == 1, shown.isEmpty, aps["mutable-content"] == nil else {
+            throw APNsRefusal(
+                .invalidPushType,
+                "a background push has content-available 1 in \"aps\", and no alert, badge, sound or mutable-content"
+            )
+        }
+        guard priority == 5 else {
+            throw APNsRefusal(.badPriority, "a background push has priority 5, not \(priority)")
         }
     }
 }

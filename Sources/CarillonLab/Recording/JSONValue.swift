@@ -34,6 +34,19 @@ public enum JSONValue: Sendable, Hashable {
         if case .integer(let value) = self { value } else { nil }
     }
 
+    /// Of any number, whole ones too.
+    public var double: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .number(let value): value
+        default: nil
+        }
+    }
+
+    public var elements: [JSONValue]? {
+        if case .array(let value) = self { value } else { nil }
+    }
+
     public var object: [String: JSONValue]? {
         if case .object(let value) = self { value } else { nil }
     }

@@ -22,7 +22,34 @@ struct APNsAcceptanceTests {
     @Test(arguments: [
         ("background", "", #"{"aps":{"content-available":1},"t":"dm"}"#),
         ("voip", ".voip", #"{"aps":{},"pad":"\#(String(repeating: "x", count: 4_500))"}"#),
-        ("liveactivity", ".push-type.liveactivity", #"{"aps":{"event":"end","timestamp":1,"content-state":{}}}"#),
+        ("voip", ".voip", #"{"aps":{},"pad":"\#(String(repeating: "x", count: 5_101))"}"#),
+        ("liveactivity", ".push-type.liveactivity", #"{"aps":{"event":"end","timestamp":1}}"#),
+        (
+            "liveactivity", ".push-type.liveactivity",
+            #"{"aps":{"event":"end","timestamp":1,"content-state":{},"dismissal-date":2}}"#
+        ),
+        (
+            "liveactivity", ".push-type.liveactivity",
+            #"""
+            {"aps":{"event":"update","timestamp":1,"content-state":{"a":[1]},"stale-date":2.5,"relevance-score":75,
+             "alert":{"title":{"loc-key":"K","loc-args":["x"]},"body":"b","sound":"default"}}}
+            """#
+        ),
+        (
+            "liveactivity", ".push-type.liveactivity",
+            #"""
+            {"aps":{"event":"start","timestamp":1,"content-state":{},"attributes-type":"A","attributes":{},
+             "input-push-token":1,"alert":{"title":"t"}}}
+            """#
+        ),
+        (
+            "alert", "",
+            #"""
+            {"aps":{"alert":{"title-loc-key":"K","title-loc-args":["x"],"action-loc-key":null},"badge":0,
+             "sound":{"critical":1,"name":"n","volume":0.5},"interruption-level":"critical","relevance-score":1,
+             "thread-id":"t","category":"c","mutable-content":1,"content-available":1,"brand-new":[]}}
+            """#
+        ),
         ("widgets", ".push-type.widgets", #"{"aps":{"content-changed":true}}"#),
         ("alert", "", #"{"aps":{"alert":"\#(String(repeating: "x", count: 4_076))"}}"#),
     ])

@@ -18,7 +18,65 @@ struct APNsRefusalTests {
     static let bad = String(repeating: "03", count: 32)
     static let foreign = String(repeating: "04", count: 32)
 
-    static let cases = [
+    /// `aps` of pushes whose values are of a wrong kind.
+    static let malformed = [
+        #"{"alert":7}"#, #"{"alert":"x","badge":"1"}"#, #"{"alert":"x","badge":true}"#, #"{"sound":{"critical":1}}"#,
+        #"{"sound":{"name":"n","volume":2}}"#, #"{"sound":{"name":"n","critical":true}}"#,
+        #"{"alert":"x","thread-id":1}"#, #"{"alert":"x","interruption-level":"loud"}"#,
+        #"{"alert":"x","content-available":true}"#, #"{"alert":"x","mutable-content":2}"#,
+        #"{"alert":{"title":1}}"#, #"{"alert":{"loc-args":"x"}}"#, #"{"alert":{"loc-args":[1]}}"#,
+    ].map { Case(status: 400, reason: "PayloadEmpty", body: #"{"aps":\#($0)}"#) }
+
+    /// `aps` of Live Activities that Apple would drop.
+    static let brokenActivities = [
+        #"{"event":"update","content-state":{}}"#, #"{"timestamp":1,"content-state":{}}"#,
+        #"{"event":"update","timestamp":1}"#, #"{"event":"update","timestamp":1,"content-state":{},"sound":"x"}"#,
+        #"{"event":"update","timestamp":1,"content-state":{},"attributes":{}}"#,
+        #"{"event":"update","timestamp":1,"content-state":{},"dismissal-date":2}"#,
+        #"{"event":"update","timestamp":1,"content-state":{},"alert":"x"}"#,
+        #"{"event":"update","timestamp":1,"content-state":{},"alert":{}}"#,
+        #"{"event":"update","timestamp":1,"content-state":{},"alert":{"title":"t","loc-key":"K"}}"#,
+        #"{"event":"update","timestamp":1,"content-state":{},"alert":{"title":{}}}"#,
+        #"{"event":"start","timestamp":1,"content-state":{},"attributes-type":"A","attributes":{}}"#,
+        #"{"event":"start","timestamp":1,"content-state":{},"alert":{"title":"t"},"attributes":{}}"#,
+        #"{"event":"start","timestamp":1,"content-state":{},"alert":{"title":"t"},"attributes-type":"A"}"#,
+    ].map { activity($0, reason: "InvalidPushType") }
+
+    static let malformedActivities = [
+        #"{"event":"events","timestamp":1,"content-state":{}}"#,
+        #"{"event":"update","timestamp":"1","content-state":{}}"#,
+        #"{"event":"update","timestamp":1,"content-state":[]}"#,
+    ].map { activity($0, reason: "PayloadEmpty") }
+
+    static let cases =
+        plain + malformed + brokenActivities + malformedActivities + [
+            activity(#"{"event":"end","timestamp":1}"#, reason: "BadPriority", priority: "1"),
+            activity(#"{"event":"end","timestamp":1}"#, reason: "BadTopic", topic: nil),
+            Case(
+                status: 413,
+                reason: "PayloadTooLarge",
+                headers: ["apns-push-type": "voip", "apns-topic": "com.example.app.voip"],
+                body: #"{"aps":{},"pad":"\#(String(repeating: "x", count: 5_102))"}"#
+            ),
+        ]
+
+    private static func activity(
+        _ aps: String,
+        reason: String,
+        priority: String = "5",
+        topic: String? = "com.example.app.push-type.liveactivity"
+    ) -> Case {
+        Case(
+            status: 400,
+            reason: reason,
+            headers: [
+                "apns-push-type": "liveactivity", "apns-priority": priority, "apns-topic": topic ?? "com.example.app",
+            ],
+            body: #"{"aps":\#(aps)}"#
+        )
+    }
+
+    private static let plain = [
         Case(status: 400, reason: "BadMessageId", headers: ["apns-id": "5A0C5A5E-0000-4000-8000-000000000000"]),
         Case(status: 400, reason: "BadMessageId", headers: ["apns-id": "5a0c5a5e00004000-8000-000000000000"]),
         Case(status: 405, reason: "MethodNotAllowed", more: ["-X", "PUT"]),
@@ -53,6 +111,21 @@ struct APNsRefusalTests {
             headers: ["apns-push-type": "background", "apns-priority": "5"],
             body: #"{"aps":{"content-available":1,"badge":1}}"#
         ),
+        Case(
+            status: 400,
+            reason: "BadPriority",
+            headers: ["apns-push-type": "background", "apns-priority": "1"],
+            body: #"{"aps":{"content-available":1}}"#
+        ),
+        Case(
+            status: 400,
+            reason: "InvalidPushType",
+            headers: ["apns-push-type": "background", "apns-priority": "5"],
+            body: #"{"aps":{"content-available":1,"mutable-content":1}}"#
+        ),
+        Case(status: 400, reason: "InvalidPushType", body: #"{"aps":{"alert":"x","content-state":{}}}"#),
+        Case(status: 400, reason: "InvalidPushType", body: #"{"aps":{"badge":1,"mutable-content":1}}"#),
+        Case(status: 400, reason: "InvalidPushType", body: #"{"aps":{"alert":"x","relevance-score":2}}"#),
         Case(status: 400, reason: "DuplicateHeaders", more: ["-H", "apns-topic: com.example.app"]),
         Case(status: 404, reason: "BadPath", path: "/2/device/" + APNsBench.token),
         Case(status: 404, reason: "BadPath", path: "/3/device/\(APNsBench.token)/more"),

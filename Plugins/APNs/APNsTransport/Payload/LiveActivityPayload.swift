@@ -81,7 +81,7 @@ struct LiveActivityPayload {
         } else {
             lengths.body = writer.member("body", notification.body, limit: limits.body)
         }
-        if let sound = alert.sound ?? activity.sound, sound.isString {
+        if let sound = alert.sound ?? activity.sound {
             writer.key("sound")
             writer.value(sound)
         }

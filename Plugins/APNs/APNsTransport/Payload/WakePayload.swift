@@ -2,7 +2,7 @@ import PluginKit
 
 /// A background push that says only that something happened (seed 004 section 2).
 enum WakePayload {
-    static func make(_ notification: borrowing Notification) -> [UInt8] {
+    static func make(_ notification: borrowing Notification) throws(PayloadMistake) -> [UInt8] {
         var writer = JSONWriter(reservingBytes: 128)
         writer.beginObject()
         writer.key("aps")
@@ -12,6 +12,7 @@ enum WakePayload {
         writer.endObject()
         writer.signal(of: notification)
         writer.endObject()
+        guard writer.bytes.count <= PushType.background.payloadLimit else { throw .tooLarge }
         return writer.bytes
     }
 }

@@ -10,8 +10,8 @@ struct Push {
     /// Where it goes; nil: to the device token. Borrowed from the registration.
     var token: BorrowedText?
 
-    static func wake(_ notification: borrowing Notification) -> Push {
-        Push(type: .background, priority: .considerate, payload: WakePayload.make(notification))
+    static func wake(_ notification: borrowing Notification) throws(PayloadMistake) -> Push {
+        Push(type: .background, priority: .considerate, payload: try WakePayload.make(notification))
     }
 
     /// Nil when there is no text to show: the extension that decrypts or fetches runs only for an alert that has one.

@@ -1,0 +1,112 @@
+import CarillonABI
+import Foundation
+import PluginTestSupport
+
+/// A notification and a device such as a router might hand over: its JSON is well-formed, its texts are anything.
+struct RandomDelivery {
+    var notification = SampleNotification()
+    var device = SampleRegistration(token: TransportFixture.deviceToken)
+
+    init(_ random: inout SplitMix) throws {
+        let modes: [carillon_mode] = [
+            .CARILLON_WAKE, .CARILLON_NUDGE, .CARILLON_SEALED, .CARILLON_ALERT, .CARILLON_ALERT, .CARILLON_ALERT,
+        ]
+        notification.mode = modes.randomElement(using: &random) ?? .CARILLON_WAKE
+        notification.urgency =
+            [.CARILLON_LOW, .CARILLON_NORMAL, .CARILLON_HIGH].randomElement(using: &random) ?? .CARILLON_NORMAL
+        notification.count = random.once(in: 4) ? .random(in: 0 ... .max, using: &random) : 1
+        notification.signal = HostileText.make(&random)
+        if random.once(in: 4) { notification.id = HostileText.make(&random) }
+        // In nudges and sealed notifications the texts are neutral.
+        let isNeutral = notification.mode == .CARILLON_NUDGE || notification.mode == .CARILLON_SEALED
+        notification.title = isNeutral ? HostileText.make(&random) : HostileText.makeSecret(&random)
+        notification.body = isNeutral ? HostileText.make(&random) : HostileText.makeSecret(&random)
+        notification.subtitle = HostileText.makeSecret(&random)
+        notification.category = HostileText.makeSecret(&random)
+        notification.thread = HostileText.makeSecret(&random)
+        notification.collapseKey = HostileText.makeSecret(&random)
+        notification.url = HostileText.makeSecret(&random)
+        notification.actions = (0..<Int.random(in: 0...6, using: &random)).map { _ in
+            .init(
+                id: HostileText.makeSecret(&random),
+                label: HostileText.makeSecret(&random),
+                url: HostileText.makeSecret(&random),
+                icon: HostileText.makeSecret(&random)
+            )
+        }
+        notification.data = try RandomDelivery.json(RandomDelivery.data(&random), &random)
+        notification.native = try RandomDelivery.json(RandomDelivery.block(&random), &random)
+        notification.expiresAt = random.once(in: 3) ? .random(in: 0 ... .max, using: &random) : 0
+        if notification.mode == .CARILLON_SEALED, !random.once(in: 5) {
+            notification.sealed = try RandomDelivery.json(["v": 1, "ct": HostileText.make(&random)], &random)
+        }
+        for name in ["live_activity_token", "live_activity_start_token", "voip_token"] where !random.once(in: 3) {
+            let token = random.once(in: 5) ? HostileText.make(&random) : String(repeating: "e", count: 80)
+            device.fields.append((name, token))
+        }
+        if random.once(in: 3) { device.fields.append(("environment", HostileText.make(&random))) }
+    }
+
+    private static func json(_ object: [String: Any], _ random: inout SplitMix) throws -> String {
+        guard !object.isEmpty else { return "" }
+        let options: JSONSerialization.WritingOptions =
+            random.once(in: 2) ? [.prettyPrinted] : [.withoutEscapingSlashes]
+        return String(decoding: try JSONSerialization.data(withJSONObject: object, options: options), as: UTF8.self)
+    }
+
+    private static func data(_ random: inout SplitMix) -> [String: Any] {
+        var data: [String: Any] = [:]
+        if !random.once(in: 3) { data["event_id"] = HostileText.makeSecret(&random) }
+        if !random.once(in: 3) { data["referenced_event_content"] = HostileText.makeSecret(&random) }
+        if random.once(in: 3) { data["kind"] = 7 }
+        for key in ["body", "category", "t", "sealed"] where random.once(in: 8) {
+            data[key] = ["x": HostileText.makeSecret(&random)]
+        }
+        if random.once(in: 4) { data[HostileText.make(&random)] = [HostileText.makeSecret(&random), NSNull()] }
+        return data.filter { $0.key != "aps" }
+    }
+
+    /// What passes the checks of rules, with any text in it.
+    private static func block(_ random: inout SplitMix) -> [String: Any] {
+        var block: [String: Any] = [:]
+        let text = { (random: inout SplitMix) in HostileText.makeSecret(&random) }
+        let kind = ["", "", "", "background", "liveactivity", "voip"].randomElement(using: &random) ?? ""
+        if kind != "liveactivity", kind != "" { block["push-type"] = kind }
+        if random.once(in: 3) { block["priority"] = [1, 5, 10].randomElement(using: &random) }
+        if random.once(in: 3) { block["_k"] = text(&random) }
+        if random.once(in: 4) { block["actions"] = [text(&random): ["url": text(&random)]] }
+        if random.once(in: 3) { block["thread-id"] = text(&random) }
+        if random.once(in: 3) { block["category"] = text(&random) }
+        if random.once(in: 3) { block["content-available"] = 1 }
+        if random.once(in: 3) { block["mutable-content"] = 1 }
+        if kind != "background" {
+            if random.once(in: 3) { block["badge"] = 1 }
+            if random.once(in: 3) { block["sound"] = text(&random) }
+            if random.once(in: 3) { block["alert"] = alert(&random) }
+        }
+        if kind == "liveactivity" { addLiveActivity(to: &block, &random) }
+        return block
+    }
+
+    private static func alert(_ random: inout SplitMix) -> Any {
+        if random.once(in: 3) { return HostileText.makeSecret(&random) }
+        let keys = ["title", "subtitle", "body", "title-loc-key", "loc-key", "launch-image"]
+        return Dictionary(
+            uniqueKeysWithValues: keys.compactMap { key in
+                random.once(in: 3) ? (key, HostileText.makeSecret(&random)) : nil
+            }
+        )
+    }
+
+    private static func addLiveActivity(to block: inout [String: Any], _ random: inout SplitMix) {
+        let event = ["start", "update", "end"].randomElement(using: &random) ?? "update"
+        block[random.once(in: 2) ? "event" : "events"] = event
+        block["content-state"] = [HostileText.make(&random): HostileText.makeSecret(&random)]
+        if event == "start" {
+            block["attributes-type"] = HostileText.makeSecret(&random)
+            block["attributes"] = ["x": HostileText.makeSecret(&random)]
+        }
+        if event == "end", random.once(in: 2) { block["dismissal-date"] = 1_770_000_100 }
+        if random.once(in: 2) { block["timestamp"] = 1_770_000_000 }
+    }
+}

@@ -42,8 +42,15 @@ package final class Rule: Sendable {
     /// What a notification in `mode` needs besides the event; what is not known when it goes out it goes without.
     package func needs(in mode: Mode) -> RuleNeeds {
         guard min(mode, self.mode) > .nudge else { return [] }
-        let speaksOfAuthor = texts.speaksOf("author.name") || payload.variables.contains("author.name")
-        // The custom keys carry it, whatever the texts say.
-        return speaksOfAuthor ? [.authorName, .referencedEvent] : .referencedEvent
+        func speaks(of variable: String) -> Bool {
+            texts.speaksOf(variable) || payload.variables.contains(variable)
+        }
+        var needs: RuleNeeds = []
+        if speaks(of: "author.name") { needs.insert(.authorName) }
+        // The event's own keys carry it, whatever the texts say.
+        if payload.customKeys.saysEvent || speaks(of: "referenced.kind") || speaks(of: "referenced.content") {
+            needs.insert(.referencedEvent)
+        }
+        return needs
     }
 }

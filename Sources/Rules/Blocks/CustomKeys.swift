@@ -3,8 +3,8 @@ import YAMLReading
 /// What an app gets beside what is shown: the keys of seed 000 that tell which event this is about, and a rule's own `data`.
 struct CustomKeys: Sendable {
     private let own: JSONTemplate?
-    /// `event_data: false` leaves seed 000's keys out.
-    private let saysEvent: Bool
+    /// Whether seed 000's keys are there, which tell of the event that this one refers to, too.
+    let saysEvent: Bool
 
     init(reading rule: YAMLMapping) {
         saysEvent = rule["event_data"]?.bool() ?? true
@@ -25,9 +25,6 @@ struct CustomKeys: Sendable {
     }
 
     var variables: Set<String> { own?.variables ?? [] }
-
-    /// Whether the keys speak of the event that this one refers to.
-    var speaksOfReferencedEvent: Bool { saysEvent || variables.contains { $0.hasPrefix("referenced.") } }
 
     /// A JSON object, or nothing when there is none.
     func render(_ input: RuleInput, _ values: TemplateValues, now: Int64) -> String {

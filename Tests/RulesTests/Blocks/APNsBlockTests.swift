@@ -16,6 +16,10 @@ import Testing
             }
         ),
         (
+            "title: { loc-key: K, default: t }, apns: { push-type: background }",
+            ["rules[0].title.loc-key: the rule's background push shows nothing: 'push-type: alert' does"]
+        ),
+        (
             "apns: { push-type: background, content-available: 0 }",
             ["rules[0].apns.content-available: a background push has 1 here"]
         ),

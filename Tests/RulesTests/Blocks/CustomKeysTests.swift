@@ -35,6 +35,20 @@ import Testing
         )
     }
 
+    @Test(
+        arguments: [
+            ("title: t", true), ("event_data: false", false),
+            ("event_data: false, title: \"{{referenced.id}}\"", false),
+            ("event_data: false, title: \"{{referenced.content}}\"", true),
+            ("event_data: false, data: { k: \"{{referenced.kind}}\" }", true),
+        ]
+    )
+    func referencedEventIsNeededWhereSomethingTellsOfIt(_ keys: String, _ isNeeded: Bool) throws {
+        let book = try RuleBook(yaml: BlockFixture.yaml(keys), name: "r")
+        let needs = try #require(book.rules.first).needs(in: .alert)
+        #expect(needs.contains(.referencedEvent) == isNeeded)
+    }
+
     @Test func nameIsNeededWhereABlockSpeaksOfIt() throws {
         func needs(_ keys: String) throws -> RuleNeeds {
             let book = try RuleBook(yaml: BlockFixture.yaml(keys), name: "r")

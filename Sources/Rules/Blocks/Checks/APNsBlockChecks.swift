@@ -68,6 +68,11 @@ struct APNsBlockChecks {
             for key in ["alert", "badge", "sound"] {
                 block[key]?.mistake("a background push neither shows nor plays anything; 'push-type: alert' does")
             }
+            // What the app has itself goes into the block's alert.
+            for key in ["title", "subtitle", "body"] {
+                guard let text = rule[key], text.isMapping else { continue }
+                text.mapping()?["loc-key"]?.mistake("the rule's background push shows nothing: 'push-type: alert' does")
+            }
             if block["content-available"]?.isOn == false {
                 block["content-available"]?.mistake("a background push has 1 here")
             }

@@ -35,15 +35,17 @@ struct RenderedJSON {
         var text = text
         bytes.append(0x22)
         text.withUTF8 { utf8 in
-            for byte in utf8 {
+            var start = 0
+            for (index, byte) in utf8.enumerated() where byte < 0x20 || byte == 0x22 || byte == 0x5C || byte == 0x7F {
+                bytes += utf8[start..<index]
+                start = index + 1
                 switch byte {
                 case 0x22, 0x5C: bytes += [0x5C, byte]
                 case 0x0A: bytes += [0x5C, 0x6E]
-                case 0..<0x20, 0x7F:
-                    bytes += [0x5C, 0x75, 0x30, 0x30, Self.hex[Int(byte >> 4)], Self.hex[Int(byte & 15)]]
-                default: bytes.append(byte)
+                default: bytes += [0x5C, 0x75, 0x30, 0x30, Self.hex[Int(byte >> 4)], Self.hex[Int(byte & 15)]]
                 }
             }
+            bytes += utf8[start...]
         }
         bytes.append(0x22)
     }

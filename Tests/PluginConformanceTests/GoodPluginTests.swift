@@ -10,7 +10,19 @@ struct GoodPluginTests {
         let workshop = try Workshop()
         let report = await PluginConformance.check(path: try workshop.copy("libCarillonUnifiedPush.so"))
         expectPassed(report, skipping: [.createConfigured])
-        #expect(remark(.modes, report) == "it honours: wake, sealed, alert")
+        #expect(remark(.modes, report) == "it honours: wake, nudge, sealed, alert")
+    }
+
+    @Test func webPushPasses() async throws {
+        let workshop = try Workshop()
+        let block = ["vapid_key": P256PrivateKey().pemRepresentation, "subject": "mailto:ops@example.com"]
+        let configuration = String(decoding: try JSONEncoder().encode(block), as: UTF8.self)
+        let report = await PluginConformance.check(
+            path: try workshop.copy("libCarillonWebPush.so"),
+            configurations: ["web": configuration]
+        )
+        expectPassed(report)
+        #expect(remark(.modes, report) == "it honours: wake, nudge, sealed, alert")
     }
 
     @Test func apnsPasses() async throws {

@@ -54,7 +54,9 @@ enum LibraryChecks {
             if transport.pointee.struct_size < MemoryLayout<carillon_transport>.size {
                 return small("carillon_transport")
             }
-            if transport.pointee.flags != 0 { return "a transport's flags are not zero: no flag exists yet" }
+            if transport.pointee.flags & ~UInt32(CARILLON_TRANSPORT_ENCRYPTS) != 0 {
+                return "a transport has flags that do not exist: expected CARILLON_TRANSPORT_ENCRYPTS or none"
+            }
         }
         for index in 0..<plugin.filter_count {
             guard let filter = plugin.filters?[index] else { continue }

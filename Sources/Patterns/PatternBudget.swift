@@ -1,7 +1,7 @@
 /// How much work applying patterns may still be.
 ///
 /// Work is counted and not timed, so that the same value always comes to the same verdict: a unit is a step of the matcher, or
-/// sixteen characters that it runs over. The usual budget is a few milliseconds of a processor's time.
+/// eight bytes that it runs over. The usual budget is a few milliseconds of a processor's time.
 package struct PatternBudget: Sendable {
     /// Enough to look for most expressions all over a text of 64 KiB.
     package static let usual = 150_000

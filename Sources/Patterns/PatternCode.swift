@@ -3,7 +3,7 @@ import CPCRE2
 /// A compiled expression. PCRE2 reads it only, so any thread may match with it.
 final class PatternCode: @unchecked Sendable {
     /// Kibibytes of memory that one application may take for what it has to come back to.
-    private static let heapLimit: UInt32 = 8192
+    private static let heapLimit: UInt32 = 4096
     /// As many steps at one place as the usual budget has units, and no more levels of coming back than that.
     private static let matchLimit = UInt32(PatternBudget.usual)
     /// Parentheses in parentheses; compiling is recursive.

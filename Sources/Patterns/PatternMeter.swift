@@ -27,7 +27,7 @@ struct PatternMeter {
         position = Int(block.pointee.current_position)
         var unseen = min(hidden, Int(block.pointee.subject_length))
         if hasBackReferences { unseen = max(unseen, Self.longestCapture(block)) }
-        budget.spend(price + (max(0, moved) + unseen) >> 4)
+        budget.spend(price + (max(0, moved) + unseen) >> 3)
         return !budget.isUsedUp
     }
 

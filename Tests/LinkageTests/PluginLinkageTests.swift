@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 struct PluginLinkageTests {
-    static let plugins = ["libCarillonAPNs.so", "libCarillonUnifiedPush.so"]
+    static let plugins = ["libCarillonAPNs.so", "libCarillonUnifiedPush.so", "libCarillonWebPush.so"]
 
     /// The system's C library and Swift's own runtime, and OpenSSL. No Foundation, no NIO, no TLS: the host has those.
     private static let allowed: Set = [
@@ -27,7 +27,9 @@ struct PluginLinkageTests {
         #expect(try BuiltLibrary.named(name).image.isNeverUnloaded)
     }
 
-    @Test(arguments: [("libCarillonAPNs.so", "ios"), ("libCarillonUnifiedPush.so", "unifiedpush")])
+    @Test(arguments: [
+        ("libCarillonAPNs.so", "ios"), ("libCarillonUnifiedPush.so", "unifiedpush"), ("libCarillonWebPush.so", "web"),
+    ])
     func loadsAndDescribesItself(_ name: String, _ platform: String) throws {
         let path = try BuiltLibrary.named(name).path
         let library = try #require(dlopen(path, RTLD_NOW | RTLD_LOCAL), "\(String(cString: dlerror()))")

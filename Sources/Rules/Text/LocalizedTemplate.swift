@@ -17,6 +17,14 @@ struct LocalizedTemplate: Sendable {
         return fallback.render(values)
     }
 
+    /// The same with `values` put in for good.
+    func rendered(_ values: TemplateValues) -> LocalizedTemplate {
+        LocalizedTemplate(
+            fallback: Template(literal: fallback.render(values)),
+            translations: translations.mapValues { Template(literal: $0.render(values)) }
+        )
+    }
+
     /// Every text in it.
     var templates: [Template] { [fallback] + translations.values }
 }

@@ -33,8 +33,8 @@ package enum NIP19 {
     }
 
     /// Each part is shorter than 256 bytes.
-    static func text(prefix: String, _ parts: [(type: PartType, value: [UInt8])]) -> String {
-        let bytes = parts.flatMap { [$0.type.rawValue, UInt8($0.value.count)] + $0.value }
+    static func text(prefix: String, _ parts: [(PartType, [UInt8])]) -> String {
+        let bytes = parts.flatMap { type, value in [type.rawValue, UInt8(value.count)] + value }
         return Bech32(prefix: prefix, bytes: bytes).text
     }
 

@@ -33,6 +33,7 @@ extension JSONTemplate {
             self = .literal(text)
             return
         }
+        // An app shows it as it likes, in several lines, too.
         guard let template = Template.read(value, in: .paragraph) else { return nil }
         self = .text(template)
     }

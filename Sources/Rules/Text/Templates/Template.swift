@@ -16,7 +16,8 @@ struct Template: Sendable {
 
     static let empty = Template(literal: "")
 
-    private init(literal: String) {
+    /// A text without tags that needs no check.
+    init(literal: String) {
         self.body = .literal(literal)
         self.place = .line
         self.variables = []

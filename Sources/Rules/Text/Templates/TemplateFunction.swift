@@ -56,13 +56,11 @@ enum TemplateFunction: Hashable, Sendable {
 
     static func unknown(_ name: some StringProtocol) -> TemplateError {
         let hint = NearestName.hint(String(name.prefix(40)), among: plain.map(\.name) + counting.map(\.name))
-        let range = "from \(widths.lowerBound) to \(widths.upperBound)"
-        let all =
-            plain.map { "\($0.name)(…)" } + counting.map { "\($0.name)N(…) with N characters, \(range)" }
+        guard hint.isEmpty else { return TemplateError("there is no function '\(name.prefix(40))'" + hint) }
+        let all = plain.map { "\($0.name)(…)" } + counting.map { "\($0.name)N(…)" }
         return TemplateError(
-            "there is no function '\(name.prefix(40))'"
-                + (hint.isEmpty
-                    ? "; there are " + all.joined(separator: ", ") : hint + " (\(all.joined(separator: ", ")))")
+            "there is no function '\(name.prefix(40))'; there are \(all.joined(separator: ", ")), with N characters from "
+                + "\(widths.lowerBound) to \(widths.upperBound)"
         )
     }
 }

@@ -49,19 +49,15 @@ struct TemplateText: MustacheTransformable, MustacheCustomRenderable {
         case .nevent: return eventID.map { .words(NIP19.nevent($0.id, author: $0.author, kind: $0.kind)) }
         case .ago: return age.map { .words(RelativeTime.words(seconds: $0, in: scope.language)) }
         case .since: return age.map { .words(RelativeTime.short(seconds: $0)) }
-        case .upper: return .words(neutral.text.uppercased())
-        case .lower: return .words(neutral.text.lowercased())
+        // Other cases may take more accents.
+        case .upper: return .neutral(harmless(neutral.text.uppercased()))
+        case .lower: return .neutral(harmless(neutral.text.lowercased()))
         }
     }
 
     private var neutral: UntrustedText.Neutral {
         switch content {
-        case .untrusted(let text):
-            return UntrustedText.neutral(
-                text,
-                isMultiline: scope.place.isMultiline,
-                collapsesBlanks: scope.place == .identifier
-            )
+        case .untrusted(let text): return harmless(text)
         case .name(let text, let key):
             let name = UntrustedText.neutral(text, isMultiline: false, collapsesBlanks: true).text
             let short = name.isEmpty ? key.hex.prefix(8) + "..." : Excerpt.of(name, characters: Self.nameLimit)
@@ -71,6 +67,14 @@ struct TemplateText: MustacheTransformable, MustacheCustomRenderable {
         case .moment(let seconds): return UntrustedText.Neutral(text: String(seconds))
         case .neutral(let text): return text
         }
+    }
+
+    private func harmless(_ text: String) -> UntrustedText.Neutral {
+        UntrustedText.neutral(
+            text,
+            isMultiline: scope.place.isMultiline,
+            collapsesBlanks: scope.place == .identifier
+        )
     }
 
     /// Also a tag's value may be one.

@@ -1,0 +1,125 @@
+import Foundation
+import Nostr
+import Notifications
+import Testing
+import YAMLReading
+
+@testable import Rules
+
+@Suite struct LocalizedTextTests {
+    private static let yaml = """
+        version: 1
+        rules:
+          - match: { kinds: 1 }
+            title: { default: hello, de: hallo, de-AT: servus, zh-Hant: 您好, pt_br: oi }
+            body: { default: "{{event.content}}", de: "sagt {{event.content}}" }
+            actions: [{ id: a, label: { default: Reply, de: Antworten } }]
+        summary: { title: { default: "{{count}} new", fr: "{{count}} nouvelles" } }
+        nudge: { title: { default: News, it: Novità }, body: "{{#batch}}{{count}}{{/batch}}" }
+        """
+    private let book: RuleBook
+    private let rule: Rule
+
+    init() throws {
+        book = try RuleBook(yaml: Self.yaml, name: "rules.yaml")
+        rule = try #require(book.rules.first)
+    }
+
+    private func mistakes(_ rule: String) -> [String] {
+        do {
+            _ = try RuleBook(yaml: "version: 1\nrules:\n  - { match: { kinds: 1 }, \(rule) }", name: "r")
+            return []
+        } catch {
+            return error.all.map(\.message)
+        }
+    }
+
+    @Test(arguments: [
+        ("de-AT", "servus"), ("de-CH", "hallo"), ("de", "hallo"), ("de-Latn-AT", "hallo"), ("zh-Hant-TW", "您好"),
+        ("zh", "hello"), ("pt-BR", "oi"), ("pt", "hello"), ("en", "hello"),
+    ])
+    func fallsBackFromRegionToLanguageToDefault(_ language: String, _ title: String) {
+        let input = Fixture.input(kind: 1)
+        let notification = rule.render(input, signal: .mention, mode: .alert, language: LanguageTag(language))
+        #expect(notification.title == title)
+    }
+
+    @Test func everyTextHasItsOwnLanguages() {
+        let input = Fixture.input(kind: 1, content: "x")
+        let german = rule.render(input, signal: .mention, mode: .alert, language: LanguageTag("de-AT"))
+        #expect(german.body == "sagt x" && german.actions.first?.label == "Antworten" && german.neutral.title == "News")
+        let italian = rule.render(input, signal: .mention, mode: .nudge, language: LanguageTag("it"))
+        #expect(italian == .nudge(.mention, urgency: .normal, NeutralTexts(title: "Novità")))
+        #expect(rule.render(input, signal: .mention, mode: .alert).title == "hello")
+    }
+
+    @Test func summariesSpeakTheDevicesLanguage() {
+        let summary = book.renderSummary(
+            count: 3,
+            signal: .dm,
+            urgency: .low,
+            mode: .sealed,
+            language: LanguageTag("fr-FR")
+        )
+        #expect(summary.mode == .sealed && summary.title == "3 nouvelles" && summary.count == 3)
+        #expect(summary.neutral == NeutralTexts(title: "News", body: "3"))
+    }
+
+    @Test func bookTellsWhichLanguagesItSpeaks() {
+        #expect(book.languages.map(\.description) == ["de", "de-AT", "fr", "it", "pt-BR", "zh-Hant"])
+    }
+
+    @Test func mistakesInMapsAreTold() {
+        #expect(
+            mistakes("title: { de: x }") == ["rules[0].title: 'default' is missing: the text for every other language"]
+        )
+        #expect(
+            mistakes("title: { default: x, de-AT: y, de_at: z }") == [
+                "rules[0].title.de_at: there is more than one text for de-AT"
+            ]
+        )
+        #expect(
+            mistakes("title: { default: x, defualt: y }").first?.hasPrefix(
+                "rules[0].title.defualt: 'defualt' is no language; expected 'default' or a tag"
+            ) == true
+        )
+        #expect(mistakes("title: { default: x, de-foobar: y }").count == 1)
+        #expect(mistakes(#"title: { default: x, de: "{{event.contnt}}" }"#).count == 1)
+        #expect(mistakes("actions: [{ id: a, label: { default: x, loc-key: Y } }]").count == 1)
+    }
+
+    @Test func whatSpeaksOfNoEventCannotBeMadeTo() {
+        func mistake(_ top: String) -> String? {
+            do {
+                _ = try RuleBook(yaml: "version: 1\nrules: []\n\(top)", name: "r")
+                return nil
+            } catch {
+                return error.all.map(\.message).joined()
+            }
+        }
+        let expected = "there is no variable 'author.name'; there are count, batch"
+        #expect(mistake(#"nudge: { title: "{{author.name}}" }"#) == "nudge.title: " + expected)
+        #expect(mistake(#"summary: { body: "{{author.name}}" }"#) == "summary.body: " + expected)
+        #expect(mistake("nudge: { titel: x }")?.contains("did you mean 'title'?") == true)
+    }
+
+    @Test(arguments: [
+        (Mode.wake, Mode.wake), (.nudge, .nudge), (.sealed, .sealed), (.alert, .alert),
+    ])
+    func modesShowNoMoreThanTheyMay(_ asked: Mode, _ given: Mode) throws {
+        let book = try RuleBook.builtIn()
+        let input = Fixture.input(kind: 7, content: "secret", referenced: ReferencedEvent(id: Fixture.referencedID))
+        let notification = try #require(book.notification(for: input, mode: asked))
+        #expect(notification.mode == given)
+        let texts = String(describing: notification)
+        let tells = ["secret", "alice", Fixture.eventID.hex, Fixture.author.hex].filter { texts.contains($0) }
+        #expect(tells.isEmpty == (given < .sealed))
+        #expect(notification.neutral.title == (given == .wake ? "" : "New notification"))
+    }
+
+    @Test func neutralTextsOfTheStandard() throws {
+        let book = try RuleBook.builtIn()
+        let batch = book.renderSummary(count: 7, signal: .dm, urgency: .high, mode: .nudge)
+        #expect(batch == .nudge(.dm, urgency: .high, count: 7, NeutralTexts(title: "7 new notifications")))
+    }
+}

@@ -16,7 +16,7 @@ struct SeedPayloadTests {
     /// What only a plugin can be handed, as the rules refuse it: with the key that they name.
     private static let refused = [
         "missing mutable-content": "mutable-content", "missing required fields": "label",
-        "unknown category": "category",
+
         "keys that are not Apple's yet": "brand-new",
         "dismissal-date, timestamp (on a device": "dismissal-date",
     ]

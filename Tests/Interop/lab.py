@@ -9,6 +9,7 @@ import urllib.request
 from pathlib import Path
 
 from programs import PATIENCE, built, wait_until
+from subscriptions import base64url
 
 
 class Received:
@@ -75,6 +76,24 @@ class Lab:
             "environment": apns["url"],
         }
 
+    @property
+    def android(self) -> dict:
+        fcm = self.addresses["fcm"]
+        return {"service_account": fcm["service_account"], "origin": fcm["url"]}
+
+    @property
+    def web(self) -> dict:
+        return {"vapid_key_file": self.addresses["webpush"]["key_file"], "subject": "mailto:operator@example.com"}
+
+    def subscribe(self, app, name: str) -> str:
+        """A browser's subscription whose keys only the test has; returns its endpoint."""
+        answer = self._control(
+            "POST",
+            "/subscriptions",
+            {"id": name, "private_key": base64url(app.secret), "auth": base64url(app.auth)},
+        )
+        return json.loads(answer)["endpoint"]
+
     def endpoint(self, topic: str) -> str:
         """A UnifiedPush endpoint."""
         return f"{self.addresses['unifiedpush_url']}/{topic}"
@@ -90,7 +109,7 @@ class Lab:
         while True:
             left = max(0, int((deadline - time.monotonic()) * 1000))
             requests = self._received(service, wait=known + 1, milliseconds=left)
-            accepted = [request for request in requests if request.status == 200]
+            accepted = [request for request in requests if request.status in [200, 201]]
             if len(accepted) >= count:
                 return accepted
             assert left > 0, f"expected {count} accepted requests, got {len(accepted)}, of all: {requests}"

@@ -15,7 +15,9 @@ from programs import built, wait_until
 class Router:
     """A router with a folder of its own, that can be started, killed and started again."""
 
-    plugin_names = ["libCarillonAPNs.so", "libCarillonUnifiedPush.so"]
+    plugin_names = [
+        f"libCarillon{name}.so" for name in ["APNs", "FCM", "Gotify", "Ntfy", "UnifiedPush", "WebPush"]
+    ]
 
     def __init__(self, folder: Path, lab: Lab):
         self.folder = folder
@@ -37,7 +39,16 @@ class Router:
             "relay": {"listen": "127.0.0.1:0"},
             "plugins": {"folders": ["plugins"]},
             "http": {"ca_file": str(lab.ca_file), "allow_private": ["127.0.0.0/8", "::1/128"]},
-            "apps": {"default": {"ios": lab.ios, "unifiedpush": {}}},
+            "apps": {
+                "default": {
+                    "ios": lab.ios,
+                    "android": lab.android,
+                    "web": lab.web,
+                    "unifiedpush": {},
+                    "ntfy": {},
+                    "gotify": {},
+                }
+            },
         }
 
     @property

@@ -18,6 +18,10 @@ class App:
         self.auth = os.urandom(16)
 
     @property
+    def secret(self) -> bytes:
+        return self.key.private_numbers().private_value.to_bytes(32, "big")
+
+    @property
     def keys(self) -> dict:
         point = self.key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
         return {"p256dh": base64url(point), "auth": base64url(self.auth)}

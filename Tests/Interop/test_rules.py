@@ -1,0 +1,147 @@
+"""What rules make of events on the way through the whole router: languages, follows, tags, new kinds, buttons."""
+
+import json
+
+import pytest
+
+from nostr import Socket, device_token, ios
+from relays import ScriptedRelay
+
+RULES = """
+version: 1
+rules:
+  - name: hellthread
+    match: { p_tags: { min: 3 } }
+    drop: true
+  - name: friend
+    match: { kinds: [1], followed: true }
+    title: "a friend wrote"
+  - name: urgent
+    match: { kinds: [1], tags: { t: [urgent, now], subject: { matches: "^(re: )?fire" } } }
+    title: "urgent: {{event.subject}}"
+  - name: german
+    match: { kinds: [1], language: de }
+    title: { default: "unreachable", de: "{{author.name}} schrieb", de-AT: "{{author.name}} hat geschrieben" }
+  - name: buttons
+    match: { kinds: [1], tags: { button: true } }
+    title: buttons
+    url: "example://note/{{event.id}}"
+    event_data: false
+    actions:
+      - { id: org.example.reply, label: { default: Reply, fr: Répondre }, url: "example://reply/{{event.id}}", icon: star.fill }
+      - { id: org.example.mute, label: Mute }
+  - name: note
+    match: { kinds: [1] }
+    title: { default: "{{author.name}} wrote", fr: "{{author.name}} a écrit" }
+    body: "{{truncate5(event.content)}}"
+  - name: wallet
+    match: { kinds: [23194] }
+    signal: wallet
+    title: "somebody wants {{event.tag.amount}}"
+"""
+
+
+@pytest.fixture
+def ruled(stopped_router):
+    (stopped_router.folder / "own.yaml").write_text(RULES)
+    (stopped_router.folder / "common.yaml").write_text(
+        "version: 1\nrules:\n  - { name: like, match: { kinds: [7] }, title: liked }\n"
+        "  - { name: never, match: { kinds: [1] }, title: never }\n"
+    )
+    stopped_router.configuration["rules"] = ["own.yaml", "common.yaml"]
+    return stopped_router
+
+
+@pytest.fixture
+def scene(ruled, lab, alice, bob):
+    ruled.start()
+    with Socket(ruled) as socket:
+        socket.publish(bob.event(0, json.dumps({"name": "bob"})))
+        yield ruled, socket
+
+
+def alert_for(lab, socket, event) -> dict:
+    lab.forget()
+    socket.publish(event)
+    [push] = lab.accepted(1)
+    return push.payload
+
+
+def register(router, socket, person, **more):
+    socket.publish(person.registration(router, ios(device_token(), mode="alert", **more)))
+
+
+@pytest.mark.parametrize(
+    "locale, title",
+    [("de-AT", "bob hat geschrieben"), ("de_CH", "bob schrieb"), ("fr-CA", "bob a écrit"), (None, "bob wrote")],
+)
+def test_a_device_reads_its_own_language(scene, lab, alice, bob, locale, title):
+    router, socket = scene
+    register(router, socket, alice, **({"locale": locale} if locale else {}))
+    assert alert_for(lab, socket, bob.note("hello there", alice))["aps"]["alert"]["title"] == title
+
+
+def test_tags_and_patterns_decide(scene, lab, alice, bob):
+    router, socket = scene
+    register(router, socket, alice)
+    urgent = bob.note("x", alice, tags=[["t", "urgent"], ["subject", "re: fire!"]])
+    assert alert_for(lab, socket, urgent)["aps"]["alert"]["title"] == "urgent: re: fire!"
+    calm = bob.note("hello there", alice, tags=[["t", "urgent"], ["subject", "no fire"]])
+    assert alert_for(lab, socket, calm)["aps"]["alert"] == {"title": "bob wrote", "body": "hello"}
+
+
+def test_a_note_to_everybody_is_dropped_and_files_are_asked_in_their_order(scene, lab, alice, bob):
+    router, socket = scene
+    register(router, socket, alice)
+    crowd = bob.event(1, "hi all", [["p", alice.hex], ["p", "11" * 32], ["p", "22" * 32]])
+    socket.publish(crowd)
+    like = bob.reaction("+", alice.note("mine"))
+    assert alert_for(lab, socket, like)["aps"]["alert"]["title"] == "liked"
+    router.stop()
+    assert [push.payload["event_id"] for push in lab.received()] == [like["id"]]
+
+
+def test_a_kind_nobody_knew_wakes_with_a_signal_of_its_own(scene, lab, alice, bob):
+    router, socket = scene
+    register(router, socket, alice, signals={"wallet": True})
+    request = bob.event(23194, "ciphertext", [["p", alice.hex], ["amount", "21"]])
+    assert alert_for(lab, socket, request)["aps"]["alert"]["title"] == "somebody wants 21"
+
+
+def test_buttons_reach_the_phone_as_the_specification_says(scene, lab, alice, bob):
+    router, socket = scene
+    register(router, socket, alice, locale="fr")
+    note = bob.note("press", alice, tags=[["button", "1"]])
+    payload = alert_for(lab, socket, note)
+    assert payload["aps"]["mutable-content"] == 1
+    assert payload["body"].pop("_k")
+    assert payload["body"] == {
+        "url": f"example://note/{note['id']}",
+        "action_buttons": [
+            {
+                "id": "org.example.reply",
+                "label": "Répondre",
+                "url": f"example://reply/{note['id']}",
+                "icon": "star.fill",
+            },
+            {"id": "org.example.mute", "label": "Mute"},
+        ],
+    }
+    assert set(payload) == {"aps", "body"}
+
+
+def test_whom_the_recipient_follows_counts(ruled, lab, alice, bob):
+    relay = ScriptedRelay()
+    try:
+        ruled.watch(always=[relay])
+        ruled.start()
+        with Socket(ruled) as socket:
+            register(ruled, socket, alice)
+            ruled.wait_until_read(1)
+            assert alert_for(lab, socket, bob.note("before", alice))["aps"]["alert"]["title"] != "a friend wrote"
+            socket.publish(alice.event(3, "", [["p", bob.hex]]))
+            assert alert_for(lab, socket, bob.note("after", alice))["aps"]["alert"]["title"] == "a friend wrote"
+            socket.publish(alice.event(3, "", [["p", "33" * 32]]))
+            assert alert_for(lab, socket, bob.note("again", alice))["aps"]["alert"]["title"] != "a friend wrote"
+    finally:
+        relay.stop()

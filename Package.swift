@@ -177,8 +177,8 @@ let package = Package(
             name: "CarillonRouter",
             dependencies: [
                 "Nostr", "Cipher", "Notifications", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch",
-                "Registry", "Pipeline", "Rules", "Sealing", "WebPushEncryption", "WebIngress", "Delivery", "PluginHost",
-                "HTTPLanes", "YAMLReading", "Schnorr", lifecycle, logging, nio, nioPosix,
+                "Registry", "Pipeline", "Rules", "Sealing", "WebPushEncryption", "Listening", "WebIngress", "Delivery",
+                "PluginHost", "HTTPLanes", "YAMLReading", "Schnorr", lifecycle, logging, nio, nioPosix,
             ]
         ),
         .executableTarget(
@@ -395,9 +395,8 @@ let package = Package(
         .testTarget(
             name: "CarillonRouterTests",
             dependencies: [
-                "CarillonRouter", "AccountWatch", "Delivery", "Pipeline", "Registry", "RelayPool", "RemoteSigning",
-                "Nostr",
-                "Cipher", "Notifications", "YAMLReading", grdb, logging,
+                "CarillonRouter", "AccountWatch", "Delivery", "HTTPLanes", "Pipeline", "Registry", "RelayPool",
+                "RemoteSigning", "WebIngress", "Nostr", "Cipher", "Notifications", "YAMLReading", grdb, logging,
             ]
         ),
     ],

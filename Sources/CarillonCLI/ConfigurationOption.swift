@@ -1,10 +1,16 @@
 import ArgumentParser
 import CarillonRouter
+import Foundation
 
 /// The option that names the configuration file.
 struct ConfigurationOption: ParsableArguments {
     @Option(name: [.customShort("c"), .customLong("config")], help: "The configuration file.")
-    var path = "carillon.yaml"
+    var path = Self.defaultPath
+
+    private static let defaultPath = "carillon.yaml"
+
+    /// Whether nobody named a file and there is none where it would be.
+    var isAbsent: Bool { path == Self.defaultPath && !FileManager.default.fileExists(atPath: path) }
 
     /// Reads the file; prints its mistakes and fails when there are any.
     func read() throws -> Configuration {

@@ -25,6 +25,10 @@ struct Serve: AsyncParsableCommand {
 
             Into the last one strfry writes with the hook in contrib/strfry. A FIFO has no end: writers come and go. After \
             standard input or a file the router serves on, unless --feed-exit is given.
+
+            With no configuration and the environment of metatext-apns it takes its place, and is nothing but the sealed ingress:
+
+              APNS_KEY_ID=… APNS_AUTH_KEY="$(cat AuthKey.p8)" APPLE_TEAM_ID=… TOPIC=… PORT=9292 carillon serve
             """
     )
 
@@ -42,6 +46,9 @@ struct Serve: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Write the relay socket's port to this file once it listens.", visibility: .hidden))
     var portFile: String?
 
+    @Option(help: ArgumentHelp("The same for the sealed ingress's port.", visibility: .hidden))
+    var ingressPortFile: String?
+
     func validate() throws {
         if feedExit, feed == nil {
             throw ValidationError("--feed-exit says when to stop reading --feed, which is missing")
@@ -56,7 +63,7 @@ struct Serve: AsyncParsableCommand {
             return handler
         }
         let logger = Logger(label: "carillon")
-        var configuration = try config.read()
+        var configuration = try configuration()
         configuration.feed = feed.map { Configuration.Feed(path: $0, stopsAtEnd: feedExit) }
         let router = try Terminal.printingMistakes { [configuration] in
             try Router(configuration: configuration, logger: logger)
@@ -68,7 +75,7 @@ struct Serve: AsyncParsableCommand {
                 services: [
                     // It ends by itself only where its feed is to be its end.
                     ServiceGroupConfiguration.ServiceConfiguration(
-                        service: Announced(router: router, portFile: portFile),
+                        service: Announced(router: router, portFile: portFile, ingressPortFile: ingressPortFile),
                         successTerminationBehavior: .gracefullyShutdownGroup
                     )
                 ],
@@ -76,6 +83,22 @@ struct Serve: AsyncParsableCommand {
                 logger: logger
             )
         ).run()
+    }
+
+    /// The file's, or that of the environment where there is no file.
+    private func configuration() throws -> Configuration {
+        guard config.isAbsent else { return try config.read() }
+        let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let found = try Terminal.printingMistakes { () throws in
+            let configuration = try Configuration.sealedIngressAlone(
+                environment: ProcessInfo.processInfo.environment,
+                executableFolder: URL(fileURLWithPath: executable).deletingLastPathComponent().path,
+                folder: FileManager.default.currentDirectoryPath
+            )
+            try configuration?.makeStateFolder()
+            return configuration
+        }
+        return try found ?? config.read()
     }
 
     /// Whoever presses ^C again does not want to wait for what is under way; it goes out at the next start.
@@ -93,15 +116,21 @@ struct Serve: AsyncParsableCommand {
     private struct Announced: Service {
         let router: Router
         let portFile: String?
+        let ingressPortFile: String?
 
         func run() async throws {
             try await router.run { port in
-                guard let portFile else { return }
-                do {
-                    try Data("\(port)\n".utf8).write(to: URL(fileURLWithPath: portFile), options: .atomic)
-                } catch {
-                    Terminal.error("cannot write the port to \(portFile): \(error)")
-                }
+                write(router.sealedIngressPort, to: ingressPortFile)
+                write(port, to: portFile)
+            }
+        }
+
+        private func write(_ port: Int?, to file: String?) {
+            guard let port, let file else { return }
+            do {
+                try Data("\(port)\n".utf8).write(to: URL(fileURLWithPath: file), options: .atomic)
+            } catch {
+                Terminal.error("cannot write the port to \(file): \(error)")
             }
         }
     }

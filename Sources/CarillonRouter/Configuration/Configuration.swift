@@ -18,6 +18,10 @@ package struct Configuration: Sendable {
     package var feed: Feed?
     /// The rules files, whose rules are asked in this order; none: the built-in rules.
     package var rulesFiles: [String] = []
+    /// Nil: none.
+    package var sealedIngress: SealedIngress?
+    /// Whether it came from environment variables: then there is nothing but the sealed ingress, and no use in starting without.
+    package var isOfEnvironment = false
     package var plugins = Plugins()
     package var http = HTTP()
     /// What a device gets that asked for no mode.
@@ -66,6 +70,8 @@ package struct Configuration: Sendable {
         package var caFile: String?
         /// Private networks that users' endpoints may lie in after all, as CIDR blocks.
         package var allowPrivate: [String] = []
+        /// Connections to one busy push service at most; nil: as many as suit most.
+        package var connectionsPerOrigin: Int?
     }
 
     /// One app: a block for each platform it is on.

@@ -18,7 +18,7 @@ struct ConfigurationReader {
         let configuration = file.parse(text)?
             .mapping(keys: [
                 "identity", "store", "relay", "relays", "hints", "registration", "context", "rules", "plugins", "http",
-                "defaults", "apps",
+                "defaults", "apps", "sealed_ingress",
             ])
             .flatMap(configuration)
         try file.throwMistakes()
@@ -47,6 +47,7 @@ struct ConfigurationReader {
         if let http = top["http"] { configuration.http = self.http(http) }
         configuration.defaultMode = defaultMode(top["defaults"]) ?? configuration.defaultMode
         configuration.apps = apps(top["apps"])
+        configuration.sealedIngress = top["sealed_ingress"].map { sealedIngress($0, apps: configuration.apps) }
         return keyFile == nil || store == nil ? nil : configuration
     }
 
@@ -55,13 +56,10 @@ struct ConfigurationReader {
         guard let mapping = value.mapping(keys: ["listen", "url", "name", "description", "contact"]) else {
             return relay
         }
-        if let listen = mapping["listen"], let address = listen.string() {
-            if let (host, port) = Self.hostAndPort(address) {
-                relay.host = host
-                relay.port = port
-            } else {
-                listen.mistake("expected an address and a port, as in 127.0.0.1:7447 or [::1]:7447")
-            }
+        if let (host, port) = mapping["listen"].flatMap({ listenAddress($0, example: "127.0.0.1:7447 or [::1]:7447") })
+        {
+            relay.host = host
+            relay.port = port
         }
         if let value = mapping["url"], let url = value.string() {
             if !url.hasPrefix("ws://") && !url.hasPrefix("wss://") {
@@ -140,6 +138,14 @@ struct ConfigurationReader {
     /// `name` from this file's folder on, unless it is absolute.
     func path(_ name: String) -> String {
         name.hasPrefix("/") || folder.isEmpty ? name : folder + "/" + name
+    }
+
+    /// An address and a port, as in `example`.
+    func listenAddress(_ value: YAMLValue, example: String) -> (host: String, port: Int)? {
+        guard let text = value.string() else { return nil }
+        if let address = Self.hostAndPort(text) { return address }
+        value.mistake("expected an address and a port, as in \(example)")
+        return nil
     }
 
     private static func hostAndPort(_ text: String) -> (String, Int)? {

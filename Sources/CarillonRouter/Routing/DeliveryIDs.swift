@@ -19,8 +19,19 @@ struct DeliveryIDs: Sendable {
     /// A UUID in canonical lower case (RFC 9562 version 8).
     @Sendable func id(_ event: EventID, _ device: DeviceID) -> String {
         let number = withUnsafeBytes(of: device.rawValue.bigEndian, Array.init)
-        var bytes = Array(HMACSHA256.authenticationCode(for: event.array + number, key: key).prefix(16))
-        bytes[6] = bytes[6] & 0x0F | 0x80
+        let code = HMACSHA256.authenticationCode(for: event.array + number, key: key)
+        return Self.uuid(Array(code.prefix(16)), version: 8)
+    }
+
+    /// A UUID that nothing else has (RFC 9562 version 4), for what is no event.
+    static func fresh(random: RandomBytes = SecureRandom.bytes) -> String {
+        uuid(random(16), version: 4)
+    }
+
+    /// `bytes` are 16.
+    private static func uuid(_ bytes: [UInt8], version: UInt8) -> String {
+        var bytes = bytes
+        bytes[6] = bytes[6] & 0x0F | version << 4
         bytes[8] = bytes[8] & 0x3F | 0x80
         let hex = Hex.encode(bytes)
         var parts: [Substring] = []

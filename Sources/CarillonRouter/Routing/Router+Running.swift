@@ -13,6 +13,7 @@ import Registry
 import RelayPool
 import RelayServer
 import ServiceLifecycle
+import WebIngress
 
 extension Router {
     /// How long outcomes under way are waited for when the router stops, in milliseconds. With what relays and plugins get besides
@@ -21,6 +22,8 @@ extension Router {
     private static let patience: Int64 = 5_000
     /// How long plugins may take to let go of what was cancelled, in milliseconds.
     private static let pluginPatience: Int64 = 2_000
+    /// How long senders may take to end a push message that they have begun, in milliseconds.
+    private static let ingressPatience: Int64 = 2_000
 
     /// Serves until graceful shutdown, then lets what is under way end and leaves the rest in the outbox.
     package func run() async throws {
@@ -37,6 +40,7 @@ extension Router {
             // First of all: where it fails nothing was attempted yet.
             let listening = try await listen()
             listener = listening
+            try await startIngress()
             try await serve(port: listening.port, started: started)
             logger.info("Stopping")
         } catch {
@@ -51,7 +55,12 @@ extension Router {
         do {
             return try await server.start()
         } catch {
-            throw RouterError.cannotListen(host: configuration.relay.host, port: configuration.relay.port, error)
+            throw RouterError.cannotListen(
+                "relay.listen",
+                host: configuration.relay.host,
+                port: configuration.relay.port,
+                error
+            )
         }
     }
 
@@ -79,6 +88,7 @@ extension Router {
         } catch {
             logger.warning("The relay socket did not close", metadata: ["error": "\(error)"])
         }
+        await ingress?.stop(within: Self.ingressPatience)
         advertising.stop()
         await feed?.stop()
         await pool.shutdown()

@@ -14,6 +14,8 @@ import RelayPool
 import RelayServer
 import RemoteSigning
 import ServiceLifecycle
+import WebIngress
+import YAMLReading
 
 /// The house put together: sources, pipeline, outbox, courier, plugins and lanes, from one configuration.
 ///
@@ -36,6 +38,8 @@ package final class Router: Service {
     let watch: AccountWatch
     let pool: RelayPool
     let advertising: Advertising
+    let ingress: WebIngress?
+    let ingressPort = Late<Int>()
     let feed: Feed?
     let feedEnd = FeedEnd()
     private let lock: StoreLock
@@ -60,14 +64,7 @@ package final class Router: Service {
         group = MultiThreadedEventLoopGroup(
             numberOfThreads: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount))
         )
-        lanes = try HTTPLanes(
-            configuration: HTTPLanes.Configuration(
-                caFile: configuration.http.caFile,
-                allowPrivate: configuration.http.allowPrivate
-            ),
-            group: group,
-            logger: logger
-        )
+        lanes = try HTTPLanes(configuration: configuration.lanes, group: group, logger: logger)
         plugins = PluginHost(
             loading: PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins),
             log: logger
@@ -77,6 +74,9 @@ package final class Router: Service {
             plugins: plugins,
             settings: InstanceSettings(sender: lanes, log: logger)
         )
+        if configuration.isOfEnvironment, !transports.failures.isEmpty {
+            throw Mistakes(transports.failures.map { Configuration.environmentMistake($0.reason) })
+        }
         for failure in transports.failures {
             logger.error(
                 "A transport cannot start",
@@ -134,6 +134,14 @@ package final class Router: Service {
                 advertisement: { [advertising] in advertising.event }
             ),
             group: group,
+            now: now,
+            logger: logger
+        )
+        ingress = Self.sealedIngress(
+            configuration,
+            registry: registry,
+            courier: courier,
+            loop: group.next(),
             now: now,
             logger: logger
         )

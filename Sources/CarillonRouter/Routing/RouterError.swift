@@ -2,10 +2,9 @@
 package struct RouterError: Error, CustomStringConvertible {
     package let description: String
 
-    static func cannotListen(host: String, port: Int, _ error: any Error) -> RouterError {
-        RouterError(
-            description: "relay.listen: cannot listen on \(host):\(port): \(error)"
-        )
+    /// `key` is where the configuration says it.
+    static func cannotListen(_ key: String, host: String, port: Int, _ error: any Error) -> RouterError {
+        RouterError(description: "\(key): cannot listen on \(host):\(port): \(error)")
     }
 
     /// `owner` is the number of the process that has it, or empty.

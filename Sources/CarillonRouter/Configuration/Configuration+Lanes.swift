@@ -1,0 +1,10 @@
+import HTTPLanes
+
+extension Configuration {
+    /// How outgoing HTTP behaves.
+    var lanes: HTTPLanes.Configuration {
+        var lanes = HTTPLanes.Configuration(caFile: http.caFile, allowPrivate: http.allowPrivate)
+        if let connections = http.connectionsPerOrigin { lanes.lanes.connectionsPerOrigin = connections }
+        return lanes
+    }
+}

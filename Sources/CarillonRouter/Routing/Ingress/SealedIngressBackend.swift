@@ -1,0 +1,76 @@
+import Delivery
+import Listening
+import Logging
+import Notifications
+import Registry
+import Synchronization
+import WebIngress
+
+/// What stands behind the sealed ingress: the registry's table of its devices, and the outbox.
+final class SealedIngressBackend: IngressBackend {
+    private let app: String
+    private let limits: IngressDeviceLimits
+    private let registry: Registry
+    private let courier: Courier
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+    /// A disk that refuses refuses every batch.
+    private let lines: Mutex<TokenBucket>
+
+    init(
+        app: String,
+        limits: IngressDeviceLimits,
+        registry: Registry,
+        courier: Courier,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) {
+        self.app = app
+        self.limits = limits
+        self.registry = registry
+        self.courier = courier
+        self.now = now
+        self.logger = logger
+        lines = Mutex(TokenBucket(capacity: 3, perSecond: 0.1, now: now()))
+    }
+
+    func keep(_ pushes: [IngressPush]) -> [IngressAnswer] {
+        guard !courier.isFull else { return pushes.map { _ in .busy } }
+        do {
+            let admissions = try registry.admit(
+                pushes.map { IngressToken(token: $0.deviceToken, isSandbox: $0.isSandbox, app: app) },
+                limits: limits
+            )
+            let now = now()
+            let deliveries = zip(pushes, admissions).compactMap { push, admission -> Delivery? in
+                guard case .admitted(let device) = admission else { return nil }
+                return Delivery(
+                    id: DeliveryIDs.fresh(),
+                    device: device,
+                    platform: "ios",
+                    app: app,
+                    notification: push.notification,
+                    acceptedAt: now
+                )
+            }
+            if !deliveries.isEmpty { try courier.accept(deliveries) }
+            return admissions.map(\.answer)
+        } catch {
+            if lines.withLock({ $0.take(at: now()) }) {
+                logger.error("Push messages cannot be kept", metadata: ["error": "\(error)"])
+            }
+            return pushes.map { _ in .busy }
+        }
+    }
+}
+
+extension IngressAdmission {
+    fileprivate var answer: IngressAnswer {
+        switch self {
+        case .admitted: .queued
+        case .gone: .gone
+        case .invalid: .unknownDevice
+        case .full: .busy
+        }
+    }
+}

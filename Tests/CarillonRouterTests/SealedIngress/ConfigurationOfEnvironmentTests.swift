@@ -1,0 +1,91 @@
+import Foundation
+import HTTPLanes
+import Testing
+import WebIngress
+import YAMLReading
+
+@testable import CarillonRouter
+
+/// The environment of metatext-apns (seed 001).
+@Suite struct ConfigurationOfEnvironmentTests {
+    private static let seed = [
+        "APNS_KEY_ID": "ABCDEFGHIJ",
+        "APNS_AUTH_KEY": "-----BEGIN PRIVATE KEY-----\\nMIG\\n-----END PRIVATE KEY-----\\n",
+        "APPLE_TEAM_ID": "TEAMID1234", "TOPIC": "com.example.app",
+    ]
+
+    private func configuration(_ environment: [String: String]) throws(Mistakes) -> Configuration? {
+        try Configuration.sealedIngressAlone(environment: environment, executableFolder: "/nonexistent", folder: "/srv")
+    }
+
+    private func mistakes(_ environment: [String: String]) -> [String] {
+        do {
+            _ = try configuration(environment)
+            return []
+        } catch {
+            return error.all.map(\.description)
+        }
+    }
+
+    @Test func withoutAKeyThereIsNone() throws {
+        #expect(try configuration([:]) == nil)
+        #expect(try configuration(["TOPIC": "com.example.app", "PORT": "x"]) == nil)
+    }
+
+    @Test func theSeedsVariablesSuffice() throws {
+        let configuration = try #require(try configuration(Self.seed))
+        #expect(configuration.keyFile == "/srv/carillon-state/carillon.key")
+        #expect(configuration.storePath == "/srv/carillon-state/carillon.sqlite")
+        let ingress = try #require(configuration.sealedIngress)
+        #expect(ingress.web.host == "0.0.0.0" && ingress.web.port == 9_292 && ingress.app == "default")
+        #expect(ingress.web.isTrustedProxy("10.1.2.3") && !ingress.web.isTrustedProxy("192.0.2.1"))
+        let json = try #require(configuration.apps["default"]?.platforms["ios"]?.json)
+        #expect(
+            try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: String] == [
+                "key_id": "ABCDEFGHIJ", "team_id": "TEAMID1234", "topic": "com.example.app",
+                "key": "-----BEGIN PRIVATE KEY-----\nMIG\n-----END PRIVATE KEY-----\n",
+            ]
+        )
+        #expect(configuration.relay.host == "127.0.0.1" && configuration.relay.port == 0)
+        #expect(configuration.relays.always.isEmpty && configuration.relays.publish.isEmpty)
+        #expect(configuration.lanes.lanes.connectionsPerOrigin == 4)
+    }
+
+    @Test func theRestIsObeyed() throws {
+        let further = [
+            "PORT": "80", "STATE_DIRECTORY": "/var/lib/carillon:/var/lib/other", "CONNECTION_POOL_SIZE": "2",
+            "CARILLON_APNS_ORIGIN": "https://127.0.0.1:4433", "CARILLON_CA_FILE": "/etc/ca.pem",
+            "APNS_AUTH_KEY": "first\nsecond\n",
+        ]
+        let configuration = try #require(try configuration(Self.seed.merging(further) { $1 }))
+        #expect(configuration.sealedIngress?.web.port == 80)
+        #expect(configuration.storePath == "/var/lib/carillon/carillon.sqlite")
+        #expect(configuration.lanes.lanes.connectionsPerOrigin == 2)
+        #expect(configuration.lanes.caFile == "/etc/ca.pem")
+        let json = configuration.apps["default"]?.platforms["ios"]?.json ?? ""
+        let block = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: String]
+        #expect(block?["environment"] == "https://127.0.0.1:4433" && block?["key"] == "first\nsecond\n")
+    }
+
+    @Test func whatIsMissingOrWrongIsToldAllAtOnce() {
+        #expect(
+            mistakes(["APNS_KEY_ID": "", "TOPIC": "", "PORT": "http", "CONNECTION_POOL_SIZE": "0"]) == [
+                "APNS_KEY_ID: this environment variable is missing: the id of Apple's key",
+                "APNS_AUTH_KEY: this environment variable is missing: the text of Apple's .p8 file",
+                "APPLE_TEAM_ID: this environment variable is missing: the id of the developer team",
+                "TOPIC: this environment variable is missing: the app's bundle id",
+                "PORT: expected a whole number from 0 to 65535",
+                "CONNECTION_POOL_SIZE: expected a whole number from 1 to 1000",
+            ]
+        )
+    }
+
+    @Test func mistakesOfThePluginAreToldInTheEnvironmentsWords() {
+        let mistakes = ["key: expected Apple's .p8 file", "team_id: expected: ten", "no plugin for ios"]
+        #expect(
+            mistakes.map { Configuration.environmentMistake($0).description } == [
+                "APNS_AUTH_KEY: expected Apple's .p8 file", "APPLE_TEAM_ID: expected: ten", "APNs: no plugin for ios",
+            ]
+        )
+    }
+}

@@ -1,0 +1,148 @@
+import Delivery
+import Foundation
+import GRDB
+import HTTPLanes
+import Logging
+import Notifications
+import Registry
+import Testing
+import WebIngress
+
+@testable import CarillonRouter
+
+/// The ingress with a registry and an outbox behind it. No plugin is there, so what is kept waits.
+@Suite final class SealedIngressTests {
+    private static let token = String(repeating: "ab", count: 32)
+
+    private let folder: String
+    private var configuration: CarillonRouter.Configuration
+
+    init() throws {
+        folder = NSTemporaryDirectory() + "carillon-ingress-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        configuration = CarillonRouter.Configuration(
+            keyFile: folder + "/carillon.key",
+            storePath: folder + "/carillon.sqlite"
+        )
+        configuration.relay.port = 0
+        configuration.sealedIngress = CarillonRouter.Configuration.SealedIngress()
+        configuration.sealedIngress?.web.port = 0
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// Runs a router, and stops it behind `body`.
+    private func run(_ body: (Router) async throws -> Void) async throws {
+        let router = try Router(
+            configuration: configuration,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let (starts, started) = AsyncStream.makeStream(of: Void.self)
+        let running = Task {
+            defer { started.finish() }
+            try await router.run(started: { _ in started.yield() })
+        }
+        for await _ in starts {
+            do {
+                try await body(router)
+            } catch {
+                Issue.record(error)
+            }
+            running.cancel()
+        }
+        try await running.value
+    }
+
+    private func status(_ router: Router, _ method: String, _ target: String, _ body: [UInt8] = []) async throws -> Int
+    {
+        let port = try #require(router.sealedIngressPort)
+        let request = HTTPRequest(method: method, url: "http://127.0.0.1:\(port)\(target)", body: body)
+        let response: HTTPResponse = try await withCheckedThrowingContinuation { continuation in
+            router.lanes.send(request) { continuation.resume(with: $0) }
+        }
+        return response.status
+    }
+
+    /// Device and id of what is in the outbox.
+    private func deliveries() throws -> [(device: Int64, id: String)] {
+        try DatabaseQueue(path: configuration.outboxPath).read {
+            try Row.fetchAll($0, sql: "SELECT device, id FROM outbox_delivery").map { ($0[0], $0[1]) }
+        }
+    }
+
+    private func change(_ sql: String) throws {
+        try DatabaseQueue(path: configuration.outboxPath).write { try $0.execute(sql: sql) }
+    }
+
+    @Test func aPushIsOnDiskWhenItIsAccepted() async throws {
+        try await run { router in
+            #expect(try await status(router, "GET", "/") == 200)
+            #expect(try await status(router, "POST", "/push/\(Self.token)/alice?sandbox=true", [1, 2, 3]) == 202)
+            #expect(try await status(router, "POST", "/push/\(Self.token)/bob?sandbox=true") == 202)
+            let kept = try deliveries()
+            let devices = Set(kept.map(\.device))
+            #expect(kept.count == 2 && devices.count == 1 && Set(kept.map(\.id)).count == 2)
+            let device = try #require(devices.first.map(DeviceID.init(rawValue:)))
+            let address = try RegisteredDevices(registry: router.registry).address(of: device)
+            #expect(address?.token == Self.token && address?.fields == ["environment": "sandbox"])
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: configuration.outboxPath))
+            #expect(bytes.range(of: Data(Self.token.utf8)) == nil)
+        }
+        // It survives, and so does the number.
+        try await run { router in
+            #expect(router.courier.waiting == 2)
+        }
+    }
+
+    @Test func whatIsGoneStaysGone() async throws {
+        try await run { router in
+            let directory = RegisteredDevices(registry: router.registry)
+            #expect(try await status(router, "POST", "/push/\(Self.token)/alice") == 202)
+            let token = IngressToken(token: Self.token, isSandbox: false, app: "default")
+            guard case .admitted(let device) = try router.registry.admit([token]).first else {
+                Issue.record("not admitted")
+                return
+            }
+            try directory.removeGone(device, registeredAt: 0)
+            #expect(try directory.address(of: device) == nil)
+            #expect(try await status(router, "POST", "/push/\(Self.token.uppercased())/bob") == 410)
+            #expect(try await status(router, "POST", "/push/\(Self.token)/bob?sandbox=true") == 202)
+        }
+        try await run { router async throws in
+            #expect(try await status(router, "POST", "/push/\(Self.token)/bob") == 410)
+        }
+    }
+
+    @Test func aDiskThatRefusesIsTheSendersToWaitFor() async throws {
+        try await run { router in
+            try change("ALTER TABLE outbox_delivery RENAME TO hidden")
+            #expect(try await status(router, "POST", "/push/\(Self.token)/alice") == 503)
+            try change("ALTER TABLE hidden RENAME TO outbox_delivery")
+            #expect(try await status(router, "POST", "/push/\(Self.token)/alice") == 202)
+        }
+    }
+
+    @Test func aPortThatIsTakenEndsTheStart() async throws {
+        let taken = try LoopbackPort(isListening: true)
+        configuration.sealedIngress?.web.port = taken.number
+        let router = try Router(
+            configuration: configuration,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let error = await #expect(throws: RouterError.self) { try await router.run() }
+        #expect(error?.description.hasPrefix("sealed_ingress.listen: cannot listen on 127.0.0.1:") == true)
+    }
+
+    @Test func theEnvironmentsMistakesEndTheStart() throws {
+        configuration.isOfEnvironment = true
+        configuration.apps["default"] = CarillonRouter.Configuration.App(
+            platforms: ["ios": CarillonRouter.Configuration.PlatformBlock(json: "{}", line: 0)]
+        )
+        let error = #expect(throws: (any Error).self) {
+            try Router(configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        }
+        #expect("\(error.map { "\($0)" } ?? "")".hasPrefix("APNs: "))
+    }
+}

@@ -383,7 +383,12 @@ let package = Package(
         ),
         // Reads the built libraries. It cannot depend on them: one test binary cannot hold two plugins' entry functions.
         .testTarget(name: "LinkageTests", dependencies: ["CarillonABI"]),
-        .testTarget(name: "CarillonLabTests", dependencies: ["CarillonLab", "CarillonLabCLI", nio]),
+        .testTarget(
+            name: "CarillonLabTests",
+            dependencies: [
+                "CarillonLab", "CarillonLabCLI", "FCMTransport", "PluginKit", "CarillonABI", "PluginTestSupport", nio,
+            ]
+        ),
         // Rules and built plugins together; the plugins are found beside the test as LinkageTests finds them.
         .testTarget(
             name: "EndToEndTests",

@@ -13,6 +13,7 @@ extension Lab {
                 keyID: credentials.keyID,
                 topic: credentials.topic
             ),
+            fcm: fcm,
             unifiedPush: unifiedPushURL,
             webPush: webPushURL.flatMap { url in
                 vapid.map { LabAddresses.WebPush(url: url, applicationServerKey: $0.applicationServerKey) }

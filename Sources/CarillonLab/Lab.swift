@@ -13,6 +13,8 @@ import NIOSSL
 public final class Lab: Sendable {
     /// `https://localhost:PORT`
     public let apnsURL: String
+    /// Nil where the service was left out.
+    public let fcm: LabAddresses.FCM?
     /// `http://localhost:PORT`, to be followed by a slash and a topic; nil where the service was left out.
     public let unifiedPushURL: String?
     /// `https://localhost:PORT`, the origin of subscriptions' endpoints; nil where the service was left out.
@@ -59,6 +61,20 @@ public final class Lab: Sendable {
             }.start(host: host, port: configuration.apns.port, on: group)
             servers.append(apns)
 
+            var fcm: LabAddresses.FCM?
+            if let wanted = configuration.fcm {
+                let server = try await Self.startFCM(
+                    wanted,
+                    core: core,
+                    connections: connections,
+                    tls: tls,
+                    host: host,
+                    on: group
+                )
+                servers.append(server)
+                fcm = try Self.introduce(wanted, at: Self.url("https", server), core: core, folder: folder)
+            }
+
             var unifiedPush: (any Channel)?
             if let wanted = configuration.unifiedPush {
                 let desk = UnifiedPushDesk(core: core, oversize: wanted.oversize)
@@ -98,6 +114,7 @@ public final class Lab: Sendable {
                 credentials: credentials,
                 caFile: tls.authorityFile,
                 apnsURL: try Self.url("https", apns),
+                fcm: fcm,
                 unifiedPushURL: try unifiedPush.map { try Self.url(scheme, $0) },
                 webPushURL: try webPush.map { try Self.url("https", $0) },
                 vapid: configuration.webPush?.vapid,
@@ -123,6 +140,7 @@ public final class Lab: Sendable {
         credentials: LabCredentials,
         caFile: String,
         apnsURL: String,
+        fcm: LabAddresses.FCM?,
         unifiedPushURL: String?,
         webPushURL: String?,
         vapid: VAPIDCredentials?,
@@ -136,6 +154,7 @@ public final class Lab: Sendable {
         self.credentials = credentials
         self.caFile = caFile
         self.apnsURL = apnsURL
+        self.fcm = fcm
         self.unifiedPushURL = unifiedPushURL
         self.webPushURL = webPushURL
         self.vapid = vapid

@@ -35,7 +35,26 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         }
     }
 
+    /// FCM, and the token endpoint beside it.
+    public struct FCM: Sendable, Hashable, Codable {
+        /// `https://localhost:PORT`
+        public var url: String
+        /// Where assertions are exchanged for access tokens.
+        public var tokenURL: String
+        public var projectID: String
+        /// Where the service account was written, with its key.
+        public var serviceAccountFile: String
+
+        private enum CodingKeys: String, CodingKey {
+            case url
+            case tokenURL = "token_url"
+            case projectID = "project_id"
+            case serviceAccountFile = "service_account_file"
+        }
+    }
+
     public var apns: APNs
+    public var fcm: FCM?
     /// `http://localhost:PORT`, to be followed by a slash and a topic.
     public var unifiedPush: String?
     public var webPush: WebPush?
@@ -45,6 +64,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
 
     private enum CodingKeys: String, CodingKey {
         case apns
+        case fcm
         case unifiedPush = "unifiedpush_url"
         case webPush = "webpush"
         case control = "control_url"

@@ -6,6 +6,8 @@ public struct LabConfiguration: Sendable {
     public var host = "127.0.0.1"
     public var apns = APNs()
     /// Nil to leave the service out.
+    public var fcm: FCM?
+    /// Nil to leave the service out.
     public var unifiedPush: UnifiedPush? = UnifiedPush()
     /// Nil to leave the service out.
     public var webPush: WebPush? = WebPush()

@@ -9,6 +9,7 @@ final class LabCore: Sendable {
         /// By topic.
         var receivers: [String: WebPushDecryption] = [:]
         var subscriptions = WebPushSubscriptions()
+        var fcm = FCMState()
     }
 
     private let state: NIOLockedValueBox<State>
@@ -28,6 +29,10 @@ final class LabCore: Sendable {
         recorder = Recorder(maximumCount: configuration.keptRequests, maximumBytes: configuration.keptBytes)
         providerKeys = try apns.credentials.map { try $0.providerKey(topics: apns.topics) }
         now = configuration.now
+        if let fcm = configuration.fcm {
+            let known = try FCMState(fcm)
+            withState { $0.fcm = known }
+        }
         for receiver in configuration.unifiedPush?.receivers ?? [] {
             try declare(receiver)
         }

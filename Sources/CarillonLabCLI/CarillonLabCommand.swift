@@ -5,10 +5,10 @@ import ArgumentParser
 struct CarillonLabCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "carillon-lab",
-        abstract: "Push services on loopback: APNs, UnifiedPush and Web Push without an account.",
+        abstract: "Push services on loopback: APNs, FCM, UnifiedPush and Web Push without an account.",
         discussion: """
-            Plays Apple's push service, an ntfy-like UnifiedPush server and a browser's push service on this machine, as \
-            strict as the real ones, and prints every request they get.
+            Plays Apple's and Google's push services, an ntfy-like UnifiedPush server and a browser's push service on this \
+            machine, as strict as the real ones, and prints every request they get.
 
             EXAMPLES
               Start, and see in /tmp/lab/lab.json where everything is:
@@ -23,6 +23,7 @@ struct CarillonLabCommand: AsyncParsableCommand {
 
               Make a device disappear while the lab runs:
                 curl http://127.0.0.1:8081/tokens -d '{"token":"<hex>","state":"unregistered","since":1754000000000}'
+                curl http://127.0.0.1:8081/tokens -d '{"service":"fcm","token":"<token>","state":"unregistered"}'
 
               Subscribe like a browser, and have the browser forget it:
                 curl http://127.0.0.1:8081/subscriptions -d '{"id":"alice"}'

@@ -8,20 +8,28 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Start the services and print every request.",
         discussion: """
-            Writes ca.pem, AuthKey.p8 and vapid.pem (kept when they are already there) and, once everything listens, lab.json into the folder.
+            Writes ca.pem, AuthKey.p8, service-account.json and vapid.pem (keys are kept when they are already there) and, once \
+            everything listens, lab.json into the folder.
 
             MISBEHAVIOUR is a kind and key=value pairs with commas between. Kinds: answer (status, reason, retry_after), \
             html (status), goaway (gracefully, reason), reset (code), close, delay (milliseconds), silence, \
-            streams (streams). For all: service (apns, unifiedpush, webpush), target (token, topic or subscription), after (requests that pass \
+            streams (streams). For all: service (apns, fcm, oauth, unifiedpush, webpush), target (token, topic or \
+            subscription), after (requests that pass \
             first), times (1; 0 for ever).
             """
     )
 
-    @Option(help: ArgumentHelp("Where ca.pem, AuthKey.p8, vapid.pem and lab.json are written.", valueName: "folder"))
+    @Option(help: ArgumentHelp("Where keys, ca.pem and lab.json are written.", valueName: "folder"))
     var folder: String
 
     @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
     var apnsPort: UInt16 = 0
+
+    @Option(help: ArgumentHelp("FCM and its token endpoint; 0 for any free port.", valueName: "port"))
+    var fcmPort: UInt16 = 0
+
+    @Option(help: "The Firebase project that the service account is of.")
+    var project = "carillon-lab"
 
     @Option(name: .customLong("unifiedpush-port"), help: ArgumentHelp("0 for any free port.", valueName: "port"))
     var unifiedPushPort: UInt16 = 0
@@ -111,6 +119,11 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.apns.acceptsUndeclaredDevices = !declaredTokensOnly
         configuration.apns.streams = streams
         configuration.apns.streamsBeforeAuthorization = firstStreams
+        configuration.fcm = LabConfiguration.FCM(
+            accounts: [try ServiceAccountFile(path: folder + "/service-account.json").account(projectID: project)]
+        )
+        configuration.fcm?.port = Int(fcmPort)
+        configuration.fcm?.acceptsUndeclaredDevices = !declaredTokensOnly
         configuration.unifiedPush?.port = Int(unifiedPushPort)
         configuration.unifiedPush?.usesTLS = unifiedPushTLS
         configuration.unifiedPush?.oversize = unifiedPushCut ? .cut : .refused

@@ -1,5 +1,4 @@
 import Cipher
-import Foundation
 
 /// A provider's JSON Web Token, read but not believed ("Establishing a token-based connection to APNs").
 struct ProviderToken {
@@ -21,30 +20,23 @@ struct ProviderToken {
     private var signature: [UInt8]
 
     init(reading text: Substring) throws(APNsRefusal) {
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, let header = Self.decode(Header.self, parts[0]),
-            let claims = Self.decode(Claims.self, parts[1]), let signature = Base64URL.decode(String(parts[2]))
-        else {
+        guard let token = JSONWebToken<Header, Claims>(reading: text) else {
             throw APNsRefusal(
                 .invalidProviderToken,
                 "the token is not a JWT with alg and kid, iss and iat (a whole number)"
             )
         }
-        guard header.alg == "ES256" else {
+        guard token.header.alg == "ES256" else {
             throw APNsRefusal(.invalidProviderToken, "the token's alg is not ES256")
         }
-        keyID = header.kid
-        teamID = claims.iss
-        issuedAt = claims.iat
-        signed = Array("\(parts[0]).\(parts[1])".utf8)
-        self.signature = signature
+        keyID = token.header.kid
+        teamID = token.claims.iss
+        issuedAt = token.claims.iat
+        signed = token.signed
+        signature = token.signature
     }
 
     func isSigned(by key: P256PublicKey) -> Bool {
         signature.count == 64 && key.isValidES256(signature, for: signed)
-    }
-
-    private static func decode<Value: Decodable>(_ type: Value.Type, _ part: Substring) -> Value? {
-        Base64URL.decode(String(part)).flatMap { try? JSONDecoder().decode(type, from: Data($0)) }
     }
 }

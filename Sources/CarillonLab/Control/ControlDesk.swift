@@ -36,8 +36,15 @@ struct ControlDesk: Sendable {
             case ("DELETE", "/misbehave"):
                 core.withState { $0.script.removeAll() }
             case ("POST", "/tokens"):
-                let devices = try Self.items(APNsDevice.self, request)
-                core.withState { $0.devices.declare(contentsOf: devices) }
+                let devices = try Self.items(DeclaredDevice.self, request)
+                core.withState { state in
+                    for device in devices {
+                        switch device {
+                        case .apns(let device): state.devices.declare(contentsOf: [device])
+                        case .fcm(let device): state.fcm.devices.declare(contentsOf: [device])
+                        }
+                    }
+                }
             case ("POST", "/receivers"):
                 for receiver in try Self.items(WebPushReceiver.self, request) {
                     try core.declare(receiver)

@@ -2,6 +2,10 @@
 public enum LabService: String, Sendable, Hashable, Codable, CaseIterable {
     /// Apple's push service, HTTP/2 over TLS.
     case apns
+    /// Firebase Cloud Messaging, HTTP/2 over TLS.
+    case fcm
+    /// Google's token endpoint, beside ``fcm``.
+    case oauth
     /// A UnifiedPush push server in the manner of ntfy, HTTP/1.1.
     case unifiedPush = "unifiedpush"
     /// A browser's push service in the manner of Apple's, HTTP/1.1 over TLS.

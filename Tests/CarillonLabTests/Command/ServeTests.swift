@@ -9,7 +9,7 @@ struct ServeTests {
         let folder = NSTemporaryDirectory() + "/lab-test-" + UUID().uuidString
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let served = try Served([
-            "serve", "--folder", folder, "--topic", "com.example.chat",
+            "serve", "--folder", folder, "--topic", "com.example.chat", "--project", "my-project",
             "--misbehave", "answer,status=429,retry_after=1,service=apns",
         ])
         // The last line of what it says when it is ready.
@@ -28,6 +28,11 @@ struct ServeTests {
         )
         let vapidAttributes = try FileManager.default.attributesOfItem(atPath: vapidFile)
         #expect(vapidAttributes[.posixPermissions] as? Int == 0o600)
+
+        let fcm = try #require(addresses.fcm)
+        #expect(fcm.projectID == "my-project")
+        let account = try String(contentsOfFile: fcm.serviceAccountFile, encoding: .utf8)
+        #expect(account.contains(fcm.tokenURL))
 
         let credentials = try LabCredentials(
             keyPEM: String(contentsOfFile: keyFile, encoding: .utf8),
@@ -55,6 +60,13 @@ struct ServeTests {
         #expect(await served.end(signal) == 0)
         #expect(!FileManager.default.fileExists(atPath: folder + "/lab.json"))
         #expect(FileManager.default.fileExists(atPath: keyFile))
+        #expect(try String(contentsOfFile: fcm.serviceAccountFile, encoding: .utf8) == account)
+
+        let again = try Served(["serve", "--folder", folder, "--project", "my-project"])
+        _ = await again.output(until: "\n}\n")
+        let kept = try FCMServiceAccount(json: String(contentsOfFile: fcm.serviceAccountFile, encoding: .utf8))
+        #expect(try kept == FCMServiceAccount(json: account))
+        #expect(await again.end(signal) == 0)
     }
 
     @Test func mistakesOnTheCommandLineAreExplained() async throws {

@@ -1,0 +1,42 @@
+/// What the lab's FCM knows of a registration token.
+public struct FCMDevice: Sendable, Hashable {
+    public enum State: String, Sendable, Hashable, Decodable {
+        case registered
+        /// The app is gone: 404 `UNREGISTERED`.
+        case unregistered
+        /// Of another Firebase project: 403 `SENDER_ID_MISMATCH`.
+        case otherSender = "other_sender"
+        /// No token at all: 400 `INVALID_ARGUMENT`.
+        case invalid
+    }
+
+    public var token: String
+    public var state: State
+
+    public init(token: String, state: State = .registered) {
+        self.token = token
+        self.state = state
+    }
+}
+
+extension FCMDevice: Decodable {
+    private enum CodingKeys: CodingKey {
+        case token
+        case state
+    }
+
+    /// From `{"token": "…", "state": "unregistered"}`; `state` is one of registered (the default), unregistered,
+    /// other_sender and invalid.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let word = try container.decodeIfPresent(String.self, forKey: .state) ?? State.registered.rawValue
+        guard let state = State(rawValue: word) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .state,
+                in: container,
+                debugDescription: "state is one of registered, unregistered, other_sender, invalid"
+            )
+        }
+        self.init(token: try container.decode(String.self, forKey: .token), state: state)
+    }
+}

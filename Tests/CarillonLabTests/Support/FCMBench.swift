@@ -1,0 +1,75 @@
+import CarillonLab
+import Testing
+
+/// A lab with FCM whose clock stands still, and the arguments that make curl ask for a token and send a message.
+struct FCMBench {
+    static let now: Int64 = 1_800_000_000
+    static let token = "cLabInstance:APA91b" + String(repeating: "Ab1-_", count: 24)
+    static let message = #"{"message":{"token":"\#(token)","data":{"t":"dm"}}}"#
+    /// Two accounts for all tests: making an RSA key takes a while.
+    static let account = FCMServiceAccount(projectID: "my-project")
+    static let otherAccount = FCMServiceAccount(projectID: "other-project")
+
+    let lab: Lab
+    let fcm: LabAddresses.FCM
+
+    init(_ change: (inout LabConfiguration) -> Void = { _ in }) async throws {
+        var configuration = LabConfiguration()
+        configuration.now = { Self.now * 1_000 }
+        configuration.fcm = LabConfiguration.FCM(accounts: [Self.account, Self.otherAccount])
+        configuration.unifiedPush = nil
+        configuration.webPush = nil
+        change(&configuration)
+        lab = try await Lab.start(configuration)
+        fcm = try #require(lab.fcm)
+    }
+
+    /// curl's arguments for the exchange of an assertion.
+    func exchange(_ assertion: String, grantType: String = ServiceAccountJWT.grantType) -> [String] {
+        [
+            "--http2", "--cacert", lab.caFile, fcm.tokenURL, "--data-urlencode", "grant_type=\(grantType)",
+            "--data-urlencode", "assertion=\(assertion)",
+        ]
+    }
+
+    func accessToken(of account: FCMServiceAccount = FCMBench.account) async throws -> String {
+        let assertion = try await ServiceAccountJWT.make(account, audience: fcm.tokenURL, issuedAt: Self.now)
+        return try #require(try await Curl.run([exchange(assertion)])[0].json["access_token"] as? String)
+    }
+
+    /// curl's arguments for a message.
+    func send(
+        _ body: String = message,
+        accessToken: String?,
+        project: String = account.projectID,
+        contentType: String = "application/json",
+        more: [String] = []
+    ) -> [String] {
+        let authorization = accessToken.map { ["-H", "authorization: Bearer \($0)"] } ?? []
+        return [
+            "--http2", "--cacert", lab.caFile, "\(fcm.url)/v1/projects/\(project)/messages:send", "--data-binary", body,
+            "-H", "content-type: \(contentType)",
+        ] + authorization + more
+    }
+}
+
+extension Curl.Answer {
+    private var error: [String: Any]? { json["error"] as? [String: Any] }
+
+    /// The canonical code of a refusal by one of Google's APIs.
+    var googleStatus: String? { error?["status"] as? String }
+
+    var googleMessage: String? { error?["message"] as? String }
+
+    private func details(_ type: String) -> [String: Any]? {
+        (error?["details"] as? [[String: Any]])?.first { ($0["@type"] as? String)?.hasSuffix(type) == true }
+    }
+
+    /// FCM's own code.
+    var fcmErrorCode: String? { details("google.firebase.fcm.v1.FcmError")?["errorCode"] as? String }
+
+    /// The field that is wrong.
+    var violation: String? {
+        (details("google.rpc.BadRequest")?["fieldViolations"] as? [[String: Any]])?.first?["field"] as? String
+    }
+}

@@ -401,7 +401,8 @@ let package = Package(
             name: "CarillonRouterTests",
             dependencies: [
                 "CarillonRouter", "AccountWatch", "Delivery", "HTTPLanes", "Pipeline", "Registry", "RelayPool",
-                "RemoteSigning", "WebIngress", "Nostr", "Cipher", "Notifications", "YAMLReading", grdb, logging,
+                "RemoteSigning", "Rules", "Sealing", "WebIngress", "Nostr", "Cipher", "Notifications", "YAMLReading",
+                grdb, logging,
             ]
         ),
     ],

@@ -53,7 +53,7 @@ package final class Pipeline {
         self.intake = intake
         self.registry = registry
         self.doors = doors
-        self.addressees = Addressees(settings: settings, deliveryID: deliveryID)
+        self.addressees = Addressees(settings: settings, sealer: doors.sealer, deliveryID: deliveryID)
         self.now = now
         self.logger = logger
         self.putOnDisk = keep
@@ -62,10 +62,15 @@ package final class Pipeline {
             ourKey: registry.ourKey,
             notifiableKinds: settings.rules.notifiableKinds,
             takesRequests: doors.remoteSigner != nil,
-            takesHints: doors.hintObserver != nil
+            takesHints: doors.hintObserver != nil,
+            takesContactLists: addressees.asksForFollows
         )
         self.gate = Gate(purposes: purposes)
-        self.index = try registry.load(signals: Array(settings.rules.namedSignals))
+        if !addressees.asksForFollows { try registry.forgetFollowed() }
+        self.index = try registry.load(
+            signals: Array(settings.rules.namedSignals),
+            languages: settings.rules.languages
+        )
         self.context = EventContext(store: try settings.contextPath.map { try ContextStore(path: $0, logger: logger) })
         self.follows = Follows(registry: registry, logger: logger)
         self.parking = Parking(
@@ -121,7 +126,13 @@ package final class Pipeline {
             return batch.stop(.malformed, EventVerdict(id: nil, .refused(message)))
         }
         if !batch.held.isEmpty, !batch.held.continues(with: scanned.kind) { settleHeld(&batch) }
-        let isListWanted = purposes[scanned.kind] == .list && wantsLists(of: scanned.pubkey)
+        let isListWanted =
+            switch purposes[scanned.kind] {
+            case .list: wantsLists(of: scanned.pubkey)
+            case .contactList:
+                wantsContactList(of: scanned.pubkey, SlotMark(createdAt: scanned.createdAt, id: scanned.id))
+            default: false
+            }
         switch gate.judge(scanned, in: json, from: source, index: index, isListWanted: isListWanted) {
         case .stopped(let step, let verdict): batch.stop(step, verdict)
         case .repeated(let id): addCopy(of: id, at: place, into: &batch)
@@ -131,15 +142,33 @@ package final class Pipeline {
         case .request(let event): answer(request: event, from: source, into: &batch)
         case .hint(let event, let hits): wake(on: event, hits, into: &batch)
         case .unaddressed(let scanned): pass(scanned, in: json, into: &batch)
+        case .contactList(let event, let hits) where hits.isEmpty:
+            hold(contactList: event, into: &batch)
+        case .contactList(let event, let hits):
+            notice(event, hits, from: source, at: place, json.count, into: &batch)
+            hold(notice: event, into: &batch)
         case .addressed(let event, let hits):
-            learn(event, into: batch)
-            let accounts = Set(hits.map(\.account))
-            if source.isNews {
-                begin(event, into: &batch)
-                route(event, to: accounts, from: source, waitingAt: (place, json.count), into: &batch)
-            } else {
-                rememberOnly(event, to: accounts, into: &batch)
-            }
+            notice(event, hits, from: source, at: place, json.count, into: &batch)
+        }
+    }
+
+    /// An event that names these accounts.
+    private func notice(
+        _ event: Event,
+        _ hits: [MatchHit],
+        from source: EventSource,
+        at place: AnswerPlace,
+        _ size: Int,
+        into batch: inout Batch
+    ) {
+        settleContactLists(&batch)
+        learn(event, into: batch)
+        let accounts = Set(hits.map(\.account))
+        if source.isNews {
+            begin(event, into: &batch)
+            route(event, to: accounts, from: source, waitingAt: (place, size), into: &batch)
+        } else {
+            rememberOnly(event, to: accounts, into: &batch)
         }
     }
 }

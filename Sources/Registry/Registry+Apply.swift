@@ -37,6 +37,8 @@ extension Registry {
             let changes = $0.1
             addresses.withLock { $0.forget(changes.devices) }
             sealingKeys.withLock { $0.forget(changes.devices) }
+            let left = changes.leftAccounts
+            if !left.isEmpty { followedCache.withLock { $0.forget(left) } }
             mailbox.post(changes.index)
         }
         if !changes.keys.isEmpty { changed(changes.keys) }

@@ -17,6 +17,8 @@ package final class Registry: Sendable {
     let check: PlatformCheck
     let mailbox = IndexMailbox()
     let addresses = Mutex(DeviceCache<DeviceAddress>(capacity: 20_000))
+    /// Some 32 MB.
+    let followedCache = Mutex(FollowedCache(room: 4_000_000))
     let sealingKeys = Mutex(DeviceCache<SealingKey>(capacity: 20_000))
 
     /// Opens the door of `store`.

@@ -1,5 +1,8 @@
 import Foundation
+import Nostr
 import Notifications
+import RelayPool
+import Rules
 import Testing
 import YAMLReading
 
@@ -78,6 +81,21 @@ import YAMLReading
         #expect(mistakes("identity: { key_file: k }\nstore: { path: s }\nrules: \(rules)\n") == [mistake])
     }
 
+    @Test(arguments: Mode.allCases)
+    func defaultsTakeEveryMode(mode: Mode) throws {
+        let yaml = "identity: { key_file: k }\nstore: { path: s }\ndefaults: { mode: \(mode.name) }\n"
+        #expect(try read(yaml).defaultMode == mode)
+    }
+
+    @Test(arguments: [("", false), (", followed: true", true)])
+    func relaysAreAskedForContactListsWhereARuleIs(condition: String, isAsked: Bool) throws {
+        let rules = "version: 1\nrules:\n  - { match: { kinds: [1]\(condition) }, signal: mention, title: x }\n"
+        let pool = try read("identity: { key_file: k }\nstore: { path: s }\n")
+            .relayPool(for: RuleBook(yaml: rules, name: "rules.yaml"))
+        #expect(pool.asksForContactLists == isAsked)
+        #expect(pool.addressedKinds?.contains(.contactList) == false)
+    }
+
     @Test func everyMistakeIsToldWithItsLine() {
         let yaml = """
             identity: { key: carillon.key }
@@ -98,7 +116,7 @@ import YAMLReading
                 "carillon.yaml:4:1: unknown key 'plugin'; did you mean 'plugins'?",
                 "carillon.yaml:5:25: http.allow_private[0]: expected a network, as in 10.1.2.0/24 or fd00::/8, with no bits set behind the prefix",
                 "carillon.yaml:5:48: http.ca_file: cannot read /etc/carillon/missing.pem",
-                "carillon.yaml:6:19: defaults.mode: 'loud' is none of wake, alert",
+                "carillon.yaml:6:19: defaults.mode: 'loud' is none of wake, nudge, sealed, alert",
                 "carillon.yaml:7:25: apps.default.ios: expected a mapping",
             ]
         )

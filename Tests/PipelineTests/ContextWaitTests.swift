@@ -38,7 +38,7 @@ import Testing
         let owner = try bench.account()
         let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]
         #expect(answer.count == 0 && bench.kept.isEmpty)
-        #expect(fetcher.last?.profiles == [alice.publicKey])
+        #expect(fetcher.last?.wants.profiles == [alice.publicKey])
         find([try profile()])
         #expect(bench.kept.map(\.notification.title) == ["💬 alice sent you a note"])
         #expect(answer.count == 1 && answer.results == [.accepted])
@@ -83,8 +83,8 @@ import Testing
         }
         let answers = bench.arrive(events.map { ([$0], .relay(.live)) })
         #expect(fetcher.count == 1)
-        #expect(fetcher.last?.profiles == Set(authors.map(\.publicKey)))
-        #expect(fetcher.last?.events == [parent])
+        #expect(fetcher.last?.wants.profiles == Set(authors.map(\.publicKey)))
+        #expect(fetcher.last?.wants.events == [parent])
         find([])
         #expect(bench.kept.count == 200)
         #expect(answers.allSatisfy { $0.results == [.accepted] })
@@ -182,7 +182,7 @@ import Testing
         let tags = [["e", parent.id.hex], ["p", bystander.publicKey.hex], ["p", author.publicKey.hex]]
         let answer = bench.arrive([([try bench.event(.textNote, "answer", tags: tags, by: alice)], .relay(.live))])[0]
         #expect(answer.count == 0)
-        #expect(fetcher.last?.events == [parent.id])
+        #expect(fetcher.last?.wants.events == [parent.id])
         find([parent])
         #expect(bench.kept.map(\.notification) == [.wake(.reply, urgency: .normal)])
         #expect(bench.count(.unwanted) == 1)

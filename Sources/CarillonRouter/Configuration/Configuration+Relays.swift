@@ -22,6 +22,7 @@ extension Configuration {
             pool.addressedKinds = Set(kinds.map { Kind($0) })
             if hints.policy != .ignore { pool.addressedKinds?.insert(.wakeUpHint) }
         }
+        pool.asksForContactLists = rules.asksForFollows
         pool.catchUpSeconds = Int64(relays.catchUpHours) * 3600
         pool.caFile = http.caFile
         pool.allowPrivate = http.allowPrivate

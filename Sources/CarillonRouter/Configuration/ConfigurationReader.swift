@@ -116,7 +116,7 @@ struct ConfigurationReader {
     }
 
     private func defaultMode(_ value: YAMLValue?) -> Mode? {
-        value?.mapping(keys: ["mode"])?["mode"]?.choice([Mode.wake.name, Mode.alert.name]).flatMap { Mode(name: $0) }
+        value?.mapping(keys: ["mode"])?["mode"]?.choice(Mode.allCases.map(\.name)).flatMap { Mode(name: $0) }
     }
 
     private func apps(_ value: YAMLValue?) -> [String: Configuration.App] {

@@ -13,6 +13,7 @@ import Registry
 import RelayPool
 import RelayServer
 import RemoteSigning
+import Sealing
 import ServiceLifecycle
 import WebIngress
 import YAMLReading
@@ -166,6 +167,7 @@ package final class Router: Service {
                 settings: PipelineSettings(
                     rules: rules,
                     defaultMode: configuration.defaultMode,
+                    encryptingPlatforms: plugins.encryptingPlatforms,
                     contextWait: configuration.context.waitMilliseconds,
                     contextPath: configuration.contextPath
                 ),
@@ -177,7 +179,12 @@ package final class Router: Service {
                         pool: pool,
                         patience: configuration.context.waitMilliseconds
                     ),
-                    hintObserver: configuration.hints.policy == .ignore ? nil : watch
+                    hintObserver: configuration.hints.policy == .ignore ? nil : watch,
+                    sealer: DeviceSealer(
+                        registry: registry,
+                        sealer: Sealer(identity: identity.secret),
+                        logger: logger
+                    )
                 ),
                 accepted: outbox.causes,
                 deliveryID: DeliveryIDs(identity: identity).id,

@@ -12,7 +12,7 @@ package struct Watched: Sendable, Hashable {
 
         /// Events that name the key in a `p` tag.
         package static let addressed = Interest(rawValue: 1)
-        /// The key's own relay lists, device lists and registrations.
+        /// The key's own relay lists, device lists and registrations, and where asked for its contact lists.
         package static let authored = Interest(rawValue: 2)
     }
 

@@ -11,6 +11,8 @@ struct EventContext {
 
     private var profiles: ContextTable<PublicKey, ContextProfile>
     private var notes: ContextTable<EventID, ContextNote>
+    /// When relays were asked for whose contact list.
+    private var contactListsSoughtAt = GenerationalCache<PublicKey, Int64>(capacity: 20_000)
     private let store: ContextStore?
 
     /// `profiles` and `notes` are how many stay in memory at least.
@@ -65,10 +67,17 @@ struct EventContext {
         return wants
     }
 
+    /// Whether the contact list of an account, of whom none is known, was not sought in the last ten minutes.
+    mutating func isContactListWorthSeeking(_ account: PublicKey, at now: Int64) -> Bool {
+        guard let last = contactListsSoughtAt.value(for: account) else { return true }
+        return now - last >= ContextTable<PublicKey, ContextProfile>.patience
+    }
+
     /// Remembers that `wants` were sought everywhere; what was not found is not missing again for ten minutes.
     mutating func noteSought(_ wants: ContextWants, at now: Int64) {
         for key in wants.profiles { profiles.noteSought(key, at: now) }
         for id in wants.events { notes.noteSought(id, at: now) }
+        for account in wants.contactLists { contactListsSoughtAt.insert(now, for: account) }
     }
 
     /// Has what was learned since the last time written to the store, without waiting for it. For the end of each batch.

@@ -23,7 +23,8 @@ struct Gate {
         try scanner.scan(json)
     }
 
-    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or devices.
+    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays, devices or
+    /// contacts.
     mutating func judge(
         _ scanned: ScannedEvent,
         in json: UnsafeRawBufferPointer,
@@ -33,10 +34,13 @@ struct Gate {
     ) -> Passage {
         // What was asked for is learned from even if it once went all the way.
         if case .relay(.fetched) = source { return built(scanned, in: json) { .fetched($0) } }
-        if accepted.contains(scanned.id) { return stopped(.duplicate, scanned, .duplicate) }
         if !underWay.isEmpty, underWay.contains(scanned.id) { return .repeated(scanned.id) }
-
         let purpose = purposes[scanned.kind]
+        if accepted.contains(scanned.id) {
+            // Whom it follows nobody asked before its author had an account here.
+            guard purpose == .contactList, isListWanted else { return stopped(.duplicate, scanned, .duplicate) }
+            return built(scanned, in: json) { .contactList($0, []) }
+        }
         switch purpose {
         case .registration:
             guard source.isAnswered || isForUs(scanned, in: json) else { break }
@@ -47,6 +51,10 @@ struct Gate {
         case .list:
             guard source.isAnswered || isListWanted else { break }
             return built(scanned, in: json) { .list($0) }
+        case .contactList:
+            let hits = purposes.isRuled(scanned.kind) ? match(scanned, index: index) : []
+            guard isListWanted || !hits.isEmpty else { break }
+            return built(scanned, in: json) { isListWanted ? .contactList($0, hits) : .addressed($0, hits) }
         case .hint:
             guard source.isNews else { break }
             let hits = match(scanned, index: index)

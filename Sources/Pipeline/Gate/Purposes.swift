@@ -8,6 +8,8 @@ struct Purposes {
         case request
         /// A list of relays or devices.
         case list
+        /// A contact list, where it matters whom accounts follow. A rule may be for it as well.
+        case contactList
         /// A wake-up hint.
         case hint
         /// Something that a rule may be for.
@@ -20,7 +22,13 @@ struct Purposes {
     private let notifiableKinds: Set<UInt16>?
     private let table: [Purpose]
 
-    init(ourKey: PublicKey, notifiableKinds: Set<UInt16>?, takesRequests: Bool, takesHints: Bool) {
+    init(
+        ourKey: PublicKey,
+        notifiableKinds: Set<UInt16>?,
+        takesRequests: Bool,
+        takesHints: Bool,
+        takesContactLists: Bool
+    ) {
         self.ourKey = ourKey
         self.notifiableKinds = notifiableKinds
         table = (0...UInt16.max).map { number in
@@ -29,6 +37,7 @@ struct Purposes {
             case .remoteSigning where takesRequests: .request
             case .relayList, .deviceList: .list
             case .wakeUpHint where takesHints: .hint
+            case .contactList where takesContactLists: .contactList
             default: notifiableKinds?.contains(number) ?? true ? .notice : .other
             }
         }

@@ -7,17 +7,31 @@ import Rules
 /// Finds the devices of an account that an event wakes, and makes their deliveries.
 struct Addressees {
     private let rules: RuleBook
+    /// Whether it matters whom accounts follow.
+    let asksForFollows: Bool
+    private let asksForLanguage: Bool
     private let defaultMode: Mode
+    private let encryptingPlatforms: Set<String>
+    private let sealer: (any NotificationSealer)?
     private let deliveryID: @Sendable (EventID, DeviceID) -> String
 
-    init(settings: PipelineSettings, deliveryID: @escaping @Sendable (EventID, DeviceID) -> String) {
+    init(
+        settings: PipelineSettings,
+        sealer: (any NotificationSealer)?,
+        deliveryID: @escaping @Sendable (EventID, DeviceID) -> String
+    ) {
         self.rules = settings.rules
+        self.asksForFollows = settings.rules.asksForFollows
+        self.asksForLanguage = settings.rules.asksForLanguage
         self.defaultMode = settings.defaultMode
+        self.encryptingPlatforms = settings.encryptingPlatforms
+        self.sealer = sealer
         self.deliveryID = deliveryID
     }
 
     /// What `event`, read as `reading`, comes to for an account that it names. What is dated `newsSince` or later, in seconds
-    /// since 1970, is news also to a device that was registered after that.
+    /// since 1970, is news also to a device that was registered after that. `isFollowed` says whether an account follows an author, nil
+    /// where nobody knows; it is asked only where that matters.
     func plan(
         _ event: Event,
         _ reading: EventReading,
@@ -25,58 +39,91 @@ struct Addressees {
         _ key: PublicKey,
         newsSince: Int64,
         index: borrowing MatchIndex,
-        context: inout EventContext
-    ) -> AddressingPlan {
+        context: inout EventContext,
+        isFollowed: (_ author: PublicKey, _ account: PublicKey) throws -> Bool?
+    ) rethrows -> AddressingPlan {
         let concern: EventConcern
         do {
             concern = try reading.concern(for: key) { context.authors(of: $0) }
         } catch {
             return .nobody(error.step, reason: error.description)
         }
-        switch rules.decide(
-            kind: event.kind,
-            content: event.content,
+        var plan = AddressingPlan(concern: concern, isOfInterest: false)
+        var question = RuleQuestion(
+            event: event,
             relation: concern.relation,
-            signal: concern.signal
-        ) {
-        case .unmatched:
-            return .nobody(.unmatched, concern: concern)
-        case .drop(let rule):
-            return .nobody(.dropped, reason: rule.name, concern: concern)
-        case .notify(let rule, let signal):
-            var plan = AddressingPlan(concern: concern, isOfInterest: false)
-            plan.renderer = Renderer(rule: rule, signal: signal, event: event, recipient: key, concern: concern)
-            let (wanted, message) = (index.signals[signal], index.signals[.dm])
-            index.forEachDevice(of: account) { device in
-                guard let route = index.route(device.route) else { return }
-                guard event.isNews(to: device, orSince: newsSince) else {
-                    return plan.exceptions.append((.beforeRegistration, ""))
-                }
-                if !device.signals.subtracting(message).isEmpty { plan.isOfInterest = true }
-                guard !device.signals.isDisjoint(with: wanted) else {
-                    return plan.exceptions.append((.unwanted, signal.rawValue))
-                }
-                plan.targets.append(
-                    AddressingPlan.Target(device: device.device, route: route, mode: device.mode ?? defaultMode)
-                )
-            }
-            return plan
+            signal: concern.signal,
+            zapMillisats: concern.zap?.millisats
+        )
+        if asksForFollows {
+            let known = try isFollowed(concern.author, key)
+            question.isAuthorFollowed = known ?? false
+            if known == nil { plan.unknownFollower = key }
         }
+        var rulings = Rulings(rules, question, recipient: key, concern)
+        let message = index.signals[.dm]
+        index.forEachDevice(of: account) { device in
+            guard let route = index.route(device.route) else { return }
+            let language = index.languages[device.language]
+            let renderer: Renderer
+            switch rulings.ruling(for: asksForLanguage ? language : nil) {
+            case .tell(let by): renderer = by
+            case .nobody(let step, let reason, let isNew):
+                // Another language, or what is not known yet, may change that.
+                plan.isOfInterest = true
+                if isNew { plan.exceptions.append((step, reason)) }
+                return
+            }
+            guard event.isNews(to: device, orSince: newsSince) else {
+                return plan.exceptions.append((.beforeRegistration, ""))
+            }
+            if !device.signals.subtracting(message).isEmpty { plan.isOfInterest = true }
+            guard !device.signals.isDisjoint(with: index.signals[renderer.signal]) else {
+                return plan.exceptions.append((.unwanted, renderer.signal.rawValue))
+            }
+            plan.targets.append(
+                AddressingPlan.Target(
+                    device: device.device,
+                    route: route,
+                    mode: device.mode ?? defaultMode,
+                    language: language,
+                    isSealedByTransport: !device.hasSealingKey && encryptingPlatforms.contains(route.platform),
+                    renderer: renderer
+                )
+            )
+        }
+        return plan
     }
 
     /// Makes the deliveries of a plan.
     func carryOut(_ plan: AddressingPlan, of event: EventID, context: inout EventContext, into batch: inout Batch) {
         for (step, reason) in plan.exceptions { batch.log.note(step, event: event, reason: reason) }
-        guard let renderer = plan.renderer else { return }
         for target in plan.targets {
-            let notification = renderer.notification(in: target.mode, context: &context)
-            deliver(notification, for: event, to: target.device, target.route, reason: renderer.rule.name, into: &batch)
+            var notification = target.renderer.notification(
+                in: target.mode,
+                target.language,
+                context: &context,
+                at: batch.time
+            )
+            let id = deliveryID(event, target.device)
+            if notification.mode == .sealed, !target.isSealedByTransport {
+                notification = sealed(notification, id: id, for: target.device)
+            }
+            let reason = target.renderer.rule.name
+            deliver(notification, id: id, for: event, to: target.device, target.route, reason: reason, into: &batch)
         }
     }
 
-    /// Adds the delivery of a notification to one device.
+    /// What cannot be sealed says less instead.
+    private func sealed(_ notification: Notification, id: String, for device: DeviceID) -> Notification {
+        sealer?.seal(notification, id: id, for: device) ?? notification.stricter
+            ?? .wake(notification.signal, urgency: notification.urgency, count: notification.count)
+    }
+
+    /// Adds the delivery of a notification to one device, under its own number.
     func deliver(
         _ notification: Notification,
+        id: String? = nil,
         for event: EventID,
         to device: DeviceID,
         _ route: Route,
@@ -86,7 +133,7 @@ struct Addressees {
         batch.log.note(.queued, event: event, reason: reason())
         batch.deliveries.append(
             Delivery(
-                id: deliveryID(event, device),
+                id: id ?? deliveryID(event, device),
                 device: device,
                 platform: route.platform,
                 app: route.app,

@@ -8,18 +8,23 @@ struct AddressingPlan {
     struct Target {
         let device: DeviceID
         let route: Route
+        /// What the registration asked for, or the operator's default. The rule may be stricter.
         let mode: Mode
+        let language: LanguageTag?
+        /// Whether its transport seals what only the device may read, and so gets the whole.
+        let isSealedByTransport: Bool
+        let renderer: Renderer
     }
 
     /// Nil when the event does not concern the account.
     var concern: EventConcern?
-    /// Nil when it wakes nobody, whoever wants what.
-    var renderer: Renderer?
     var targets: [Target] = []
     /// Why it wakes nobody, or which devices it does not.
     var exceptions: [(step: PipelineStep, reason: String)] = []
     /// Whether any device of the account may want to know what the event is to it.
     var isOfInterest = true
+    /// The account, if rules ask whom it follows and no contact list of it is known.
+    var unknownFollower: PublicKey?
 
     static func nobody(_ step: PipelineStep, reason: String = "", concern: EventConcern? = nil) -> AddressingPlan {
         AddressingPlan(concern: concern, exceptions: [(step, reason)])
@@ -29,9 +34,11 @@ struct AddressingPlan {
     func missing(in context: inout EventContext, at now: Int64) -> ContextWants {
         guard var concern, isOfInterest || !targets.isEmpty else { return ContextWants() }
         if !isOfInterest { concern.openQuestion = nil }
-        let needs = targets.reduce(into: RuleNeeds()) { needs, target in
-            if let rule = renderer?.rule { needs.formUnion(rule.needs(in: target.mode)) }
+        let needs = targets.reduce(into: RuleNeeds()) { $0.formUnion($1.renderer.rule.needs(in: $1.mode)) }
+        var wants = context.missing(needs, of: concern, at: now)
+        if let unknownFollower, context.isContactListWorthSeeking(unknownFollower, at: now) {
+            wants.contactLists.insert(unknownFollower)
         }
-        return context.missing(needs, of: concern, at: now)
+        return wants
     }
 }

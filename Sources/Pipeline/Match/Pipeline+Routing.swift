@@ -85,14 +85,15 @@ extension Pipeline {
             guard let key = index.key(of: account) else { return nil }
             if try isOwn(event, speakingFor: root, of: key, from: source) { return .nobody(.own) }
             if let newFollows, !newFollows.contains(key) { return .nobody(.knownFollow) }
-            let plan = addressees.plan(
+            let plan = try addressees.plan(
                 event,
                 reading,
                 to: account,
                 key,
                 newsSince: newsSince,
                 index: index,
-                context: &context
+                context: &context,
+                isFollowed: registry.isFollowed(_:by:)
             )
             if let zap = plan.concern?.zap, try registry.speaks(zap.sender, for: key) { return .nobody(.own) }
             return plan

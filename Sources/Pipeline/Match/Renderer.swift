@@ -2,14 +2,20 @@ import Nostr
 import Notifications
 import Rules
 
-/// Renders an event for one recipient, once for each mode that its devices ask for.
+/// Renders an event for one recipient by one rule, once for each mode and language that its devices ask for.
 final class Renderer {
+    private struct Form: Hashable {
+        let mode: Mode
+        let language: LanguageTag?
+    }
+
     let rule: Rule
     let signal: Signal
-    let event: Event
-    let recipient: PublicKey
-    let concern: EventConcern
-    private var rendered: [Mode: Notification] = [:]
+    private let event: Event
+    private let recipient: PublicKey
+    private let concern: EventConcern
+    private var input: RuleInput?
+    private var rendered: [Form: Notification] = [:]
 
     init(rule: Rule, signal: Signal, event: Event, recipient: PublicKey, concern: EventConcern) {
         self.rule = rule
@@ -19,9 +25,24 @@ final class Renderer {
         self.concern = concern
     }
 
-    func notification(in mode: Mode, context: inout EventContext) -> Notification {
-        if let notification = rendered[mode] { return notification }
-        let input = RuleInput(
+    /// What a device may see of the event in that mode or a stricter one of the rule; `now` is in milliseconds since 1970.
+    func notification(
+        in mode: Mode,
+        _ language: LanguageTag?,
+        context: inout EventContext,
+        at now: Int64
+    ) -> Notification {
+        let form = Form(mode: mode, language: language)
+        if let notification = rendered[form] { return notification }
+        let input = self.input ?? input(context: &context)
+        self.input = input
+        let notification = rule.render(input, signal: signal, mode: mode, language: language, now: now)
+        rendered[form] = notification
+        return notification
+    }
+
+    private func input(context: inout EventContext) -> RuleInput {
+        RuleInput(
             event: event,
             recipient: recipient,
             signal: signal,
@@ -31,8 +52,5 @@ final class Renderer {
             referenced: concern.referencedID.map { context.referenced($0) },
             zap: concern.zap
         )
-        let notification = rule.render(input, signal: signal, mode: mode)
-        rendered[mode] = notification
-        return notification
     }
 }

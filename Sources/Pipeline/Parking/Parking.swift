@@ -26,6 +26,7 @@ struct Parking {
     /// Who waits for what; some may have gone.
     private var waitingForProfile: [PublicKey: [EventID]] = [:]
     private var waitingForEvent: [EventID: [EventID]] = [:]
+    private var waitingForContactList: [PublicKey: [EventID]] = [:]
     /// To be asked for next.
     private var wanted = ContextWants()
     /// Being asked for.
@@ -63,6 +64,10 @@ struct Parking {
             if waitingForEvent[event] == nil { wanted.events.insert(event) }
             waitingForEvent[event, default: []].append(id)
         }
+        for account in wants.contactLists {
+            if waitingForContactList[account] == nil { wanted.contactLists.insert(account) }
+            waitingForContactList[account, default: []].append(id)
+        }
     }
 
     /// Lets a further copy of an event that waits share its end; false when that event does not wait.
@@ -88,6 +93,15 @@ struct Parking {
         }
     }
 
+    /// Whom that account follows is known now.
+    mutating func found(contactListOf account: PublicKey) {
+        wanted.contactLists.remove(account)
+        for id in waitingForContactList.removeValue(forKey: account) ?? [] {
+            places[id]?.wants.contactLists.remove(account)
+            noteIfReady(id)
+        }
+    }
+
     private mutating func noteIfReady(_ id: EventID) {
         if places[id]?.wants.isEmpty == true { ready.append(id) }
     }
@@ -106,6 +120,7 @@ struct Parking {
         guard let wants = asked.removeValue(forKey: number) else { return ContextWants() }
         for key in wants.profiles { found(profileOf: key) }
         for event in wants.events { found(event: event) }
+        for account in wants.contactLists { found(contactListOf: account) }
         return wants
     }
 

@@ -22,6 +22,9 @@ extension Pipeline {
             // Several relays have it.
             return batch.contains(event.id) ? batch.addCopy(event.id) : hold(list: event, into: &batch)
         }
+        if event.kind == .contactList, wantsContactList(of: event.pubkey, SlotMark(event)) {
+            hold(notice: event, into: &batch)
+        }
         context.learn(fetched: event, at: batch.time)
         noteFound(event)
         batch.stop(.fetched, EventVerdict(id: event.id, .accepted))
@@ -71,7 +74,7 @@ extension Pipeline {
     func fetchContext() {
         guard let fetch = parking.nextFetch() else { return }
         guard let fetcher = doors.contextFetcher else { return intake.fetchEnded(fetch.number) }
-        fetcher.fetch(profiles: fetch.wants.profiles, events: fetch.wants.events) { [intake] in
+        fetcher.fetch(fetch.wants) { [intake] in
             intake.fetchEnded(fetch.number)
         }
     }

@@ -35,6 +35,7 @@ extension Pipeline {
         batch.held = HeldEvents()
         register(held.registrations, into: &batch)
         learn(held.lists, into: &batch)
+        learnFollowed(held, into: &batch)
         registry.update(&index)
     }
 

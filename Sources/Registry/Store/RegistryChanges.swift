@@ -17,4 +17,9 @@ struct RegistryChanges {
             }
         }
     }
+
+    /// The accounts that lost a device, perhaps their last one.
+    var leftAccounts: [PublicKey] {
+        index.compactMap { if case .remove(_, let account) = $0 { account } else { nil } }
+    }
 }

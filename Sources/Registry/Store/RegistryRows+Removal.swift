@@ -49,5 +49,9 @@ extension RegistryRows {
             "DELETE FROM follows_read WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM devices WHERE account = ?1)",
             [account]
         )
+        try execute(
+            "DELETE FROM followed WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM devices WHERE account = ?1)",
+            [account]
+        )
     }
 }

@@ -16,6 +16,8 @@ package struct TokenVault: Sendable, Concealed {
     private static let version: UInt8 = 1
     private let sealingKey: [UInt8]
     private let findingKey: [UInt8]
+    /// Of keys that accounts follow.
+    let followedHash: KeyHash
     private let random: RandomBytes
 
     /// `random` must be unpredictable, or fixed in a test.
@@ -23,6 +25,13 @@ package struct TokenVault: Sendable, Concealed {
         let root = HKDFSHA256.extract(salt: Array("carillon registry".utf8), inputKeyMaterial: identity.reveal())
         sealingKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("seal 1".utf8), length: 32)
         findingKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("find 1".utf8), length: 32)
+        followedHash = KeyHash(
+            seed: try HKDFSHA256.expand(
+                pseudoRandomKey: root,
+                info: Array("follow 1".utf8),
+                length: KeyHash.seedByteCount
+            )
+        )
         self.random = random
     }
 

@@ -9,13 +9,14 @@ extension Workbench {
     static func content(
         _ signals: [String] = ["dm", "mention", "reply", "reaction", "repost", "follow"],
         mode: String = "alert",
-        partners: [PublicKey] = []
+        partners: [PublicKey] = [],
+        further: String = ""
     ) -> String {
         let filters = signals.map { "\"\($0)\":true" }.joined(separator: ",")
         let partners = partners.map { "\"\($0.hex)\"" }.joined(separator: ",")
         let token = Hex.encode(SecureRandom.bytes(32))
         return "{\"token\":\"\(token)\",\"platform\":\"ios\",\"mode\":\"\(mode)\",\"filters\":{\(filters)},"
-            + "\"partners\":[\(partners)]}"
+            + "\"partners\":[\(partners)]\(further)}"
     }
 
     /// A registration event of `keys` for this router.
@@ -40,10 +41,11 @@ extension Workbench {
     func account(
         _ signals: [String] = ["dm", "mention", "reply", "reaction", "repost", "follow"],
         mode: String = "alert",
-        partners: [PublicKey] = []
+        partners: [PublicKey] = [],
+        further: String = ""
     ) throws -> KeyPair {
         let keys = try Self.keys()
-        let content = Self.content(signals, mode: mode, partners: partners)
+        let content = Self.content(signals, mode: mode, partners: partners, further: further)
         _ = submit([try registration(of: keys, content)], from: .feed)
         return keys
     }

@@ -35,13 +35,14 @@ final class Workbench {
     private(set) var causes: [EventID] = []
     var diskIsFull = false
     private(set) var pipeline: Pipeline?
-    private let settings: PipelineSettings
+    private var settings: PipelineSettings
     private let doors: PipelineDoors
     private let folder: URL
 
     init(
         rules: RuleBook? = nil,
         defaultMode: Mode = .wake,
+        encryptingPlatforms: Set<String> = [],
         contextRoom: Int = 10_000,
         doors: PipelineDoors = PipelineDoors()
     ) throws {
@@ -59,14 +60,16 @@ final class Workbench {
         settings = PipelineSettings(
             rules: try rules ?? RuleBook.builtIn(),
             defaultMode: defaultMode,
+            encryptingPlatforms: encryptingPlatforms,
             contextRoom: contextRoom
         )
         self.doors = doors
         try restart()
     }
 
-    /// A new pipeline on the same disk.
-    func restart() throws {
+    /// A new pipeline on the same disk, perhaps with other rules.
+    func restart(rules: RuleBook? = nil) throws {
+        if let rules { settings.rules = rules }
         pipeline = try Pipeline(
             settings: settings,
             registry: registry,

@@ -2,16 +2,19 @@ import Nostr
 import Pipeline
 import RelayPool
 
-/// Asks the operator's relays for names and notes. No others: a stranger's event must not decide whom we ask what.
+/// Asks the operator's relays for names, notes and contact lists. No others: a stranger's event must not decide whom we ask what.
 struct RelayContextFetcher: ContextFetcher {
     let pool: RelayPool
     /// In milliseconds.
     let patience: Int64
 
-    func fetch(profiles: Set<PublicKey>, events: Set<EventID>, completion: @escaping @Sendable () -> Void) {
+    func fetch(_ wants: ContextWants, completion: @escaping @Sendable () -> Void) {
         var filters: [Filter] = []
-        if !profiles.isEmpty { filters.append(Filter(authors: profiles, kinds: [.profile])) }
-        if !events.isEmpty { filters.append(Filter(ids: events)) }
+        if !wants.profiles.isEmpty { filters.append(Filter(authors: wants.profiles, kinds: [.profile])) }
+        if !wants.events.isEmpty { filters.append(Filter(ids: wants.events)) }
+        if !wants.contactLists.isEmpty {
+            filters.append(Filter(authors: wants.contactLists, kinds: [.contactList]))
+        }
         pool.fetch(filters, within: patience, completion: completion)
     }
 }

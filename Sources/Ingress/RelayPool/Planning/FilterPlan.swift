@@ -2,12 +2,10 @@ import Nostr
 
 /// How what is watched is said in filters (NIP-01).
 struct FilterPlan: Sendable {
-    /// Kinds that tell where an account is found, what its devices are, and what it registers.
-    static let lists: Set<Kind> = [
-        .relayList, .deviceList, .pushRegistration, .addressablePushRegistration,
-    ]
     static let registrations: Set<Kind> = [.pushRegistration, .addressablePushRegistration]
 
+    /// Kinds that tell where an account is found, what its devices are, what it registers, and perhaps whom it follows.
+    let lists: Set<Kind>
     /// Gift wraps that are asked for, dated back as they are (NIP-59).
     let wraps: Set<Kind>
     /// What else is asked for by the keys it names; nil: every kind.
@@ -18,6 +16,8 @@ struct FilterPlan: Sendable {
     /// `withWraps` is false for a relay that would rather give nothing than gift wraps.
     init(_ settings: SessionSettings, withWraps: Bool) {
         self.settings = settings
+        let lists = Self.registrations.union([.relayList, .deviceList])
+        self.lists = settings.asksForContactLists ? lists.union([.contactList]) : lists
         let wraps: Set<Kind> = [.giftWrap, .ephemeralGiftWrap]
         self.wraps = withWraps ? wraps.intersection(settings.addressedKinds ?? wraps) : []
         news = settings.addressedKinds?.subtracting(wraps)
@@ -34,7 +34,7 @@ struct FilterPlan: Sendable {
             filters.append(Filter(kinds: news?.union(wraps), tags: Self.naming(addressed), since: since, limit: 1))
         }
         if authored.map({ !$0.isEmpty }) ?? true {
-            filters.append(Filter(authors: authored.map { Set($0) }, kinds: Self.lists, limit: 1))
+            filters.append(Filter(authors: authored.map { Set($0) }, kinds: lists, limit: 1))
         }
         return filters
     }
@@ -69,7 +69,7 @@ struct FilterPlan: Sendable {
         }
         let authors = entries.keys(.authored)
         if !authors.isEmpty {
-            stages.append(stage(Filter(authors: Set(authors), kinds: Self.lists, since: since), .stored))
+            stages.append(stage(Filter(authors: Set(authors), kinds: lists, since: since), .stored))
         }
         return stages
     }
@@ -80,7 +80,7 @@ struct FilterPlan: Sendable {
         var stages: [SweepStage] = []
         let authors = entries.keys(.authored)
         if !authors.isEmpty {
-            stages.append(stage(Filter(authors: Set(authors), kinds: Self.lists), .stored))
+            stages.append(stage(Filter(authors: Set(authors), kinds: lists), .stored))
         }
         let addressed = entries.filter { $0.interest.contains(.addressed) }
         if let first = addressed.map(\.since).min().map(Int64.init),

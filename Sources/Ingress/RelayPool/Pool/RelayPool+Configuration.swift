@@ -5,6 +5,8 @@ extension RelayPool {
     package struct Configuration: Sendable {
         /// Kinds that are asked for by the keys they name. Default: nil, every kind.
         package var addressedKinds: Set<Kind>?
+        /// Whether the contact lists (kind 3) of those are asked for whose other lists are. Default: no.
+        package var asksForContactLists = false
         /// How far back is read after an absence, in seconds. Default: two days.
         package var catchUpSeconds: Int64 = 172_800
         /// A PEM file with roots to trust besides the system's. Default: none.

@@ -47,6 +47,7 @@ package final class RelayPool: Sendable {
         )
         var session = SessionSettings(ownKey: identity.publicKey)
         session.addressedKinds = configuration.addressedKinds
+        session.asksForContactLists = configuration.asksForContactLists
         session.catchUpSeconds = configuration.catchUpSeconds
         let environment = RelayEnvironment(
             limits: configuration.limits,

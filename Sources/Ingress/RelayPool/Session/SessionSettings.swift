@@ -6,6 +6,8 @@ struct SessionSettings: Sendable {
     var ownKey: PublicKey
     /// Kinds that are asked for by the keys they name; nil: every kind.
     var addressedKinds: Set<Kind>?
+    /// Whether the contact lists of those are asked for whose other lists are.
+    var asksForContactLists = false
     /// How far back is read after an absence.
     var catchUpSeconds: Int64 = 172_800
     /// How much before a moment reading begins, since clocks differ and events travel.

@@ -13,6 +13,7 @@ enum RegistrySchema {
         migrator.registerMigration("6 owners of message keys") { try $0.execute(sql: messageKeyOwners) }
         migrator.registerMigration("7 languages, sealing keys") { try $0.execute(sql: languages) }
         migrator.registerMigration("8 devices of the sealed ingress") { try $0.execute(sql: ingressDevices) }
+        migrator.registerMigration("9 whom accounts follow") { try $0.execute(sql: followed) }
         return migrator
     }
 }

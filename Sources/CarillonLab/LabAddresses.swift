@@ -49,7 +49,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
             case url
             case tokenURL = "token_url"
             case projectID = "project_id"
-            case serviceAccountFile = "service_account_file"
+            case serviceAccountFile = "service_account"
         }
     }
 

@@ -3,7 +3,9 @@ import Glibc
 import Testing
 
 struct PluginLinkageTests {
-    static let plugins = ["libCarillonAPNs.so", "libCarillonUnifiedPush.so", "libCarillonWebPush.so"]
+    static let plugins = [
+        "libCarillonAPNs.so", "libCarillonFCM.so", "libCarillonUnifiedPush.so", "libCarillonWebPush.so",
+    ]
 
     /// The system's C library and Swift's own runtime, and OpenSSL. No Foundation, no NIO, no TLS: the host has those.
     private static let allowed: Set = [
@@ -28,7 +30,8 @@ struct PluginLinkageTests {
     }
 
     @Test(arguments: [
-        ("libCarillonAPNs.so", "ios"), ("libCarillonUnifiedPush.so", "unifiedpush"), ("libCarillonWebPush.so", "web"),
+        ("libCarillonAPNs.so", "ios"), ("libCarillonFCM.so", "android"),
+        ("libCarillonUnifiedPush.so", "unifiedpush"), ("libCarillonWebPush.so", "web"),
     ])
     func loadsAndDescribesItself(_ name: String, _ platform: String) throws {
         let path = try BuiltLibrary.named(name).path

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import secrets
 import subprocess
 import time
 import urllib.error
@@ -80,6 +81,11 @@ class Lab:
     def android(self) -> dict:
         fcm = self.addresses["fcm"]
         return {"service_account": fcm["service_account"], "origin": fcm["url"]}
+
+    @staticmethod
+    def android_token() -> str:
+        """A new registration token, as Google's look."""
+        return f"{secrets.token_urlsafe(16)}:APA91b{secrets.token_urlsafe(96)}"
 
     @property
     def web(self) -> dict:

@@ -38,7 +38,7 @@ struct GoodPluginTests {
         )
         expectPassed(report)
         #expect(remark(.messageID, report) == "the id travels in apns-id")
-        #expect(remark(.modes, report) == "it honours: wake, alert")
+        #expect(remark(.modes, report) == "it honours: wake, nudge, alert")
     }
 
     @Test func webhookPasses() async throws {

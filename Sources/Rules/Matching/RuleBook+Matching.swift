@@ -12,21 +12,6 @@ extension RuleBook {
         return .unmatched
     }
 
-    /// The decision where the rules ask for nothing but this.
-    package func decide(kind: Kind, content: String, relation: Relation?, signal: Signal?) -> Decision {
-        let none = Bytes32(words: (0, 0, 0, 0))
-        let event = Event(
-            id: EventID(none),
-            pubkey: PublicKey(none),
-            createdAt: 0,
-            kind: kind,
-            tags: [],
-            content: content,
-            signature: Signature(first: none, second: none)
-        )
-        return decide(RuleQuestion(event: event, relation: relation, signal: signal))
-    }
-
     /// The kinds for which any rule can notify at all; nil when some rule names no kinds, so that each must be looked at.
     /// The gate drops every other kind unseen.
     package var notifiableKinds: Set<UInt16>? {

@@ -139,9 +139,10 @@ def test_whom_the_recipient_follows_counts(ruled, lab, alice, bob):
             register(ruled, socket, alice)
             ruled.wait_until_read(1)
             assert alert_for(lab, socket, bob.note("before", alice))["aps"]["alert"]["title"] != "a friend wrote"
-            socket.publish(alice.event(3, "", [["p", bob.hex]]))
+            follows = alice.event(3, "", [["p", bob.hex]])
+            socket.publish(follows)
             assert alert_for(lab, socket, bob.note("after", alice))["aps"]["alert"]["title"] == "a friend wrote"
-            socket.publish(alice.event(3, "", [["p", "33" * 32]]))
+            socket.publish(alice.event(3, "", [["p", "33" * 32]], follows["created_at"] + 1))
             assert alert_for(lab, socket, bob.note("again", alice))["aps"]["alert"]["title"] != "a friend wrote"
     finally:
         relay.stop()

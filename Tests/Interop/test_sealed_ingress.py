@@ -156,7 +156,7 @@ def test_nothing_of_a_push_is_in_the_log(ingress, stopped_router, lab):
 
 def test_what_was_accepted_survives_a_crash(ingress, stopped_router, lab):
     app, token = App(), device_token()
-    lab.misbehave("status", status=503, times=1000)
+    lab.misbehave("answer", status=503, times=1000)
     assert WebPusher(subscription(url(ingress, token), app)).send(MESSAGE, ttl=60).status_code == 202
     lab.attempts(1)
     stopped_router.kill()

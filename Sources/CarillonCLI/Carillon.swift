@@ -14,9 +14,10 @@ struct Carillon: AsyncParsableCommand {
               carillon check --config carillon.yaml
               carillon serve --config carillon.yaml
 
-            Try what an event becomes, without sending it:
+            See what events become, without sending anything and without any configuration:
 
-              carillon rules try --event event.json --recipient HEX --platform ios
+              carillon rules try --all
+              carillon rules try --rules rules.yaml --fixture reply --platform ios
             """,
         version: Version.current,
         subcommands: [Serve.self, Check.self, Keys.self, Plugin.self, Rules.self]

@@ -9,12 +9,20 @@ struct Check: AsyncParsableCommand {
             Sends nothing and changes nothing. Exits with status 1 when there is any mistake.
 
               carillon check --config carillon.yaml
+
+            Editors complete and check the file by its JSON Schema:
+
+              carillon check --schema > carillon.schema.json
             """
     )
 
     @OptionGroup var config: ConfigurationOption
 
+    @Flag(help: "Print the JSON Schema of configuration files instead.")
+    var schema = false
+
     func run() async throws {
+        if schema { return print(Schemas.configuration, terminator: "") }
         let mistakes = await ConfigurationCheck(path: config.path).mistakes()
         for mistake in mistakes { Terminal.error("\(mistake)") }
         guard mistakes.isEmpty else {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CarillonRouter
 import Foundation
 import YAMLReading
 
@@ -16,5 +17,17 @@ enum Terminal {
             for mistake in mistakes.all { error("\(mistake)") }
             throw ExitCode(1)
         }
+    }
+
+    /// The same for trials, which also end with a sentence on why nothing can be tried.
+    static func printingWhyNothingCanBeTried<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch let mistakes as Mistakes {
+            for mistake in mistakes.all { error("\(mistake)") }
+        } catch let failure as TrialFailure {
+            error("\(failure)")
+        }
+        throw ExitCode(1)
     }
 }

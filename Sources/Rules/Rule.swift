@@ -4,6 +4,8 @@ import Notifications
 package final class Rule: Sendable {
     /// For traces and for `carillon rules try`.
     package let name: String
+    /// Where it stands.
+    package let place: RulePlace?
     let match: RuleMatch
     /// What the device's filters are asked about and what a wake-up carries; nil: what the match stage took the event for.
     let signal: Signal?
@@ -19,6 +21,7 @@ package final class Rule: Sendable {
 
     init(
         name: String,
+        place: RulePlace? = nil,
         match: RuleMatch,
         signal: Signal?,
         drops: Bool,
@@ -29,6 +32,7 @@ package final class Rule: Sendable {
         nudge: NeutralTemplates
     ) {
         self.name = name
+        self.place = place
         self.match = match
         self.signal = signal
         self.drops = drops

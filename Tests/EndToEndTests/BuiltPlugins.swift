@@ -10,6 +10,9 @@ final class BuiltPlugins: Sendable {
 
     private let folder: URL
 
+    /// The folder's absolute path.
+    var path: String { folder.path }
+
     init() throws {
         folder = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
             .appending(path: "carillon-end-to-end-\(UUID().uuidString)")

@@ -1,13 +1,16 @@
 """`carillon check` and `carillon rules try`, as an operator uses them."""
 
 import json
+import signal
+import subprocess
 import textwrap
+import threading
 
 import nostr_sdk
 import pytest
 
 from nostr import Person
-from programs import carillon
+from programs import PATIENCE, built, carillon
 
 
 def test_check_names_every_mistake_with_its_line(tmp_path):
@@ -89,22 +92,29 @@ def test_a_router_with_a_mistake_in_its_configuration_does_not_start(stopped_rou
     serve = carillon("serve", "--config", stopped_router.configuration_file)
     assert serve.returncode == 1
     assert serve.stderr.startswith(f"{stopped_router.configuration_file}:")
-    assert "'loud' is none of wake, alert" in serve.stderr
+    assert "'loud' is none of wake, nudge, sealed, alert" in serve.stderr
+
+
+def rules_try(router, alice, event: dict, *options):
+    return carillon(
+        *["rules", "try", "--config", router.configuration_file, "--event", "-", "--recipient", alice.hex],
+        *options,
+        stdin=json.dumps(event),
+    )
 
 
 class Trial:
-    """One `carillon rules try`, taken apart."""
+    """One `carillon rules try` for one platform, as machines read it."""
 
-    def __init__(self, router, alice, event: dict, *options):
-        run = carillon(
-            *["rules", "try", "--config", router.configuration_file, "--event", "-", "--recipient", alice.hex],
-            *options,
-            stdin=json.dumps(event),
-        )
+    def __init__(self, router, alice, event: dict, *options, platform: str = "ios"):
+        run = rules_try(router, alice, event, "--json", "--platform", platform, *options)
         assert run.returncode == 0, run.stderr
-        self.decision, request, self.body = run.stdout.rstrip("\n").split("\n\n")
-        self.request, *headers = request.splitlines()
-        self.headers = dict(header.split(": ", 1) for header in headers)
+        self.decision = json.loads(run.stdout)
+        push = self.decision["platforms"][platform]
+        self.mode = push["mode"]
+        self.request = f"{push['method']} {push['url']}"
+        self.headers = push["headers"]
+        self.body = push["body"]
 
 
 def expected_of_seed_000(kind: int, title: str, body: str, event: dict, refers: bool) -> dict:
@@ -146,7 +156,7 @@ def test_rules_try_prints_the_request_of_the_specification_and_sends_nothing(
     assert trial.request == f"POST {lab.ios['environment']}/3/device/{'cd' * 32}"
     assert trial.headers["apns-push-type"] == "alert"
     assert trial.headers["apns-topic"] == lab.ios["topic"]
-    assert "mode: alert" in trial.decision
+    assert trial.mode == "alert"
     assert lab.received() == []
 
 
@@ -154,20 +164,81 @@ def test_rules_try_shows_a_wake_up_and_other_platforms(stopped_router, lab, alic
     event = Person().event(1059, "c2VjcmV0", [["p", alice.hex]])
     assert Trial(stopped_router, alice, event, "--mode", "wake").body == '{"aps":{"content-available":1},"t":"dm"}'
     endpoint = lab.endpoint("upAlice")
-    trial = Trial(stopped_router, alice, event, "--mode", "wake", "--platform", "unifiedpush", "--token", endpoint)
+    trial = Trial(stopped_router, alice, event, "--mode", "wake", "--token", endpoint, platform="unifiedpush")
     assert (trial.request, trial.body) == (f"POST {endpoint}", '{"t":"dm"}')
     assert lab.received() == []
 
 
 @pytest.mark.parametrize("kind", [30311, 22242, 10002])
 def test_rules_try_says_that_other_kinds_wake_nobody(stopped_router, alice, kind):
-    event = Person().event(kind, "", [["p", alice.hex]])
-    run = carillon(
-        *["rules", "try", "--config", stopped_router.configuration_file, "--event", "-", "--recipient", alice.hex],
-        stdin=json.dumps(event),
-    )
+    run = rules_try(stopped_router, alice, Person().event(kind, "", [["p", alice.hex]]))
     assert run.returncode == 1
     assert "wakes nobody" in run.stderr
+
+
+def test_rules_try_shows_all_platforms_of_the_app_to_a_person(stopped_router, lab, alice):
+    event = Person().event(7, "+", [["e", "ab" * 32], ["p", alice.hex]])
+    run = rules_try(stopped_router, alice, event, "--author", "alice")
+    assert run.returncode == 0, run.stderr
+    assert "rule: like (built-in rules:" in run.stdout
+    for platform in stopped_router.configuration["apps"]["default"]:
+        assert f"\n── {platform} ─" in run.stdout
+    assert '"title": "⚡ alice liked your note"' in run.stdout
+    assert lab.received() == []
+
+
+def test_rules_are_tried_and_checked_without_any_configuration(tmp_path):
+    (tmp_path / "rules.yaml").write_text(carillon("rules", "default").stdout)
+    check = carillon("rules", "check", "rules.yaml", cwd=tmp_path)
+    assert check.returncode == 0 and check.stdout.startswith("rules.yaml: 8 rules; kinds 1, 3, 4,")
+    run = carillon("rules", "try", "--rules", "rules.yaml", "--all", "--json", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    reports = {report["name"]: report for report in map(json.loads, run.stdout.splitlines())}
+    assert set(reports["zap"]["platforms"]) == {"android", "gotify", "ios", "ntfy", "unifiedpush", "web"}
+    assert reports["zap"]["rule"]["file"] == "rules.yaml"
+    assert not reports["wallet-request"]["wakes"] and "kind 23194" in reports["wallet-request"]["reason"]
+
+
+def test_every_listed_fixture_is_an_event_to_start_from(tmp_path):
+    names = [line.split()[0] for line in carillon("rules", "fixtures").stdout.splitlines()]
+    assert len(names) > 20
+    for name in ["like", "zap"]:
+        # nostr-sdk checks id and signature.
+        event = nostr_sdk.Event.from_json(carillon("rules", "fixtures", name).stdout)
+        assert event.verify()
+    unknown = carillon("rules", "fixtures", "lik")
+    assert unknown.returncode != 0 and "did you mean 'like'?" in unknown.stderr
+
+
+def test_rules_are_checked_again_when_they_change(tmp_path):
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("version: 1\nrules: [{ match: { kinds: [7] } }]\n")
+    watch = subprocess.Popen(
+        [built("carillon"), "rules", "check", "rules.yaml", "--watch"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    # Ends the reading below where nothing comes.
+    patience = threading.Timer(PATIENCE, watch.kill)
+    patience.start()
+    lines = iter(watch.stdout)
+    try:
+        assert any("1 rule; kinds 7" in line for line in lines)
+        assert any("watching rules.yaml" in line for line in lines)
+        # As editors do.
+        (tmp_path / "new").write_text("version: 1\nrules: [{ mtch: { kinds: [7] } }]\n")
+        (tmp_path / "new").rename(rules)
+        assert any("did you mean 'match'?" in line for line in lines)
+        assert any("watching rules.yaml" in line for line in lines)
+        (tmp_path / "new").write_text("version: 1\nrules: [{ match: { kinds: [6] } }]\n")
+        (tmp_path / "new").rename(rules)
+        assert any("1 rule; kinds 6" in line for line in lines)
+    finally:
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(10) == -signal.SIGINT
+        patience.cancel()
 
 
 def test_the_built_in_rules_written_to_a_file_say_the_same(stopped_router, alice):

@@ -89,8 +89,10 @@ extension Configuration {
     }
 
     /// Beside the executable as it was built, or where it was installed.
-    private static func pluginFolders(_ folder: String) -> [String] {
+    static func pluginFolders(_ folder: String) -> [String] {
         let prefix = URL(fileURLWithPath: folder).deletingLastPathComponent().path
-        return [folder, "\(prefix)/lib/carillon/plugins"].filter { FileManager.default.fileExists(atPath: $0) }
+        return ["\(folder)/plugins", folder, "\(prefix)/lib/carillon/plugins"].filter {
+            FileManager.default.fileExists(atPath: $0)
+        }
     }
 }

@@ -6,23 +6,7 @@ extension Configuration {
     /// under its own path.
     func loadRules() throws(Mistakes) -> RuleBook {
         guard !rulesFiles.isEmpty else { return try RuleBook.builtIn() }
-        var files: [RulesFile] = []
-        var mistakes: [Mistake] = []
-        for path in rulesFiles {
-            do {
-                files.append(RulesFile(name: path, text: try Self.text(of: path, what: "the rules")))
-            } catch {
-                mistakes += error.all
-            }
-        }
-        // What can be read is checked all the same.
-        do {
-            let book = try RuleBook(files: files)
-            if mistakes.isEmpty { return book }
-        } catch {
-            mistakes += error.all
-        }
-        throw Mistakes(mistakes)
+        return try RulesFiles(rulesFiles).read()
     }
 
     /// The outbox is a file of its own beside the store, so that registrations and deliveries do not wait for each other.

@@ -1,8 +1,9 @@
 import Foundation
+import Nostr
 import Rules
 
 /// What a profile (kind 0) calls its author.
-enum AuthorName {
+package enum AuthorName {
     /// Longer names are cut, in characters.
     private static let limit = 80
     private static let byteLimit = 640
@@ -24,6 +25,11 @@ enum AuthorName {
 
     /// What the sender of a zap is called who does not want to be known.
     static let anonymous = "Anonymous"
+
+    /// What stands in for the name of whoever's doing `concern` is, while their profile is not known.
+    package static func standIn(for concern: EventConcern) -> String {
+        concern.zap?.isAnonymous == true ? anonymous : standIn(for: concern.author.hex)
+    }
 
     /// What stands in for a name: the first eight digits of the key.
     static func standIn(for publicKeyHex: String) -> String {

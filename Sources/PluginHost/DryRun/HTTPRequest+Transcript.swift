@@ -6,13 +6,29 @@ extension HTTPRequest {
     ///
     /// A body that is not UTF-8, such as an encrypted one, is shown as its length only.
     package var transcript: String {
-        var lines = ["\(method) \(url)"]
-        lines += headers.map { "\($0.name): \($0.name == "authorization" ? Self.cutShort($0.value) : $0.value)" }
+        var lines = [transcriptHead]
         if !body.isEmpty {
             lines.append("")
             lines.append(String(validating: body, as: UTF8.self) ?? "(\(body.count) bytes that are not text)")
         }
         return lines.joined(separator: "\n")
+    }
+
+    /// The same without the body.
+    package var transcriptHead: String {
+        (["\(method) \(url)"] + readableHeaders.map { "\($0.name): \($0.value)" }).joined(separator: "\n")
+    }
+
+    /// The header fields, with credentials cut short.
+    package var readableHeaders: [HTTPField] {
+        headers.map { field in
+            switch field.name {
+            case "authorization": HTTPField(field.name, Self.cutShort(field.value))
+            // Gotify's, which is nothing but the secret.
+            case "x-gotify-key": HTTPField(field.name, field.value.prefix(4) + "…")
+            default: field
+            }
+        }
     }
 
     /// The scheme and the beginning of a credential; of a JWT its header and claims, but not the signature.

@@ -23,6 +23,7 @@ struct RuleReader {
         guard let rule = value.mapping(keys: Self.keys) else { return nil }
         return Rule(
             name: name(rule),
+            place: RulePlace(file: value.file.name, line: value.line),
             match: MatchReader().match(rule["match"]),
             signal: rule["signal"].flatMap(Self.signal),
             drops: rule["drop"]?.bool() ?? false,

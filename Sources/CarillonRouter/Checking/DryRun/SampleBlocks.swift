@@ -4,6 +4,9 @@ import Foundation
 /// Platform blocks with throw-away keys, for trying rules before there is a configuration. They are good for nothing else:
 /// no push service knows the keys.
 enum SampleBlocks {
+    /// The platforms whose blocks hold keys.
+    static let platformsWithKeys: Set = ["ios", "android", "web"]
+
     /// The block of a built-in platform as JSON; an empty one for others.
     static func json(for platform: String) -> String {
         let block: [String: Any]

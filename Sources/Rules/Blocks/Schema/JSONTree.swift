@@ -1,21 +1,21 @@
 /// JSON that keeps the order its members were given in, for people to read.
-enum JSONTree: Sendable {
+package enum JSONTree: Sendable {
     case text(String)
     case number(Double)
     case flag(Bool)
     case list([JSONTree])
     case object([(key: String, value: JSONTree)])
 
-    static func texts(_ texts: [String]) -> JSONTree { .list(texts.map(JSONTree.text)) }
+    package static func texts(_ texts: [String]) -> JSONTree { .list(texts.map(JSONTree.text)) }
 
     /// Its members; none for what is no object.
-    var members: [(key: String, value: JSONTree)] {
+    package var members: [(key: String, value: JSONTree)] {
         guard case .object(let members) = self else { return [] }
         return members
     }
 
     /// Indented by two spaces a level, with a line's end behind it.
-    var prettyPrinted: String {
+    package var prettyPrinted: String {
         var json = RenderedJSON()
         append(to: &json, indentation: 0)
         return json.text + "\n"
@@ -62,14 +62,14 @@ enum JSONTree: Sendable {
 }
 
 extension JSONTree: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral {
-    init(stringLiteral text: String) { self = .text(text) }
-    init(integerLiteral number: Int) { self = .number(Double(number)) }
-    init(booleanLiteral flag: Bool) { self = .flag(flag) }
+    package init(stringLiteral text: String) { self = .text(text) }
+    package init(integerLiteral number: Int) { self = .number(Double(number)) }
+    package init(booleanLiteral flag: Bool) { self = .flag(flag) }
 }
 
 extension JSONTree: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral {
-    init(arrayLiteral elements: JSONTree...) { self = .list(elements) }
-    init(dictionaryLiteral members: (String, JSONTree)...) {
+    package init(arrayLiteral elements: JSONTree...) { self = .list(elements) }
+    package init(dictionaryLiteral members: (String, JSONTree)...) {
         self = .object(members.map { (key: $0.0, value: $0.1) })
     }
 }

@@ -5,7 +5,7 @@ import Nostr
 enum UnsignedEventReader {
     static func read(_ json: [UInt8]) throws -> Event {
         guard var object = (try? JSONSerialization.jsonObject(with: Data(json))) as? [String: Any] else {
-            throw RulesTrial.Failure(description: "--event: expected one JSON object")
+            throw TrialFailure(description: "--event: expected one JSON object")
         }
         let defaults: [String: Any] = [
             "id": String(repeating: "0", count: 64), "sig": String(repeating: "0", count: 128),
@@ -16,7 +16,7 @@ enum UnsignedEventReader {
         do {
             return try Event(json: Array(complete))
         } catch {
-            throw RulesTrial.Failure(description: "--event: \(error)")
+            throw TrialFailure(description: "--event: \(error)")
         }
     }
 }

@@ -1,0 +1,11 @@
+import CarillonRouter
+
+/// The files that rules come from.
+enum ConfiguredRules {
+    /// `files`, the configuration file and the rules files that it names, as far as it can be read.
+    static func files(_ files: [String], config: String?) -> [String] {
+        guard let config else { return files }
+        let named = (try? Configuration(file: config))?.rulesFiles ?? []
+        return files + [config] + named.filter { !files.contains($0) }
+    }
+}

@@ -1,0 +1,40 @@
+import ArgumentParser
+import CarillonRouter
+import YAMLReading
+
+/// `carillon rules check`
+struct RulesCheckCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Name every mistake in rules files, each with file, line and column.",
+        discussion: """
+            Several files are checked together, as they would be used: the rules of the first are asked before those of the \
+            next, and files given here before those of the configuration. Without files and configuration the built-in rules \
+            are told. Exits with status 1 when there is any mistake.
+
+              carillon rules check rules.yaml
+              carillon rules check own.yaml common.yaml
+              carillon rules check --config carillon.yaml
+              carillon rules check rules.yaml --watch
+            """
+    )
+
+    @Argument(help: "Rules files.")
+    var files: [String] = []
+
+    @Option(name: [.customShort("c"), .customLong("config")], help: "Check the rules of this configuration as well.")
+    var config: String?
+
+    @Flag(help: "Check again whenever a file changes, until ^C.")
+    var watch = false
+
+    func run() async throws {
+        let watched = { ConfiguredRules.files(files, config: config) }
+        try await Watching(isOn: watch).run(files: watched) {
+            try Terminal.printingMistakes {
+                let configuration = try config.map { try Configuration(file: $0) }
+                for line in try RulesCheck(files: files, configuration: configuration).summary() { print(line) }
+            }
+        }
+    }
+}

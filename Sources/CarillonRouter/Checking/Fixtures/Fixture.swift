@@ -1,0 +1,33 @@
+import Nostr
+import Rules
+
+/// Something to try rules on, with all that their texts may speak of.
+package struct Fixture: Sendable {
+    /// What it is called on the command line.
+    package let name: String
+    /// What happens in it, in a few words.
+    package let about: String
+    /// The event, signed by a key that everybody knows.
+    package let event: Event
+    /// How many such events go out as one; more than one is a batch.
+    package let count: UInt32
+    package let recipient: PublicKey
+    /// What the profile of whoever does it says; nil where nobody may know.
+    package let authorName: String?
+    /// The recipient's own note that the event is about.
+    package let referenced: ReferencedEvent?
+}
+
+extension Fixture {
+    /// All there are, always the same: one for each kind of event that Carillon knows, and some for what rules often look at.
+    ///
+    /// Throws only when libsecp256k1 fails.
+    package static func all() throws -> [Fixture] {
+        try FixtureScript().fixtures()
+    }
+
+    /// The event as JSON text, indented, as a start for one's own.
+    package var json: String {
+        IndentedJSON.text(event.json) ?? event.jsonString
+    }
+}

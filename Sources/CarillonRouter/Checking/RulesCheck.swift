@@ -1,0 +1,35 @@
+import Notifications
+import Rules
+import YAMLReading
+
+/// Reads rules files as a router would, and tells what is in them.
+package struct RulesCheck: Sendable {
+    /// The files, in the order in which their rules are asked; none: the built-in rules.
+    package let files: [String]
+
+    /// `files` come before the configuration's, if there is one.
+    package init(files: [String], configuration: Configuration? = nil) {
+        self.files = files + (configuration?.rulesFiles ?? []).filter { !files.contains($0) }
+    }
+
+    /// One line for each file. Throws all mistakes of all files.
+    package func summary() throws(Mistakes) -> [String] {
+        guard !files.isEmpty else {
+            return [Self.line(RuleBook.defaultName, try RuleBook.builtIn().outline(of: RuleBook.defaultName))]
+        }
+        let book = try RulesFiles(files).read()
+        return files.map { Self.line($0, book.outline(of: $0)) }
+    }
+
+    private static func line(_ file: String, _ outline: RuleOutline) -> String {
+        guard outline.count > 0 else { return "\(file): no rules" }
+        let drops = outline.dropCount > 0 ? ", \(outline.dropCount) of them dropping" : ""
+        let kinds = outline.kinds.sorted().map(String.init) + (outline.isForAllKinds ? ["any"] : [])
+        let signals =
+            outline.signals.map(\.rawValue).sorted()
+            + (outline.takesSignalsOfEvents ? ["what the event is taken for"] : [])
+        return "\(file): \(outline.count) \(outline.count == 1 ? "rule" : "rules")\(drops); kinds "
+            + (kinds.isEmpty ? "none" : kinds.joined(separator: ", ")) + "; signals "
+            + (signals.isEmpty ? "none" : signals.joined(separator: ", "))
+    }
+}

@@ -1,0 +1,115 @@
+import HTTPLanes
+import Logging
+import Nostr
+import Notifications
+import Pipeline
+import PluginHost
+import Rules
+import Schnorr
+import YAMLReading
+
+/// Shows what events would become: the same rules and the same plugins as in a router that runs, on a host that records
+/// requests instead of sending them.
+package final class RulesTrial: Sendable {
+    /// The built-in rules as a file.
+    package static var builtInRules: String { RuleBook.defaultYAML }
+
+    private static let id = "00000000-0000-4000-8000-000000000000"
+
+    /// What is wrong with plugins that were left out.
+    package let refusals: [String]
+    private let host: PluginHost
+    private let dryRun: DryRun
+    private let devices: [SampleDevice]
+    private let judge: TrialJudge
+    private let mode: Mode
+    /// The platforms whose keys were made up.
+    private let throwAwayPlatforms: Set<String>
+
+    /// Reads the rules and loads the plugins, which runs their code. `now` is in milliseconds since 1970.
+    ///
+    /// Throws ``TrialFailure`` for an order that cannot be carried out, and the rules files' `Mistakes`.
+    package init(_ order: TrialOrder, now: Int64) throws {
+        mode = try order.readMode()
+        judge = TrialJudge(
+            rules: try Self.rules(order),
+            recipient: try order.readRecipient(),
+            authorName: order.authorName,
+            language: try order.readLanguage(),
+            isAuthorFollowed: order.isAuthorFollowed,
+            now: now
+        )
+        let (app, blocks) = try Self.blocks(order)
+        let search = TrialPlugins.search(order)
+        host = PluginHost(loading: search, log: Logger(label: "carillon.try") { _ in SwiftLogNoOpLogHandler() })
+        refusals = host.catalog.refusals.map { "refused \($0.path): \($0.reason)" }
+        let platforms = try TrialPlugins.platforms(order, blocks: blocks, host: host, folders: search.folders)
+        devices = platforms.map { SampleDevice(platform: $0, app: app, token: order.token, fields: order.fields) }
+        dryRun = DryRun(host: host, blocks: blocks, sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32)))
+        throwAwayPlatforms = SampleBlocks.platformsWithKeys.subtracting(blocks.keys)
+    }
+
+    /// What becomes of `subject` on every platform. For one subject at a time.
+    ///
+    /// Throws ``TrialFailure`` when nobody can be told whom it concerns.
+    package func run(_ subject: TrialSubject) async throws(TrialFailure) -> TrialReport {
+        // Ends the trial of a plugin that never answers.
+        let keeper = Task { [host] in await host.run() }
+        defer { keeper.cancel() }
+        let verdict = try judge.verdict(on: subject)
+        var report = TrialReport(subject: subject, verdict: verdict)
+        guard case .wakes(let wakeUp) = verdict else { return report }
+        let notification = judge.notification(of: wakeUp, mode: mode)
+        report.isCutByRule = notification.mode < mode
+        for device in devices {
+            report.deliveries.append(await delivery(of: notification, to: device))
+        }
+        return report
+    }
+
+    /// Lets the plugins end.
+    package func close() async {
+        await host.shutDown(within: 2_000)
+    }
+
+    private func delivery(of notification: Notifications.Notification, to device: SampleDevice) async -> TrialDelivery {
+        let platform = device.address.platform
+        do {
+            let result = try await dryRun.deliver(notification, id: Self.id, to: device)
+            return TrialDelivery(
+                platform: platform,
+                hasThrowAwayKeys: throwAwayPlatforms.contains(platform),
+                outcome: .success(result),
+                unsealed: result.request.flatMap { SealedBody.plaintext(in: $0.body, for: device) }
+            )
+        } catch {
+            return TrialDelivery(
+                platform: platform,
+                hasThrowAwayKeys: throwAwayPlatforms.contains(platform),
+                outcome: .failure(TrialFailure(description: "\(error)"))
+            )
+        }
+    }
+
+    private static func rules(_ order: TrialOrder) throws(Mistakes) -> RuleBook {
+        if !order.rulesFiles.isEmpty { return try RulesFiles(order.rulesFiles).read() }
+        guard let configuration = order.configuration else { return try RuleBook.builtIn() }
+        return try configuration.loadRules()
+    }
+
+    /// The app's name, and its blocks by platform.
+    private static func blocks(_ order: TrialOrder) throws(TrialFailure) -> (String, [String: String]) {
+        guard let configuration = order.configuration else { return (order.app, [:]) }
+        guard let app = configuration.apps[order.app] else {
+            throw TrialFailure(
+                description: "--app: the configuration has no app '\(order.app)', only "
+                    + (configuration.apps.keys.sorted().joined(separator: ", ").nonEmpty ?? "none at all")
+            )
+        }
+        return (order.app, app.platforms.mapValues(\.json))
+    }
+}
+
+extension String {
+    fileprivate var nonEmpty: String? { isEmpty ? nil : self }
+}

@@ -1,0 +1,35 @@
+import Nostr
+import Rules
+
+/// What rules are tried on: an event of the person's own, or a fixture.
+package struct TrialSubject: Sendable {
+    /// The file's or the fixture's name.
+    package let name: String
+    let event: Event
+    let count: UInt32
+    let recipient: PublicKey?
+    let authorName: String?
+    let referenced: ReferencedEvent?
+
+    package init(_ fixture: Fixture) {
+        name = fixture.name
+        event = fixture.event
+        count = fixture.count
+        recipient = fixture.recipient
+        authorName = fixture.authorName
+        referenced = fixture.referenced
+    }
+
+    /// An event as JSON, whose id, sig, pubkey, created_at, tags and content may be missing.
+    ///
+    /// Throws ``TrialFailure`` for what is none.
+    package init(event json: [UInt8], name: String) throws {
+        self.name = name
+        event = try UnsignedEventReader.read(json)
+        count = 1
+        let named = event.mentionedKeys
+        recipient = named.count == 1 ? named.first : nil
+        authorName = nil
+        referenced = nil
+    }
+}

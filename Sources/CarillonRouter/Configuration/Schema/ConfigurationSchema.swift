@@ -1,0 +1,133 @@
+import AccountWatch
+import Notifications
+import RelayPool
+import Rules
+
+/// The JSON Schema (draft 2020-12) of the configuration file. Where whole values come from the environment, text stands for
+/// anything.
+enum ConfigurationSchema {
+    static var schema: JSONTree {
+        .object(
+            [
+                ("$schema", "https://json-schema.org/draft/2020-12/schema"),
+                ("title", "Carillon configuration"),
+                ("description", "Everything an operator decides. Relative paths start from this file's folder."),
+            ]
+                + SchemaParts.mapping(
+                    required: ["identity", "store"],
+                    identity + ways + [
+                        (
+                            "rules",
+                            SchemaParts.oneOrMore("Rules files, asked in this order; the built-in rules when left out.")
+                        ),
+                        ("plugins", plugins),
+                        ("http", http),
+                        (
+                            "defaults",
+                            SchemaParts.mapping(
+                                "What registrations get that say nothing.",
+                                [
+                                    (
+                                        "mode",
+                                        SchemaParts.choice(
+                                            "The mode of a device that asked for none.",
+                                            Mode.allCases.map(\.name)
+                                        )
+                                    )
+                                ]
+                            )
+                        ),
+                        ("apps", apps),
+                        ("sealed_ingress", SealedIngressSchema.schema),
+                    ]
+                ).members
+        )
+    }
+
+    private static var identity: [SchemaParts.Member] {
+        [
+            (
+                "identity",
+                SchemaParts.mapping(
+                    "Who this router is.",
+                    required: ["key_file"],
+                    [("key_file", SchemaParts.text("The file with our secret key; made on the first start."))]
+                )
+            ),
+            (
+                "store",
+                SchemaParts.mapping(
+                    "Where registrations and deliveries are kept.",
+                    required: ["path"],
+                    [("path", SchemaParts.text("The SQLite database; others lie beside it."))]
+                )
+            ),
+            (
+                "relay",
+                SchemaParts.mapping(
+                    "Our own relay socket.",
+                    [
+                        ("listen", SchemaParts.text("An address and a port; 127.0.0.1:7447 when left out.")),
+                        (
+                            "url",
+                            SchemaParts.text(
+                                "The URL under which clients reach it, wss://… or ws://….",
+                                pattern: "^wss?://"
+                            )
+                        ),
+                        ("name", SchemaParts.text("What the NIP-11 document calls us.")),
+                        ("description", SchemaParts.text("What the NIP-11 document says of us.")),
+                        (
+                            "contact",
+                            SchemaParts.text("Whom the NIP-11 document names, such as mailto:ops@example.com.")
+                        ),
+                    ]
+                )
+            ),
+        ]
+    }
+
+    private static var plugins: JSONTree {
+        SchemaParts.mapping(
+            "Where plugins are found.",
+            [
+                ("folders", SchemaParts.oneOrMore("Searched in this order; the first library of a name wins.")),
+                (
+                    "sha256",
+                    [
+                        "description": "By a library's file name its SHA-256: one that differs is refused.",
+                        "type": "object",
+                        "additionalProperties": ["type": "string", "pattern": "^[0-9A-Fa-f]{64}$"],
+                    ]
+                ),
+            ]
+        )
+    }
+
+    private static var http: JSONTree {
+        SchemaParts.mapping(
+            "Outgoing connections.",
+            [
+                ("ca_file", SchemaParts.text("Further root certificates, as PEM.")),
+                (
+                    "allow_private",
+                    SchemaParts.oneOrMore("Private networks that users' endpoints may lie in, as CIDR blocks.")
+                ),
+            ]
+        )
+    }
+
+    private static var apps: JSONTree {
+        [
+            "description":
+                "By an app's name a block for each platform it is on; registrations that name no app mean 'default'.",
+            "type": "object",
+            "additionalProperties": [
+                "type": "object",
+                "properties": .object(PlatformBlockSchema.all),
+                // Of plugins that are not ours.
+                "additionalProperties": ["type": "object"],
+            ],
+        ]
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+import YAMLReading
+
+@testable import CarillonRouter
+
+/// Editors complete and check configurations by the schema, so it must know what the reader knows.
+@Suite struct ConfigurationSchemaTests {
+    private struct Place {
+        let path: [String]
+        let properties: [String: Any]
+        let isClosed: Bool
+    }
+
+    private static let file = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../contrib/schema/carillon.schema.json")
+    private static let unknown = "an_unknown_key_that_resembles_nothing"
+
+    @Test func fileIsWhatIsGenerated() throws {
+        let written = try String(contentsOf: Self.file, encoding: .utf8)
+        #expect(
+            written == Schemas.configuration,
+            "write `carillon check --schema` to contrib/schema/carillon.schema.json"
+        )
+    }
+
+    @Test func readerKnowsTheSameKeysEverywhere() throws {
+        let places = try places().filter { $0.isClosed && $0.path.first != "apps" }
+        #expect(places.count > 10)
+        for place in places {
+            #expect(try keysKnown(at: place.path) == Set(place.properties.keys), "at \(place.path)")
+        }
+    }
+
+    @Test func everyKeyHasADescription() throws {
+        for place in try places() {
+            for (key, property) in place.properties {
+                #expect((property as? [String: Any])?["description"] is String, "\(place.path) \(key)")
+            }
+        }
+    }
+
+    /// What a schema names as choices is what the reader takes.
+    @Test(arguments: [["defaults", "mode"], ["relays", "per_user"], ["hints", "mode"]])
+    func choicesAreTheReaders(path: [String]) throws {
+        let message = try #require(try mistakes(with: "nothing like it", at: path).first { $0.contains("is none of") })
+        let place = try #require(try places().first { $0.path == Array(path.dropLast()) })
+        let property = try #require(place.properties[path.last ?? ""] as? [String: Any])
+        let forms = try #require(property["anyOf"] as? [[String: Any]])
+        let choices = try #require(forms.lazy.compactMap { $0["enum"] as? [String] }.first)
+        #expect(message.hasSuffix("is none of " + choices.joined(separator: ", ")))
+    }
+
+    /// What the reader says is known where an unknown key stands.
+    private func keysKnown(at path: [String]) throws -> Set<String> {
+        let message = try #require(
+            try mistakes(with: 1, at: path + [Self.unknown]).first { $0.contains(Self.unknown) },
+            "at \(path)"
+        )
+        let list = try #require(message.firstRange(of: "; known here: "))
+        return Set(message[list.upperBound...].split(separator: ", ").map(String.init))
+    }
+
+    private func mistakes(with value: Any, at path: [String]) throws -> [String] {
+        let file = path.reversed().reduce(value) { [$1: $0] }
+        let text = String(decoding: try JSONSerialization.data(withJSONObject: file), as: UTF8.self)
+        let mistakes = #expect(throws: Mistakes.self) {
+            _ = try ConfigurationReader(name: "carillon.yaml", folder: "", environment: { _ in nil }).read(text)
+        }
+        return mistakes?.all.map(\.message) ?? []
+    }
+
+    /// Where the schema says which keys there are.
+    private func places() throws -> [Place] {
+        let schema = try JSONSerialization.jsonObject(with: Data(Schemas.configuration.utf8))
+        var places: [Place] = []
+        func visit(_ node: Any?, _ path: [String]) {
+            guard let schema = node as? [String: Any] else { return }
+            for form in schema["anyOf"] as? [Any] ?? [] { visit(form, path) }
+            if let others = schema["additionalProperties"] { visit(others, path + ["any"]) }
+            guard let properties = schema["properties"] as? [String: Any] else { return }
+            places.append(
+                Place(path: path, properties: properties, isClosed: schema["additionalProperties"] as? Bool == false)
+            )
+            for (key, property) in properties { visit(property, path + [key]) }
+        }
+        visit(schema, [])
+        return places
+    }
+}

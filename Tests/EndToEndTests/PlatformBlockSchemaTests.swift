@@ -1,0 +1,38 @@
+import Foundation
+import Logging
+import PluginHost
+import Rules
+import Testing
+
+@testable import CarillonRouter
+
+/// Platform blocks belong to plugins, which alone know their keys; the configuration's schema must know the same.
+struct PlatformBlockSchemaTests {
+    private static let unknown = "an_unknown_key"
+
+    @Test func pluginsTakeTheKeysThatTheSchemaNames() throws {
+        let plugins = try BuiltPlugins()
+        let host = try plugins.load()
+        let blocks = PlatformBlockSchema.all
+        #expect(Set(blocks.map(\.key)) == Set(BuiltPlugins.platforms))
+        for (platform, block) in blocks {
+            let error = #expect(throws: PluginError.self, "\(platform)") {
+                _ = try host.makeTransport(
+                    platform: platform,
+                    app: "default",
+                    configuration: #"{"\#(Self.unknown)":1}"#,
+                    settings: InstanceSettings(
+                        sender: RecordingHTTP(),
+                        log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+                    )
+                )
+            }
+            let words = try #require(error.map { "\($0)" })
+            #expect(words.contains(Self.unknown))
+            let properties = try #require(block.members.first { $0.key == "properties" }).value.members.map(\.key)
+            let expected =
+                properties.isEmpty ? "expected no keys at all" : "expected only " + properties.joined(separator: ", ")
+            #expect(words.hasSuffix(expected), "\(words)")
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import Foundation
+import Nostr
+import Testing
+
+@testable import CarillonRouter
+
+/// What `carillon rules try` prints and refuses, on the plugins as they were built.
+struct RulesTrialTests {
+    private let plugins: BuiltPlugins
+    private var order = TrialOrder()
+
+    init() throws {
+        plugins = try BuiltPlugins()
+        order.pluginFolders = [plugins.path]
+    }
+
+    private func report(_ name: String, _ order: TrialOrder) async throws -> TrialReport {
+        let trial = try RulesTrial(order, now: 1_780_000_060_000)
+        let fixture = try #require(try Fixture.all().first { $0.name == name })
+        let report = try await trial.run(TrialSubject(fixture))
+        await trial.close()
+        return report
+    }
+
+    private func object(_ report: TrialReport) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(report.json.utf8)) as? [String: Any])
+    }
+
+    private func refusal(_ order: TrialOrder) -> String? {
+        let failure = #expect(throws: TrialFailure.self) { _ = try RulesTrial(order, now: 0) }
+        return failure?.description
+    }
+
+    @Test func everythingIsShownAtOnce() async throws {
+        let text = try await report("reply", order).text
+        #expect(text.hasPrefix("reply (kind 1)\n  rule: note (built-in rules:"))
+        #expect(text.contains("\n  signal: reply\n"))
+        for platform in BuiltPlugins.platforms {
+            let keys = ["android", "ios", "web"].contains(platform) ? ", with throw-away keys" : ""
+            #expect(text.contains("\n── \(platform)\(keys) ─"), "\(platform)")
+        }
+        #expect(text.contains("POST https://api.push.apple.com/3/device/"))
+        #expect(text.contains("\"title\": \"💬 Alice sent you a note\""))
+        #expect(text.contains("encrypted to the device, which reads:"))
+    }
+
+    @Test func machinesGetTheSame() async throws {
+        var order = order
+        order.platforms = ["ios", "web"]
+        let report = try object(await report("zap", order))
+        #expect(report["wakes"] as? Bool == true && report["signal"] as? String == "zap")
+        let platforms = try #require(report["platforms"] as? [String: [String: Any]])
+        #expect(Set(platforms.keys) == ["ios", "web"])
+        #expect((platforms["ios"]?["body"] as? String)?.contains("Alice zapped you 2100 sats") == true)
+        #expect((platforms["web"]?["decrypted"] as? String)?.contains("Alice zapped you 2100 sats") == true)
+        #expect(platforms["web"]?["body_base64"] is String)
+        #expect((platforms["ios"]?["headers"] as? [String: String])?["apns-push-type"] == "alert")
+    }
+
+    /// Whoever shows what they see shows no credentials.
+    @Test func credentialsAreCutShort() async throws {
+        var order = order
+        order.fields = ["access_token": "tk_averysecrettokenofsomebody"]
+        let report = try await report("mention", order)
+        #expect(!report.text.contains("secrettoken") && !report.json.contains("secrettoken"))
+        #expect(report.text.contains("authorization: bearer eyJ"))
+        #expect(report.text.contains("x-gotify-key: Asam…"))
+    }
+
+    @Test func sealedIsShownAsTheDeviceReadsIt() async throws {
+        var order = order
+        order.mode = "sealed"
+        let report = try await report("mention", order)
+        let platforms = try #require(try object(report)["platforms"] as? [String: [String: Any]])
+        for platform in ["ios", "android", "web", "unifiedpush"] {
+            let read = try #require(platforms[platform]?["decrypted"] as? String, "\(platform)")
+            #expect(read.contains("Have a look at this, Bob"), "\(platform)")
+            #expect((platforms[platform]?["body"] as? String)?.contains("Bob") != true, "\(platform)")
+        }
+        #expect(platforms["ntfy"]?["mode"] as? String == "nudge")
+        #expect(report.text.contains("mode: nudge, after sealed (unsupported)"))
+    }
+
+    @Test func aBatchIsSummedUp() async throws {
+        var order = order
+        order.platforms = ["ios"]
+        #expect(try await report("batch", order).text.contains("7 new notifications"))
+        order.mode = "wake"
+        let platforms = try #require(try object(await report("batch", order))["platforms"] as? [String: [String: Any]])
+        #expect(platforms["ios"]?["body"] as? String == #"{"aps":{"content-available":1},"t":"batch","n":7}"#)
+    }
+
+    @Test func whyNoRuleIsForItIsTold() async throws {
+        #expect(try await report("wallet-request", order).silence == "no rule is for kind 23194")
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../contrib/examples/rules"
+        )
+        var order = order
+        order.rulesFiles = [folder.appending(path: "social.yaml").standardizedFileURL.path]
+        #expect(
+            try await report("small-zap", order).silence
+                == "there are rules for kind 9735, but the conditions of none hold, or it names no signal"
+        )
+    }
+
+    @Test func whoIsMeantIsAskedForWhereItIsNotClear() async throws {
+        let trial = try RulesTrial(order, now: 0)
+        let subject = try TrialSubject(event: Array(#"{"kind":1}"#.utf8), name: "mine.json")
+        await #expect(throws: TrialFailure.self) { _ = try await trial.run(subject) }
+        await trial.close()
+    }
+
+    @Test func whatCannotBeTriedIsToldInASentence() throws {
+        var order = order
+        order.mode = "loud"
+        #expect(refusal(order) == "--mode: 'loud' is none of wake, nudge, sealed, alert")
+        order.mode = "alert"
+        order.language = "not a language"
+        #expect(refusal(order)?.hasPrefix("--language: expected a language") == true)
+        order.language = nil
+        order.platforms = ["pager"]
+        #expect(refusal(order)?.hasPrefix("--platform: no plugin serves 'pager', only android, gotify") == true)
+        order.platforms = []
+        order.recipient = "nobody"
+        #expect(refusal(order)?.hasPrefix("--recipient: expected 64") == true)
+        order.recipient = nil
+        order.pluginFolders = ["/nonexistent"]
+        #expect(refusal(order)?.hasPrefix("no plugins in /nonexistent") == true)
+    }
+
+    @Test func anAddressThatIsNoneIsToldWhereItsPlatformStands() async throws {
+        var order = order
+        order.platforms = ["unifiedpush"]
+        order.token = "nowhere"
+        let report = try await report("like", order)
+        #expect(report.hasFailures)
+        guard case .failure(let failure) = try #require(report.deliveries.first).outcome else {
+            Issue.record("a token that is no URL was taken")
+            return
+        }
+        #expect(!failure.description.isEmpty && report.text.contains(failure.description))
+    }
+}

@@ -79,6 +79,7 @@ struct WebPushAnswerTests {
                 google, 403,
                 "the VAPID credentials in the authorization header do not correspond to the credentials used"
             ),
+            (google, 403, "the key in the authorization header does not correspond to the sender ID used"),
         ] as [(String, UInt32, String)]
     )
     func aSubscriptionOfAnotherKeyIsDeadOnceOursWasProven(
@@ -93,6 +94,20 @@ struct WebPushAnswerTests {
         #expect(try outcome(status, body, from: endpoint) == mismatch(.CARILLON_REJECTED))
         #expect(try outcome(201, from: endpoint).kind == .CARILLON_DELIVERED)
         #expect(try outcome(status, body, from: endpoint) == mismatch(.CARILLON_GONE))
+    }
+
+    /// A wrong clock must not cost the devices of everybody whose browser is Google's (web-push-libs/web-push, issue 679).
+    @Test(
+        arguments: [
+            ("permission denied: invalid JWT provided\n", "bad-jwt-token"), ("invalid JWT provided\n", "bad-jwt-token"),
+            ("", "forbidden"), ("<html>", "forbidden"), (#"{"reason":"VapidPkHashMismatch"}"#, "forbidden"),
+        ]
+    )
+    func whatElseGoogleForbidsCostsNoDevice(_ body: String, _ reason: String) throws {
+        #expect(try outcome(201, from: Self.google).kind == .CARILLON_DELIVERED)
+        let expected = RecordedOutcome(ticket: 9, kind: .CARILLON_REJECTED, status: 403, reason: reason)
+        #expect(try outcome(403, body, from: Self.google) == expected)
+        #expect(fixture.host.log.contains { $0.contains("VAPID token") } == (reason == "bad-jwt-token"))
     }
 
     @Test func a403OfAnybodyElseCostsNoDevice() throws {

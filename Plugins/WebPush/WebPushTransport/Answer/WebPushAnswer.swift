@@ -10,14 +10,18 @@ struct WebPushAnswer {
     private let detail: WebPushDetail?
     /// `X-WNS-NotificationStatus`: what became of a message that Microsoft took.
     private let windowsStatus: String?
-    private let isGoogle: Bool
 
     /// `host` is the endpoint's, in lower case; `now` is in milliseconds since 1970.
     init(_ response: borrowing HTTPResponse, host: Substring, now: Int64) {
         answer = PushServiceAnswer(response, now: now)
-        detail = (200...299).contains(response.status) ? nil : WebPushDetail(response.body)
+        let isGoogle = Self.google.contains(String(host))
+        detail =
+            switch response.status {
+            case 200...299: nil
+            case 403 where isGoogle: WebPushDetail(google: response.body)
+            default: WebPushDetail(response.body)
+            }
         windowsStatus = response.header("x-wns-notificationstatus").map { $0.string.lowercased() }
-        isGoogle = Self.google.contains(String(host))
     }
 
     var isAccepted: Bool { answer.outcome.kind == .delivered }
@@ -33,9 +37,7 @@ struct WebPushAnswer {
     /// The subscription was made with another key than ours, which time does not heal.
     private var isOfAnotherKey: Bool {
         switch (answer.status, detail) {
-        case (400, .vapidPkHashMismatch): true
-        // Google says nothing else with 403.
-        case (403, nil): isGoogle
+        case (400, .vapidPkHashMismatch), (403, .vapidPkHashMismatch): true
         default: false
         }
     }

@@ -29,6 +29,20 @@ enum WebPushDetail: String {
         }
     }
 
+    /// Reads what Google says with 403, which is a sentence: `permission denied: invalid JWT provided` when the clock or the token is
+    /// wrong, and `the VAPID credentials in the authorization header do not correspond to the credentials used to create the
+    /// subscriptions` when the subscription is another key's. Nil for all else, of which no device must die.
+    init?(google body: BorrowedText) {
+        let sentence = body.string.lowercased()
+        if sentence.contains("not correspond to the") {
+            self = .vapidPkHashMismatch
+        } else if sentence.contains("invalid jwt") {
+            self = .badJWTToken
+        } else {
+            return nil
+        }
+    }
+
     /// "Sending web push notifications in web apps and browsers".
     private init?(apple reason: String) {
         switch reason {

@@ -166,9 +166,10 @@ struct OtherPushTypesTests {
         ] as [(String, String?)]
     )
     func onlyTheDevicesOwnTokenIsTheEndOfTheDevice(_ answer: (UInt32, String), _ push: (String, String?)) throws {
+        try fixture.proveTopic()
         _ = try request(sample(push.0))
-        fixture.host.answer(status: answer.0, body: #"{"reason":"\#(answer.1)"}"#)
-        let outcome = try #require(fixture.host.outcomes.first)
+        fixture.host.answer(1, status: answer.0, body: #"{"reason":"\#(answer.1)"}"#)
+        let outcome = try #require(fixture.host.outcomes.last)
         #expect(outcome.kind == (push.1 == nil ? .CARILLON_GONE : .CARILLON_REJECTED))
         #expect(outcome.status == answer.0)
         if let reason = push.1 {

@@ -27,6 +27,12 @@ struct TransportFixture {
         transport = try APNsTransport(configuration: block, host: Host(host.pointer), now: { clock.now })
     }
 
+    /// Has Apple take a push, the first one.
+    func proveTopic() throws {
+        _ = try deliver(.wake("dm"))
+        host.answer(0, status: 200)
+    }
+
     /// Delivers and returns what the transport said.
     func deliver(
         _ sample: SampleNotification,

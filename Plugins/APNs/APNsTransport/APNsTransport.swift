@@ -10,6 +10,9 @@ public final class APNsTransport: PluginTransport {
     /// Without the token.
     private let deviceURLs: Origins
     private let providerToken: Mutex<ProviderToken>
+    /// Whether Apple took a push for the app's own topic: then it is the right one.
+    private let isTopicProven = Atomic(false)
+    private let hasReportedTopic = Atomic(false)
     private let blocks = ReadTexts<NativeBlock>()
     private let now: @Sendable () -> Int64
 
@@ -71,6 +74,7 @@ public final class APNsTransport: PluginTransport {
         let recipient = Recipient(
             pushType: push.type,
             isAtMainOrigin: url == deviceURLs.main,
+            isTopicProven: isTopicProven.load(ordering: .relaxed),
             registeredAt: registration.registeredAt
         )
         return send(request, ticket, token, recipient)
@@ -121,10 +125,25 @@ public final class APNsTransport: PluginTransport {
     ) -> Admission {
         host.send(request) { [self] response in
             let now = now()
-            switch APNsAnswer(response, now: now).verdict(for: recipient) {
-            case .outcome(let outcome): ticket.complete(outcome)
+            let answer = APNsAnswer(response, now: now)
+            switch answer.verdict(for: recipient) {
+            case .outcome(let outcome):
+                learn(of: answer, recipient)
+                ticket.complete(outcome)
             case .expiredProviderToken: ticket.complete(outcome(ofExpired: token, now: now))
             }
+        }
+    }
+
+    /// What an answer tells of the app's topic.
+    private func learn(of answer: APNsAnswer, _ recipient: Recipient) {
+        guard recipient.pushType.topicSuffix.isEmpty else { return }
+        if answer.status == 200 {
+            isTopicProven.store(true, ordering: .relaxed)
+        } else if answer.isOfAnotherTopic, !recipient.isTopicProven,
+            !hasReportedTopic.exchange(true, ordering: .relaxed)
+        {
+            host.log(.error, "APNs says that a device is of another app: check topic")
         }
     }
 

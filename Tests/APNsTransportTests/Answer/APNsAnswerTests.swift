@@ -72,12 +72,13 @@ struct APNsAnswerTests {
         registeredAt: UInt64 = 0
     ) throws -> RecordedOutcome {
         let fixture = try TransportFixture()
+        try fixture.proveTopic()
         let registration = SampleRegistration(token: TransportFixture.deviceToken, registeredAt: registeredAt)
         #expect(try fixture.deliver(.wake("dm"), to: registration, ticket: 7) == .CARILLON_OK)
-        #expect(fixture.host.outcomes.isEmpty)
-        fixture.host.answer(status: status, headers: headers, body: body, failure: failure)
         #expect(fixture.host.outcomes.count == 1)
-        return try #require(fixture.host.outcomes.first)
+        fixture.host.answer(1, status: status, headers: headers, body: body, failure: failure)
+        #expect(fixture.host.outcomes.count == 2)
+        return try #require(fixture.host.outcomes.last)
     }
 
     @Test(arguments: table) func everyAnswerHasItsOutcome(_ row: Row) throws {
@@ -126,6 +127,24 @@ struct APNsAnswerTests {
         #expect(try outcome(status: 410, body: body("1000"), registeredAt: 0).kind == .CARILLON_GONE)
         #expect(try outcome(status: 410, body: body("-1"), registeredAt: 1001).kind == .CARILLON_GONE)
         #expect(try outcome(status: 410, body: body("\"x\""), registeredAt: 1001).kind == .CARILLON_GONE)
+    }
+
+    /// With a mistake in `topic` every device is answered so.
+    @Test func aWrongTopicCostsNoDevice() throws {
+        let fixture = try TransportFixture()
+        let refusal = #"{"reason":"DeviceTokenNotForTopic"}"#
+        for index in 0..<2 {
+            #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
+            fixture.host.answer(index, status: 400, body: refusal)
+            #expect(fixture.host.outcomes.last?.kind == .CARILLON_REJECTED)
+            #expect(fixture.host.outcomes.last?.reason == "device-token-not-for-topic")
+        }
+        #expect(fixture.host.log.count { $0.contains("check topic") } == 1)
+        #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
+        fixture.host.answer(2, status: 200)
+        #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
+        fixture.host.answer(3, status: 400, body: refusal)
+        #expect(fixture.host.outcomes.last?.kind == .CARILLON_GONE)
     }
 
     @Test func noAnswerIsTriedAgain() throws {

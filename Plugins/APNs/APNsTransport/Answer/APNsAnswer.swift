@@ -37,14 +37,18 @@ struct APNsAnswer {
     ///
     /// Only the token of the device itself can be the end of a device, and only what every device of the app depends on
     /// can be a misconfiguration: one rule's Live Activities, or a phone with a development build that names Apple's other
-    /// servers, must not stop the pushes to all others.
+    /// servers, must not stop the pushes to all others. Where no push ever passed, the topic may be the wrong one rather than
+    /// the device: that must not cost all devices.
     func verdict(for recipient: Recipient) -> Verdict {
         let verdict = verdict(registeredAt: recipient.registeredAt)
         guard case .outcome(var outcome) = verdict else { return verdict }
         switch outcome.kind {
         case .gone:
-            guard let reason = recipient.pushType.reasonOfDeadToken else { return verdict }
-            outcome.reason = reason
+            if let reason = recipient.pushType.reasonOfDeadToken {
+                outcome.reason = reason
+            } else if recipient.isTopicProven || !isOfAnotherTopic {
+                return verdict
+            }
         case .misconfigured:
             guard !recipient.isAtMainOrigin || recipient.pushType.topicSuffix != "" && status == 400 else {
                 return verdict
@@ -54,6 +58,9 @@ struct APNsAnswer {
         outcome.kind = .rejected
         return .outcome(outcome)
     }
+
+    /// The token is alive, and of another app than the topic's.
+    var isOfAnotherTopic: Bool { status == 400 && reason == .deviceTokenNotForTopic }
 
     private func verdict(registeredAt: UInt64) -> Verdict {
         switch status {

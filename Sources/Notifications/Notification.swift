@@ -71,14 +71,15 @@ package struct Notification: Sendable, Hashable {
         Notification(mode: .wake, signal: signal, urgency: urgency, count: count)
     }
 
-    /// A visible text that says neither who nor what.
+    /// A visible text that says neither who nor what. Without a text it is a wake-up: there would be nothing to see.
     package static func nudge(
         _ signal: Signal,
         urgency: Urgency,
         count: UInt32 = 1,
         _ texts: NeutralTexts
     ) -> Notification {
-        Notification(mode: .nudge, signal: signal, urgency: urgency, count: count, neutral: texts)
+        guard !texts.isEmpty else { return .wake(signal, urgency: urgency, count: count) }
+        return Notification(mode: .nudge, signal: signal, urgency: urgency, count: count, neutral: texts)
     }
 
     /// The same news in the next stricter mode: a nudge for what was sealed or readable, a wake-up for a nudge, nothing
@@ -88,11 +89,7 @@ package struct Notification: Sendable, Hashable {
         switch mode {
         case .wake: return nil
         case .nudge: notification = .wake(signal, urgency: urgency, count: count)
-        case .sealed, .alert:
-            notification =
-                neutral.isEmpty
-                ? .wake(signal, urgency: urgency, count: count)
-                : .nudge(signal, urgency: urgency, count: count, neutral)
+        case .sealed, .alert: notification = .nudge(signal, urgency: urgency, count: count, neutral)
         }
         notification.expiresAt = expiresAt
         return notification

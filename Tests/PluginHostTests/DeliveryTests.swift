@@ -14,6 +14,15 @@ struct DeliveryTests {
         #expect(bench.instance.statistics == TransportStatistics())
     }
 
+    /// A device may have moved here from a transport that encrypts by itself.
+    @Test func whatIsLeftToTheTransportToSealIsShownToNoOther() async throws {
+        let bench = try Bench(doing: "inline")
+        var notification = Notification(mode: .sealed, signal: .dm, body: "secret")
+        #expect(await bench.outcome(of: notification) == Outcome(.rejected, reason: "unsupported"))
+        notification.sealed = "{}"
+        #expect(await bench.outcome(of: notification).kind == .delivered)
+    }
+
     @Test func secondCompletionIsCountedAndIgnored() throws {
         let bench = try Bench(doing: "twice")
         for number in 1...5 {

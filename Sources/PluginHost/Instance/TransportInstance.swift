@@ -83,6 +83,10 @@ package final class TransportInstance: NotificationTransport {
         to address: DeviceAddress,
         completion: @escaping @Sendable (Outcome) -> Void
     ) {
+        // Left to the transport to encrypt when the device was with one that does, and not for the eyes of this one.
+        guard notification.mode != .sealed || !notification.sealed.isEmpty || functions.encrypts else {
+            return completion(Outcome(refusal: .CARILLON_UNSUPPORTED))
+        }
         let deadline = door.now() + timeout
         switch door.change({ $0.admit(completion, deadline: deadline) }) {
         case .refused(let completion, let reason): completion(Outcome(.retry, reason: reason))

@@ -38,7 +38,7 @@ struct LendingTests {
         bench.instance.deliver(Self.everything, id: Bench.id, to: address) { #expect($0.reason == "described") }
         #expect(
             bench.log.said.prefix(4) == [
-                "216 48|mode 3|urgency 2|count 3|\(Bench.id)|mention|title ⚡|subtitle|body|category|thread|collapse|nostr:abc|"
+                "232 48|mode 3|urgency 2|count 3|\(Bench.id)|mention|title ⚡|subtitle|body|category|thread|collapse|nostr:abc|"
                     + #"{"a":1}|{"badge":1}|99"#,
                 "action 72|app.reply|Reply|app://reply|arrow",
                 "action 72|app.mute|Mute||",
@@ -53,7 +53,7 @@ struct LendingTests {
         var careless = Self.everything
         careless.mode = .wake
         bench.instance.deliver(careless, id: Bench.id, to: .somewhere) { _ in }
-        #expect(bench.log.said.first == "216 48|mode 0|urgency 2|count 3|\(Bench.id)|mention||||||||||99")
+        #expect(bench.log.said.first == "232 48|mode 0|urgency 2|count 3|\(Bench.id)|mention||||||||||99")
         #expect(bench.log.said.count == 2)
     }
 

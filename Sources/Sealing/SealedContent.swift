@@ -52,24 +52,26 @@ struct SealedContent {
     private mutating func shorten(_ name: String, by excess: Int) {
         guard let text = members[name] as? String else { return }
         members[name] = nil
-        var room = Self.length(of: text) - excess - Self.ellipsis.utf8.count
+        var room = Self.length(of: text.utf8) - excess - Self.ellipsis.utf8.count
         guard room > 0 else { return }
         var beginning = ""
         for character in text {
-            room -= Self.length(of: String(character))
+            room -= Self.length(of: character.utf8)
             guard room >= 0 else { break }
             beginning.append(character)
         }
         if !beginning.isEmpty { members[name] = beginning + Self.ellipsis }
     }
 
-    /// In bytes of JSON, without quotes.
-    private static func length(of text: String) -> Int {
-        let json = try? JSONSerialization.data(
-            withJSONObject: text,
-            options: [.fragmentsAllowed, .withoutEscapingSlashes]
-        )
-        return (json?.count ?? 2) - 2
+    /// In bytes of JSON, without quotes. Counted here: this is asked for every character of a text that is shortened.
+    private static func length(of text: some Sequence<UInt8>) -> Int {
+        text.reduce(0) { length, byte in
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"), 0x08, 0x09, 0x0A, 0x0C, 0x0D: length + 2
+            case ..<0x20: length + 6
+            default: length + 1
+            }
+        }
     }
 
     private func json() throws -> [UInt8] {

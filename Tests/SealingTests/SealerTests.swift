@@ -118,6 +118,15 @@ struct SealerTests {
         #expect(try #require(third["title"] as? String).hasSuffix("👩‍👩‍👧‍👦…"))
     }
 
+    /// Every escape is counted as it is written: the text ends a few bytes before the limit and not far from it.
+    @Test func usesTheRoomThatThereIs() throws {
+        let controls = String(String.UnicodeScalarView((1..<0x80).compactMap { Unicode.Scalar($0) })) + "é€😀/"
+        let padded = try SealedContent(alert(body: String(repeating: controls, count: 100)), id: "d").padded()
+        #expect(padded.count == SealedContent.byteCount)
+        #expect(padded.reversed().prefix { $0 == UInt8(ascii: " ") }.count < 8)
+        #expect(try #require(content(padded)["body"] as? String).hasPrefix(controls))
+    }
+
     @Test func whatMustNotBeShortenedMayBeTooMuch() throws {
         let data = #"{"k":"\#(String(repeating: "x", count: 2048))"}"#
         #expect(throws: SealingError.tooLarge) {

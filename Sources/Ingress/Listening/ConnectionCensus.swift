@@ -1,4 +1,5 @@
-/// Counts open connections, all together and by address, so that nobody takes every place.
+/// Counts open connections, all together and by address, so that nobody takes every place. Of IPv6 addresses only the first half
+/// counts: everybody has the rest.
 package struct ConnectionCensus: Sendable {
     package enum Verdict: Equatable, Sendable {
         case admitted
@@ -25,18 +26,20 @@ package struct ConnectionCensus: Sendable {
         guard total < limit else {
             return .refused(limit: limit, isWorthALine: lines.take(at: now))
         }
-        guard isProxy || LoopbackAddress.contains(address) || byAddress[address, default: 0] < limitPerAddress else {
+        let owner = AddressOwner.of(address)
+        guard isProxy || LoopbackAddress.contains(address) || byAddress[owner, default: 0] < limitPerAddress else {
             return .refused(limit: limitPerAddress, isWorthALine: lines.take(at: now))
         }
         total += 1
-        byAddress[address, default: 0] += 1
+        byAddress[owner, default: 0] += 1
         return .admitted
     }
 
     /// A connection from `address` that was admitted has ended.
     package mutating func leave(_ address: String) {
+        let owner = AddressOwner.of(address)
         total -= 1
-        byAddress[address, default: 0] -= 1
-        if byAddress[address] == 0 { byAddress[address] = nil }
+        byAddress[owner, default: 0] -= 1
+        if byAddress[owner] == 0 { byAddress[owner] = nil }
     }
 }

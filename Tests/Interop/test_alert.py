@@ -189,12 +189,17 @@ def test_an_event_that_comes_twice_pushes_once(scene):
 
 
 def test_texts_reach_the_phone_as_they_were_written(scene):
-    text = 'She said "no\\yes"\n\t\u0001\u001f\u007f</script>\u2028\u202e‮ 👩🏽‍🚀 Ǖ é'
+    text = 'She said "no\\yes"\n\t</script> 👩🏽‍🚀 Ǖ é'
     reply = scene.bob.reply(text, scene.note)
     assert scene.push_for(reply).payload["aps"]["alert"]["body"] == text
 
 
-@pytest.mark.parametrize("content", ["x" * 50_000, "👩‍👩‍👧‍👦" * 2_000, '"\\' * 10_000, "\u0001" * 20_000], ids=len)
+def test_what_could_deceive_a_reader_does_not_reach_the_phone(scene):
+    reply = scene.bob.reply("pay \u0001\u001f\u007f\u202egnp.exe\u202c\u2028\u200b\u200b\ufeffnow", scene.note)
+    assert scene.push_for(reply).payload["aps"]["alert"]["body"] == "pay gnp.exe\nnow"
+
+
+@pytest.mark.parametrize("content", ["x" * 50_000, "👩‍👩‍👧‍👦" * 2_000, '"\\' * 10_000], ids=len)
 def test_a_payload_is_never_longer_than_apple_takes(scene, content):
     reaction = scene.bob.reaction(content, scene.note)
     push = scene.push_for(reaction)

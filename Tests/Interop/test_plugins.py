@@ -105,7 +105,9 @@ def test_the_listing_names_every_plugin_and_every_refusal(stopped_router, broken
         assert after, f"{path} is not listed as refused"
         assert reason in after.splitlines()[0]
     platforms = [line.split() for line in listing.stdout.splitlines() if line.strip().startswith("platforms")]
-    assert sorted(platforms) == [["platforms", "ios"], ["platforms", "unifiedpush"]]
+    assert sorted(platforms) == [
+        ["platforms", name] for name in ["android", "gotify", "ios", "ntfy", "unifiedpush", "web"]
+    ]
 
 
 def test_a_folder_of_good_plugins_is_listed_without_complaint(stopped_router):

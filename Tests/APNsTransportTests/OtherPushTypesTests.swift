@@ -166,7 +166,7 @@ struct OtherPushTypesTests {
         ] as [(String, String?)]
     )
     func onlyTheDevicesOwnTokenIsTheEndOfTheDevice(_ answer: (UInt32, String), _ push: (String, String?)) throws {
-        try fixture.proveTopic()
+        try fixture.provePlace()
         _ = try request(sample(push.0))
         fixture.host.answer(1, status: answer.0, body: #"{"reason":"\#(answer.1)"}"#)
         let outcome = try #require(fixture.host.outcomes.last)

@@ -28,7 +28,7 @@ struct TransportFixture {
     }
 
     /// Has Apple take a push, the first one.
-    func proveTopic() throws {
+    func provePlace() throws {
         _ = try deliver(.wake("dm"))
         host.answer(0, status: 200)
     }

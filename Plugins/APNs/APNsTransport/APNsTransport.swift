@@ -10,9 +10,9 @@ public final class APNsTransport: PluginTransport {
     /// Without the token.
     private let deviceURLs: Origins
     private let providerToken: Mutex<ProviderToken>
-    /// Whether Apple took a push for the app's own topic: then it is the right one.
-    private let isTopicProven = Atomic(false)
-    private let hasReportedTopic = Atomic(false)
+    /// The URLs where Apple took a push for the app's own topic.
+    private let provenPlaces = Mutex<Set<String>>([])
+    private let hasReportedPlace = Atomic(false)
     private let blocks = ReadTexts<NativeBlock>()
     private let now: @Sendable () -> Int64
 
@@ -74,10 +74,10 @@ public final class APNsTransport: PluginTransport {
         let recipient = Recipient(
             pushType: push.type,
             isAtMainOrigin: url == deviceURLs.main,
-            isTopicProven: isTopicProven.load(ordering: .relaxed),
+            isPlaceProven: provenPlaces.withLock { $0.contains(url) },
             registeredAt: registration.registeredAt
         )
-        return send(request, ticket, token, recipient)
+        return send(request, ticket, token, recipient, at: url)
     }
 
     private func addHeaders(
@@ -121,29 +121,27 @@ public final class APNsTransport: PluginTransport {
         _ request: borrowing HTTPRequest,
         _ ticket: Ticket,
         _ token: ProviderToken.Issued,
-        _ recipient: Recipient
+        _ recipient: Recipient,
+        at url: String
     ) -> Admission {
         host.send(request) { [self] response in
             let now = now()
             let answer = APNsAnswer(response, now: now)
             switch answer.verdict(for: recipient) {
             case .outcome(let outcome):
-                learn(of: answer, recipient)
+                learn(from: answer, recipient, url)
                 ticket.complete(outcome)
             case .expiredProviderToken: ticket.complete(outcome(ofExpired: token, now: now))
             }
         }
     }
 
-    /// What an answer tells of the app's topic.
-    private func learn(of answer: APNsAnswer, _ recipient: Recipient) {
-        guard recipient.pushType.topicSuffix.isEmpty else { return }
-        if answer.status == 200 {
-            isTopicProven.store(true, ordering: .relaxed)
-        } else if answer.isOfAnotherTopic, !recipient.isTopicProven,
-            !hasReportedTopic.exchange(true, ordering: .relaxed)
-        {
-            host.log(.error, "APNs says that a device is of another app: check topic")
+    /// What an answer tells of the app's topic and environment.
+    private func learn(from answer: APNsAnswer, _ recipient: Recipient, _ url: String) {
+        if answer.status == 200, recipient.pushType.topicSuffix.isEmpty, !recipient.isPlaceProven {
+            provenPlaces.withLock { _ = $0.insert(url) }
+        } else if answer.mayBeOurMistake(for: recipient), !hasReportedPlace.exchange(true, ordering: .relaxed) {
+            host.log(.error, "APNs says that a device is of another app or environment: check topic and environment")
         }
     }
 

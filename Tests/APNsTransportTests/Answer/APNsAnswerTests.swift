@@ -72,7 +72,7 @@ struct APNsAnswerTests {
         registeredAt: UInt64 = 0
     ) throws -> RecordedOutcome {
         let fixture = try TransportFixture()
-        try fixture.proveTopic()
+        try fixture.provePlace()
         let registration = SampleRegistration(token: TransportFixture.deviceToken, registeredAt: registeredAt)
         #expect(try fixture.deliver(.wake("dm"), to: registration, ticket: 7) == .CARILLON_OK)
         #expect(fixture.host.outcomes.count == 1)
@@ -129,22 +129,43 @@ struct APNsAnswerTests {
         #expect(try outcome(status: 410, body: body("\"x\""), registeredAt: 1001).kind == .CARILLON_GONE)
     }
 
-    /// With a mistake in `topic` every device is answered so.
-    @Test func aWrongTopicCostsNoDevice() throws {
+    /// With a mistake in `topic` or `environment` every device is answered so.
+    @Test(arguments: [
+        ("DeviceTokenNotForTopic", "device-token-not-for-topic"), ("BadDeviceToken", "bad-device-token"),
+    ])
+    func aMistakeOfTheOperatorsCostsNoDevice(_ refusal: String, _ reason: String) throws {
         let fixture = try TransportFixture()
-        let refusal = #"{"reason":"DeviceTokenNotForTopic"}"#
-        for index in 0..<2 {
+        let refuse = { (index: Int) in
             #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
-            fixture.host.answer(index, status: 400, body: refusal)
-            #expect(fixture.host.outcomes.last?.kind == .CARILLON_REJECTED)
-            #expect(fixture.host.outcomes.last?.reason == "device-token-not-for-topic")
+            fixture.host.answer(index, status: 400, body: #"{"reason":"\#(refusal)"}"#)
+            return try #require(fixture.host.outcomes.last)
         }
-        #expect(fixture.host.log.count { $0.contains("check topic") } == 1)
+        for index in 0..<2 {
+            #expect(
+                try refuse(index)
+                    == RecordedOutcome(ticket: 1, kind: .CARILLON_REJECTED, status: 400, reason: reason)
+            )
+        }
+        #expect(fixture.host.log.count { $0.contains("check topic and environment") } == 1)
         #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
         fixture.host.answer(2, status: 200)
-        #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
-        fixture.host.answer(3, status: 400, body: refusal)
+        #expect(try refuse(3).kind == .CARILLON_GONE)
+    }
+
+    /// The operator says nothing of where those are that name their servers.
+    @Test func aBadTokenWhereTheDeviceSaysItIsIsItsEnd() throws {
+        let fixture = try TransportFixture()
+        let device = SampleRegistration(token: TransportFixture.deviceToken, fields: [("environment", "sandbox")])
+        #expect(try fixture.deliver(.wake("dm"), to: device) == .CARILLON_OK)
+        fixture.host.answer(status: 400, body: #"{"reason":"BadDeviceToken"}"#)
         #expect(fixture.host.outcomes.last?.kind == .CARILLON_GONE)
+    }
+
+    @Test(arguments: [410, 400] as [UInt32]) func aDeadTokenNeedsNoProof(_ status: UInt32) throws {
+        let fixture = try TransportFixture()
+        #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
+        fixture.host.answer(status: status, body: #"{"reason":"Unregistered"}"#)
+        #expect(fixture.host.outcomes.last?.kind == (status == 410 ? .CARILLON_GONE : .CARILLON_REJECTED))
     }
 
     @Test func noAnswerIsTriedAgain() throws {

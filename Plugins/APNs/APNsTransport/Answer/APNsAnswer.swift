@@ -37,8 +37,8 @@ struct APNsAnswer {
     ///
     /// Only the token of the device itself can be the end of a device, and only what every device of the app depends on
     /// can be a misconfiguration: one rule's Live Activities, or a phone with a development build that names Apple's other
-    /// servers, must not stop the pushes to all others. Where no push ever passed, the topic may be the wrong one rather than
-    /// the device: that must not cost all devices.
+    /// servers, must not stop the pushes to all others. Where no push ever passed, the topic or the server may be the wrong one
+    /// rather than the device: that must not cost all devices.
     func verdict(for recipient: Recipient) -> Verdict {
         let verdict = verdict(registeredAt: recipient.registeredAt)
         guard case .outcome(var outcome) = verdict else { return verdict }
@@ -46,7 +46,7 @@ struct APNsAnswer {
         case .gone:
             if let reason = recipient.pushType.reasonOfDeadToken {
                 outcome.reason = reason
-            } else if recipient.isTopicProven || !isOfAnotherTopic {
+            } else if !mayBeOurMistake(for: recipient) {
                 return verdict
             }
         case .misconfigured:
@@ -59,8 +59,12 @@ struct APNsAnswer {
         return .outcome(outcome)
     }
 
-    /// The token is alive, and of another app than the topic's.
-    var isOfAnotherTopic: Bool { status == 400 && reason == .deviceTokenNotForTopic }
+    /// Whether that is what Apple says of every device when the operator's topic or environment is wrong. Which servers a device
+    /// names in its registration is its own affair.
+    func mayBeOurMistake(for recipient: Recipient) -> Bool {
+        guard status == 400, recipient.pushType.topicSuffix.isEmpty, !recipient.isPlaceProven else { return false }
+        return reason == .deviceTokenNotForTopic || reason == .badDeviceToken && recipient.isAtMainOrigin
+    }
 
     private func verdict(registeredAt: UInt64) -> Verdict {
         switch status {

@@ -51,6 +51,22 @@ import YAMLReading
         #expect(message.hasSuffix("is none of " + choices.joined(separator: ", ")))
     }
 
+    /// Whoever begins with the example finds everything there is.
+    @Test func exampleShowsEveryKeyAndIsRead() throws {
+        let example = try String(
+            contentsOf: Self.file.deletingLastPathComponent().appending(path: "../examples/carillon.yaml"),
+            encoding: .utf8
+        )
+        for place in try places() {
+            for key in place.properties.keys {
+                #expect(example.contains("\(key):"), "\(place.path) \(key)")
+            }
+        }
+        let environment: (String) -> String? = { _ in nil }
+        let reader = ConfigurationReader(name: "carillon.yaml", folder: "/", environment: environment)
+        #expect(throws: Never.self) { try reader.read(example) }
+    }
+
     /// What the reader says is known where an unknown key stands.
     private func keysKnown(at path: [String]) throws -> Set<String> {
         let message = try #require(

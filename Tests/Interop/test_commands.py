@@ -6,6 +6,7 @@ import subprocess
 import textwrap
 import threading
 
+import jsonschema
 import nostr_sdk
 import pytest
 
@@ -114,7 +115,8 @@ class Trial:
         self.mode = push["mode"]
         self.request = f"{push['method']} {push['url']}"
         self.headers = push["headers"]
-        self.body = push["body"]
+        # Of what is encrypted to the made-up device, what that reads.
+        self.body = push.get("decrypted", push.get("body"))
 
 
 def expected_of_seed_000(kind: int, title: str, body: str, event: dict, refers: bool) -> dict:
@@ -208,6 +210,21 @@ def test_every_listed_fixture_is_an_event_to_start_from(tmp_path):
         assert event.verify()
     unknown = carillon("rules", "fixtures", "lik")
     assert unknown.returncode != 0 and "did you mean 'like'?" in unknown.stderr
+
+
+def test_schemas_are_what_other_programs_take_for_one(stopped_router):
+    rules = json.loads(carillon("rules", "schema").stdout)
+    configuration = json.loads(carillon("check", "--schema").stdout)
+    for schema in [rules, configuration]:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    written = stopped_router.configuration
+    jsonschema.validate(written, configuration)
+    for wrong in [{"relai": {}}, {"hints": "loud"}, {"apps": {"default": {"ios": {"topi": "com.example.app"}}}}]:
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(written | wrong, configuration)
+    jsonschema.validate({"version": 1, "rules": [{"match": {"kinds": 7}, "title": "Like"}]}, rules)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"version": 1, "rules": [{"mtch": {"kinds": 7}}]}, rules)
 
 
 def test_rules_are_checked_again_when_they_change(tmp_path):

@@ -7,6 +7,6 @@ package enum IngressAdmission: Sendable, Hashable {
     case gone
     /// Its transport takes no such token.
     case invalid
-    /// There are too many devices, all of them used lately.
+    /// There are too many devices, all of them used lately and none of them gone.
     case full
 }

@@ -1,6 +1,6 @@
 /// How long devices of the sealed ingress are remembered, and how many.
 package struct IngressDeviceLimits: Sendable, Equatable {
-    /// Devices at most; beyond it the one that was not used for the longest time is forgotten.
+    /// Devices at most; beyond it the one that was not used for the longest time is forgotten, else one that is gone.
     package var devices: Int
     /// For how long a device stays gone, in milliseconds. Then one more push is attempted: tokens come to life again, when an app
     /// is installed anew or an operator has mended a wrong environment, and nothing tells but Apple's answer.

@@ -44,10 +44,12 @@ extension RegistryRows {
         try one("SELECT count FROM ingress_device_count")?[0] ?? 0
     }
 
-    /// Forgets the device that was not used for the longest time; nil when all were used since `limit`.
+    /// Forgets the device that was not used for the longest time; where all were used since `limit`, the one that was gone first, to
+    /// which nothing is under way. Nil when there is none of either.
     func evictIngressDevice(unusedSince limit: Int64) throws -> DeviceID? {
         let oldest = "SELECT id FROM ingress_devices WHERE used_at < ? ORDER BY used_at LIMIT 1"
-        guard let row = try one(oldest, [limit]) else { return nil }
+        let gone = "SELECT id FROM ingress_devices WHERE gone_at IS NOT NULL ORDER BY gone_at LIMIT 1"
+        guard let row = try one(oldest, [limit]) ?? one(gone) else { return nil }
         let device = DeviceID(ingressRow: row[0])
         try execute("DELETE FROM ingress_devices WHERE id = ?", [device.ingressRow])
         return device

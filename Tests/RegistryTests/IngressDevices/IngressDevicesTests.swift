@@ -97,6 +97,24 @@ struct IngressDevicesTests {
         #expect(try #require(try device(bench, token("02"), limits)) < third)
     }
 
+    /// Whoever makes tokens up must not shut out those of others.
+    @Test func whatIsGoneMakesRoom() throws {
+        let bench = try Bench()
+        let limits = IngressDeviceLimits(devices: 3)
+        let devices = try ["01", "02", "03"].map { try #require(try device(bench, token($0), limits)) }
+        #expect(try bench.registry.admit([token("04")], limits: limits) == [.full])
+        try bench.registry.markIngressDeviceGone(devices[1])
+        bench.clock.now += 1
+        try bench.registry.markIngressDeviceGone(devices[0])
+        #expect(try device(bench, token("04"), limits) != nil)
+        #expect(
+            try bench.registry.admit([token("01"), token("03")], limits: limits) == [.gone, .admitted(devices[2])]
+        )
+        #expect(try device(bench, token("05"), limits) != nil)
+        #expect(try bench.registry.admit([token("06")], limits: limits) == [.full])
+        #expect(try bench.registry.ingressAddress(of: devices[2])?.token == "03")
+    }
+
     @Test func useIsWrittenDownNowAndThen() throws {
         let bench = try Bench()
         let limits = IngressDeviceLimits(exactness: 1_000)

@@ -18,4 +18,9 @@ extension RegistrySchema {
         CREATE TRIGGER ingress_devices_fewer AFTER DELETE ON ingress_devices
             BEGIN UPDATE ingress_device_count SET count = count - 1; END;
         """
+
+    /// To find those that can be forgotten where strangers made up so many tokens that there is no room.
+    static let goneIngressDevices = """
+        CREATE INDEX ingress_devices_gone_at ON ingress_devices (gone_at) WHERE gone_at IS NOT NULL;
+        """
 }

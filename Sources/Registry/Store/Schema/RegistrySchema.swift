@@ -14,6 +14,7 @@ enum RegistrySchema {
         migrator.registerMigration("7 languages, sealing keys") { try $0.execute(sql: languages) }
         migrator.registerMigration("8 devices of the sealed ingress") { try $0.execute(sql: ingressDevices) }
         migrator.registerMigration("9 whom accounts follow") { try $0.execute(sql: followed) }
+        migrator.registerMigration("10 gone devices of the sealed ingress") { try $0.execute(sql: goneIngressDevices) }
         return migrator
     }
 }

@@ -33,6 +33,8 @@ extension Router {
     /// The same; `started` learns the port of the relay socket once it listens.
     package func run(started: @Sendable (Int) -> Void) async throws {
         let keeper = Task { [plugins] in await plugins.run() }
+        let patterns = Task { [rules, logger] in await DearPatterns.watch(rules, logger: logger) }
+        defer { patterns.cancel() }
         defer { keeper.cancel() }
         var listener: RelayListener?
         var failure: (any Error)?

@@ -13,6 +13,7 @@ import Registry
 import RelayPool
 import RelayServer
 import RemoteSigning
+import Rules
 import Sealing
 import ServiceLifecycle
 import WebIngress
@@ -32,6 +33,7 @@ package final class Router: Service {
     let transports: Transports
     let courier: Courier
     let identity: KeyPair
+    let rules: RuleBook
     let registry: Registry
     let intake: Intake
     let pipeline: PipelineThread
@@ -60,7 +62,7 @@ package final class Router: Service {
 
         lock = try StoreLock(store: configuration.storePath)
         identity = try Self.identity(configuration)
-        let rules = try configuration.loadRules()
+        rules = try configuration.loadRules()
 
         group = MultiThreadedEventLoopGroup(
             numberOfThreads: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount))

@@ -29,11 +29,12 @@ import Testing
         #expect(try needs(#"mode: wake, title: "{{author.name}}""#) == [])
     }
 
-    @Test func variablesBehindADotAreEveryOneThatEndsSo() throws {
+    @Test func variablesBehindADotAreThoseOfTheGroupsAroundThem() throws {
+        #expect(try Template("{{#event}}{{pubkey}}{{/event}}").variables == ["event.pubkey"])
+        // What the inner group does not have is sought in the outer one.
         #expect(
-            try Template("{{#event}}{{pubkey}}{{/event}}").variables == [
-                "event.pubkey", "author.pubkey", "recipient.pubkey",
-            ]
+            try Template("{{#event}}{{#referenced}}{{kind}}{{/referenced}}{{/event}}").variables
+                == ["referenced.kind", "event.kind"]
         )
         #expect(try Template("{{#referenced}}x{{/referenced}}{{count}}").variables == ["count"])
     }

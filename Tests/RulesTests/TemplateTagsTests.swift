@@ -12,11 +12,35 @@ import Testing
         #expect(throws: TemplateError.self) { try Template(text) }
     }
 
+    /// Nothing would stand there in any notification, or another group's variable.
+    @Test(arguments: [
+        "{{^event.subject}}{{content}}{{/event.subject}}", "{{^zap}}{{amount}}{{/zap}}",
+        "{{#author}}{{content}}{{/author}}", "{{#event}}{{/event}}{{id}}", "{{#zap}}{{event.amount}}{{/zap}}",
+        "{{#event.content}}{{^event}}{{subject}}{{/event}}{{/event.content}}",
+        "{{#referenced}}{{npub(id)}}{{/referenced}}",
+    ])
+    func shortNamesAreOfTheGroupAroundThem(_ text: String) {
+        #expect(throws: TemplateError.self) { try Template(text) }
+    }
+
+    @Test func aSectionOfATextLeavesTheGroupAroundIt() throws {
+        let text = "{{#event}}{{#subject}}{{content}} {{upper(content)}} {{tag.t}}{{/subject}}{{/event}}"
+        let input = Fixture.input(kind: 1, content: "a\u{202E}b", tags: [["subject", "hi"], ["t", "x"]])
+        #expect(try Template(text).render(TemplateValues(input)) == "ab AB x")
+        let url = try Template("app://{{#event}}{{#subject}}{{content}}{{/subject}}{{/event}}", in: .url)
+        #expect(
+            url.render(TemplateValues(Fixture.input(kind: 1, content: "?a=/", tags: [["subject", "hi"]])))
+                == "app://%3Fa%3D%2F"
+        )
+        #expect(url.variables == ["event.subject", "event.content"])
+    }
+
     @Test(arguments: [
         "{{event.id}}", "{{ event.content }}", "{{{event.content}}}", "{{&event.content}}", "{{! a comment }}",
         "{{excerpt(event.content)}}", "{{ excerpt(event.content) }}", "{{#event}}{{id}}{{/event}}",
         "{{#referenced}}{{referenced.id}}{{/referenced}}{{^referenced}}none{{/referenced}}",
-        "{{#event.content}}{{event.content}}{{/event.content}}", "no tags, { one } brace",
+        "{{#event.content}}{{event.content}}{{/event.content}}", "{{#zap}}{{#comment}}{{amount}}{{/comment}}{{/zap}}",
+        "{{^zap}}{{event.kind}}{{count}}{{/zap}}", "no tags, { one } brace",
     ])
     func whatTheDocumentationShowsIsTaken(_ text: String) {
         #expect(throws: Never.self) { try Template(text) }

@@ -112,7 +112,7 @@ import Testing
         ("{{truncate05(event.content)}}", "there is no function 'truncate05'"),
         ("{{event.contnt}}", "there is no variable 'event.contnt'; did you mean 'event.content'?"),
         ("{{event.tag.}}", "there is no variable 'event.tag.'"), ("{{event.tag}}", "there is no variable 'event.tag'"),
-        ("{{event.tag.a.b}}", "there is no variable 'event.tag.a.b'"), ("{{tag.t}}", "there is no variable 'tag'"),
+        ("{{event.tag.a.b}}", "there is no variable 'event.tag.a.b'"), ("{{tag.t}}", "there is no variable 'tag.t'"),
         ("{{npub(event.content)}}", "expected npub of a pubkey"), ("{{npub(event.id)}}", "expected npub of a pubkey"),
         ("{{ago(event.content)}}", "expected npub of a pubkey"),
         ("{{npub(upper(author.pubkey))}}", "expected npub of a pubkey"),

@@ -44,9 +44,6 @@ struct Template: Sendable {
         } catch {
             throw TemplateError("the template is broken: check that every {{ has its }} and every section its end")
         }
-        if let unknown = VariableProbe.unknownVariable(in: template, vocabulary) {
-            throw vocabulary.unknownVariable(unknown)
-        }
         self.body = .mustache(template)
         self.place = place == .url && tags.literals.allSatisfy(\.isEmpty) ? .wholeURL : place
     }

@@ -10,6 +10,9 @@ struct TemplateTags {
     private(set) var literals: [Substring] = []
 
     private let vocabulary: TemplateVocabulary
+    /// The sections around the place that is looked at: the group whose variables go without its name there; nil for sections
+    /// that ask for a text or for what is missing.
+    private var sections: [Substring?] = []
 
     /// Throws for the first tag that may not be. Tags that never end are left to the parser.
     init(of text: String, _ vocabulary: TemplateVocabulary) throws(TemplateError) {
@@ -25,24 +28,36 @@ struct TemplateTags {
             let tag = rest[..<end.lowerBound]
             rest = rest[end.upperBound...]
             if tag.first == "{", rest.first == "}" { rest.removeFirst() }
-            try variables.formUnion(check(tag).map(\.name))
+            let meant = try check(tag)
+            variables.formUnion(meant.map(\.name))
         }
         literals.append(rest)
     }
 
-    private func check(_ tag: Substring) throws(TemplateError) -> [TemplateVariable] {
+    private mutating func check(_ tag: Substring) throws(TemplateError) -> [TemplateVariable] {
         switch tag.first {
-        case "!", "/": return []
-        case "#", "^": return try check(expression: tag.dropFirst(), isSection: true)
-        case "&", "{": return try check(expression: tag.dropFirst(), isSection: false)
+        case "!": return []
+        case "/":
+            _ = sections.popLast()
+            return []
+        case "#", "^":
+            let name = trimmed(tag.dropFirst())
+            if vocabulary.isGroup(name) {
+                sections.append(tag.first == "#" ? name : nil)
+                return []
+            }
+            let meant = try check(expression: name)
+            sections.append(nil)
+            return meant
+        case "&", "{": return try check(expression: trimmed(tag.dropFirst()))
         case ">", "<", "$", "=", "%", "*":
             throw TemplateError("expected a variable, a section or a comment in {{\(tag.prefix(40))}}")
-        default: return try check(expression: tag, isSection: false)
+        default: return try check(expression: trimmed(tag))
         }
     }
 
-    private func check(expression: Substring, isSection: Bool) throws(TemplateError) -> [TemplateVariable] {
-        var name = trimmed(expression)
+    private func check(expression: Substring) throws(TemplateError) -> [TemplateVariable] {
+        var name = expression
         var functions: [TemplateFunction] = []
         while let parenthesis = name.firstIndex(of: "("), name.last == ")" {
             let word = name[..<parenthesis]
@@ -50,12 +65,17 @@ struct TemplateTags {
             functions.append(function)
             name = name[parenthesis...].dropFirst().dropLast()
         }
-        let meant = vocabulary.variables(meantBy: name)
-        guard !meant.isEmpty || isSection && functions.isEmpty && vocabulary.isGroup(name) else {
-            throw vocabulary.unknownVariable(name)
-        }
+        let meant = variables(meantBy: name)
+        guard !meant.isEmpty else { throw vocabulary.unknownVariable(name) }
         try check(functions, of: meant)
         return meant
+    }
+
+    /// A whole name means itself, and the part behind the dot the variable of each group around it: what the innermost
+    /// does not have, Mustache seeks further out.
+    private func variables(meantBy name: Substring) -> [TemplateVariable] {
+        let names = sections.reversed().compactMap { $0.map { "\($0).\(name)" } } + [String(name)]
+        return names.compactMap(vocabulary.variable)
     }
 
     /// What stands innermost gets the variable, the others what that made of it.

@@ -2,7 +2,7 @@ import Mustache
 import Nostr
 
 /// A text that a template may put in, with the functions that may be applied to it, as in `{{excerpt(event.content)}}`.
-struct TemplateText: MustacheTransformable, MustacheCustomRenderable {
+struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRenderable {
     enum Content {
         /// Anybody's: made harmless before it is put in.
         case untrusted(String)
@@ -31,6 +31,9 @@ struct TemplateText: MustacheTransformable, MustacheCustomRenderable {
         if case .untrusted("") = content { return true }
         return neutral.text.isEmpty
     }
+
+    /// A text has no parts. Mustache would look for some among the properties of this type, and print what is not yet harmless.
+    func child(named name: String) -> Any? { nil }
 
     func transform(_ name: String) -> Any? {
         TemplateFunction(name).flatMap(apply).map { TemplateText(content: $0, scope: scope) }

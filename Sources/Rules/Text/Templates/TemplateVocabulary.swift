@@ -15,18 +15,11 @@ struct TemplateVocabulary: Sendable {
         variables.map(\.name) + (knowsTags ? [TemplateVariable.tagPrefix + "NAME"] : [])
     }
 
-    /// The variables that `name` may mean: a whole name means itself; the part behind the dot, which is enough inside of its
-    /// group's section, whichever ends so.
-    func variables(meantBy name: Substring) -> [TemplateVariable] {
-        guard !name.isEmpty else { return [] }
-        let meant = variables.filter { $0.name == name || $0.name.hasSuffix(".\(name)") }
-        return meant + (tag(meantBy: name).map { [$0] } ?? [])
-    }
-
-    /// Whether `name` is the whole name of a variable.
-    func knows(_ name: String) -> Bool {
-        variables.contains { $0.name == name }
-            || knowsTags && name.hasPrefix(TemplateVariable.tagPrefix) && tag(meantBy: name[...]) != nil
+    /// The variable of that whole name.
+    func variable(_ name: String) -> TemplateVariable? {
+        if let variable = variables.first(where: { $0.name == name }) { return variable }
+        guard knowsTags, name.hasPrefix(TemplateVariable.tagPrefix) else { return nil }
+        return TemplateVariable.tag(name.dropFirst(TemplateVariable.tagPrefix.count))
     }
 
     /// Whether variables stand behind `name` and a dot.
@@ -35,19 +28,12 @@ struct TemplateVocabulary: Sendable {
     }
 
     func unknownVariable(_ name: some StringProtocol) -> TemplateError {
-        let hint = NearestName.hint(String(name), among: variables.map(\.name))
+        let whole = name.isEmpty ? nil : variables.first { $0.name.hasSuffix(".\(name)") }?.name
+        let hint =
+            whole.map { "; did you mean '\($0)'?" } ?? NearestName.hint(String(name), among: variables.map(\.name))
         return TemplateError(
             "there is no variable '\(name.prefix(40))'"
                 + (hint.isEmpty ? "; there are " + names.joined(separator: ", ") : hint)
         )
-    }
-
-    private func tag(meantBy name: Substring) -> TemplateVariable? {
-        guard knowsTags else { return nil }
-        // Inside of the event's section the group itself is not named.
-        for prefix in [TemplateVariable.tagPrefix, "tag."] where name.hasPrefix(prefix) {
-            return TemplateVariable.tag(name.dropFirst(prefix.count))
-        }
-        return nil
     }
 }

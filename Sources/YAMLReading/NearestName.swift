@@ -1,10 +1,17 @@
 /// Finds what somebody probably meant to write.
 package enum NearestName {
-    /// `; did you mean 'title'?` when one of `names` is at most two letters away, else nothing.
+    /// `; did you mean 'title'?` when one of `names` is at most two letters away, or the same in another spelling, such as
+    /// `MutableContent` for `mutable-content`; else nothing.
     package static func hint(_ word: String, among names: [String]) -> String {
+        let bare = bare(word)
+        if let name = names.first(where: { Self.bare($0) == bare }) { return "; did you mean '\(name)'?" }
         let nearest = names.map { (name: $0, distance: distance(word, $0)) }.min { $0.distance < $1.distance }
         guard let nearest, nearest.distance <= max(1, min(2, word.count / 2)) else { return "" }
         return "; did you mean '\(nearest.name)'?"
+    }
+
+    private static func bare(_ word: String) -> String {
+        word.lowercased().filter { $0 != "-" && $0 != "_" }
     }
 
     /// Levenshtein's distance between two words.

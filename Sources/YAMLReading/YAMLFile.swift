@@ -48,9 +48,9 @@ package final class YAMLFile {
         mistakes.append(Mistake(file: name, line: mark?.line ?? 0, column: mark?.column ?? 0, message: message))
     }
 
-    /// `text` with a whole-value `${NAME}` replaced from the environment; nil when that is not set.
+    /// `text` with a whole-value `${NAME}` replaced from the environment; nil when that is not set. Two braces are a template's.
     func expand(_ text: String) -> String? {
-        guard text.hasPrefix("${"), text.hasSuffix("}") else { return text }
+        guard text.hasPrefix("${"), text.hasSuffix("}"), !text.hasPrefix("${{") else { return text }
         return environment(String(text.dropFirst(2).dropLast()))
     }
 

@@ -53,14 +53,20 @@ package struct YAMLValue {
         return value
     }
 
-    /// `true` or `false` where either is written so and without quotes; nil, and no mistake, for anything else.
+    /// `true` or `false` where either is written so, without quotes; nil, and no mistake, for anything else.
     package var plainBool: Bool? {
         guard case .scalar(let scalar) = node, scalar.style == .plain else { return nil }
         return switch scalar.string {
-        case "true": true
-        case "false": false
+        case "true", "True", "TRUE": true
+        case "false", "False", "FALSE": false
         default: nil
         }
+    }
+
+    /// Whether it stands without quotes and is `true`, `no`, `On` or another word that YAML 1.1 takes for a flag.
+    package var isPlainBool: Bool {
+        guard case .scalar(let scalar) = node else { return false }
+        return scalar.style == .plain && node.bool != nil
     }
 
     /// One of `choices`, by its text.
@@ -109,6 +115,13 @@ package struct YAMLValue {
                 continue
             }
             let name = scalar.string
+            if name == "<<", scalar.style == .plain {
+                file.note(
+                    "\(path): keys are not merged here: write them out, or name the whole value by its anchor",
+                    at: key.mark
+                )
+                continue
+            }
             if let keys, !keys.contains(name) {
                 let known = NearestName.hint(name, among: keys)
                 file.note(

@@ -54,7 +54,7 @@ import YAMLReading
         ),
         (
             "{ signal: DM }",
-            "rules.yaml:3:22: rules[0].match.signal: expected 1 to 32 of a-z, 0-9, _ and -, and not 'batch'"
+            "rules.yaml:3:22: rules[0].match.signal: 'DM' is none of dm, mention, reply, reaction, repost, follow, zap; did you mean 'dm'?"
         ),
     ])
     func mistakesSayWhereAndWhatIsExpected(_ match: String, _ mistake: String) {
@@ -68,7 +68,7 @@ import YAMLReading
               - { name: first, match: { kinds: 1 } }
               - { name: all, match: {} }
               - { name: never, match: { kinds: 7 } }
-              - { name: nor this, match: { kinds: 8 } }
+              - { name: nor this, match: { kinds: 6 } }
             """
         #expect(
             mistakes(rules) == [

@@ -52,7 +52,8 @@ import YAMLReading
         ("{ expiration: false }", [["expiration", "1"]], false),
         ("{ t: 'true' }", [["t", "true"]], true),
         ("{ t: 'true' }", [["t", "x"]], false),
-        ("{ t: no }", [["t", "no"]], true),
+        ("{ t: 'no' }", [["t", "no"]], true),
+        ("{ e: True }", [["e", "x"]], true),
         ("{ t: nostr, e: false }", [["t", "nostr"]], true),
         ("{ t: nostr, e: false }", [["t", "nostr"], ["e", "x"]], false),
     ])
@@ -92,6 +93,21 @@ import YAMLReading
         #expect(try holds("{ followed: \(wanted) }", question) == (wanted == isFollowed))
     }
 
+    @Test func whoseListNobodyKnowsFollowsNobodyButLosesNothing() throws {
+        #expect(try holds("{ followed: false }", question()) && !holds("{ followed: true }", question()))
+        let book = try RuleBook(
+            yaml: "version: 1\nrules: [{ match: { followed: false }, drop: true }, { signal: hit }]",
+            name: "r"
+        )
+        func wakes(_ isFollowed: Bool?) -> Bool {
+            if case .notify = book.decide(RuleQuestion(event: question().event, isAuthorFollowed: isFollowed)) {
+                return true
+            }
+            return false
+        }
+        #expect(wakes(nil) && wakes(true) && !wakes(false))
+    }
+
     @Test(arguments: [
         ("de", "de", true), ("de", "de-AT", true), ("de-AT", "de", false), ("[fr, de]", "de-CH", true),
         ("de", "den", false), ("zh-Hant", "zh-Hant-TW", true), ("zh-TW", "zh-Hant-TW", false), ("de", nil, false),
@@ -105,7 +121,7 @@ import YAMLReading
 
     @Test func everyConditionMustHold() throws {
         let match = """
-            { kinds: 9735, content: "", signal: zap, relation: mention, tags: { p: true, t: { matches: a } }, zap: { min: 1 },
+            { kinds: [9735, 1], content: "", signal: zap, relation: mention, tags: { p: true, t: { matches: a } }, zap: { min: 1 },
               p_tags: { max: 1 }, followed: true, language: de }
             """
         var fits = question(kind: 9735, tags: [["p", "x"], ["t", "a"]])
@@ -113,7 +129,7 @@ import YAMLReading
         (fits.isAuthorFollowed, fits.language) = (true, LanguageTag("de"))
         #expect(try holds(match, fits))
         let spoilers: [(inout RuleQuestion) -> Void] = [
-            { $0.event.kind = Kind(1) }, { $0.event.content = "x" }, { $0.signal = .dm }, { $0.relation = nil },
+            { $0.event.kind = Kind(2) }, { $0.event.content = "x" }, { $0.signal = .dm }, { $0.relation = nil },
             { $0.event.tags[0][0] = "e" }, { $0.event.tags[1][1] = "b" }, { $0.zapMillisats = 999 },
             { $0.event.tags.append(["p", "y"]) }, { $0.isAuthorFollowed = false }, { $0.language = LanguageTag("fr") },
         ]

@@ -57,7 +57,7 @@ struct Addressees {
         )
         if asksForFollows {
             let known = try isFollowed(concern.author, key)
-            question.isAuthorFollowed = known ?? false
+            question.isAuthorFollowed = known
             if known == nil { plan.unknownFollower = key }
         }
         var rulings = Rulings(rules, question, recipient: key, concern)

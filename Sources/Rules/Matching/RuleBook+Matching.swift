@@ -5,7 +5,11 @@ extension RuleBook {
     /// The decision of the first rule that matches.
     package func decide(_ question: RuleQuestion) -> Decision {
         for rule in index[question.event.kind.rawValue] where rule.match.holds(for: question) {
-            if rule.drops { return .drop(rule) }
+            if rule.drops {
+                // Whoever has no list yet would hear of nothing.
+                if rule.match.isFollowed == false, question.isAuthorFollowed == nil { continue }
+                return .drop(rule)
+            }
             guard let signal = rule.signal ?? question.signal else { return .unmatched }
             return .notify(rule, signal)
         }

@@ -42,14 +42,18 @@ final class RuleMatch: Sendable {
     }
 
     /// Whether there are no conditions, so that no later rule decides anything.
-    var isForEverything: Bool {
-        kinds == nil && relations == nil && signals == nil && zap == nil && pTags == nil && isFollowed == nil
-            && languages == nil && values.isEmpty
+    var isForEverything: Bool { kinds == nil && takesAllOfItsKinds }
+
+    /// Whether there are no conditions besides the kinds.
+    var takesAllOfItsKinds: Bool {
+        relations == nil && signals == nil && zap == nil && pTags == nil && isFollowed == nil && languages == nil
+            && values.isEmpty
     }
 
     /// Whether all conditions hold, for an event of one of ``kinds``. They are tried in the order of what they cost.
     func holds(for question: borrowing RuleQuestion) -> Bool {
-        if let isFollowed, question.isAuthorFollowed != isFollowed { return false }
+        // Whose list nobody knows follows nobody.
+        if let isFollowed, (question.isAuthorFollowed ?? false) != isFollowed { return false }
         if let relations {
             guard let relation = question.relation, relations.contains(relation) else { return false }
         }

@@ -12,8 +12,9 @@ package struct RuleQuestion: Sendable {
     package var zapMillisats: UInt64?
     /// The device's language; nil: it named none. Matters only where ``RuleBook/asksForLanguage``.
     package var language: LanguageTag?
-    /// Whether the recipient's own contact list names the author. Matters only where ``RuleBook/asksForFollows``.
-    package var isAuthorFollowed: Bool
+    /// Whether the recipient's own contact list names the author; nil: nobody knows that list. Matters only where
+    /// ``RuleBook/asksForFollows``.
+    package var isAuthorFollowed: Bool?
 
     package init(
         event: Event,
@@ -21,7 +22,7 @@ package struct RuleQuestion: Sendable {
         signal: Signal? = nil,
         zapMillisats: UInt64? = nil,
         language: LanguageTag? = nil,
-        isAuthorFollowed: Bool = false
+        isAuthorFollowed: Bool? = nil
     ) {
         self.event = event
         self.relation = relation

@@ -14,13 +14,19 @@ struct MatchReader {
 
     func match(_ value: YAMLValue?) -> RuleMatch {
         guard let mapping = value?.mapping(keys: Self.keys) else { return RuleMatch() }
+        let kinds = mapping["kinds"].map { some($0) { $0.integer(in: 0...65535) } }.map { Set($0.map(UInt16.init)) }
+        let relations = mapping["relation"].map { value in
+            some(value) { $0.choice(Relation.allCases.map(\.rawValue)).flatMap(Relation.init) }
+        }
+        check(kinds, against: mapping, relations)
         let content = mapping["content"].flatMap(test).map { ValueCondition(source: .content, test: $0) }
         return RuleMatch(
-            kinds: mapping["kinds"].map { some($0) { $0.integer(in: 0...65535) } }.map { Set($0.map(UInt16.init)) },
-            relations: mapping["relation"].map { value in
-                some(value) { $0.choice(Relation.allCases.map(\.rawValue)).flatMap(Relation.init) }
+            kinds: kinds,
+            relations: relations,
+            // What the match stage says, and so never a signal that a rule names.
+            signals: mapping["signal"].map { value in
+                some(value) { $0.choice(Signal.wellKnown.map(\.rawValue)).map(Signal.init(rawValue:)) }
             },
-            signals: mapping["signal"].map { some($0, RuleReader.signal) },
             zap: mapping["zap"].flatMap { range($0, in: Self.satoshis) }.map {
                 UInt64($0.lowerBound) * 1000...UInt64($0.upperBound) * 1000
             },
@@ -29,6 +35,15 @@ struct MatchReader {
             languages: mapping["language"].map { some($0, language) },
             values: (content.map { [$0] } ?? []) + (mapping["tags"].map(tags) ?? [])
         )
+    }
+
+    /// Notes conditions that no event of `kinds` ever meets.
+    private func check(_ kinds: Set<UInt16>?, against mapping: YAMLMapping, _ relations: [Relation]?) {
+        guard let kinds, !kinds.isEmpty else { return }
+        if !kinds.contains(KnownKinds.zap) { mapping["zap"]?.mistake("only kind \(KnownKinds.zap) is a zap") }
+        if relations?.isEmpty == false, kinds.isSubset(of: KnownKinds.withoutRelation) {
+            mapping["relation"]?.mistake("no event of these kinds is a reply, a quote or a mention")
+        }
     }
 
     /// By their names; `true` asks for such a tag, `false` for there being none.
@@ -42,6 +57,11 @@ struct MatchReader {
             }
             if let isPresent = value.plainBool {
                 return ValueCondition(source: .tag(name), test: isPresent ? .present : .absent)
+            }
+            if value.isPlainBool {
+                // Half of the world's YAML takes it for a flag.
+                value.mistake("expected true or false, or quotes around it if it is the tag's value")
+                return nil
             }
             return test(value).map { ValueCondition(source: .tag(name), test: $0) }
         }
@@ -88,7 +108,8 @@ struct MatchReader {
 
     private func language(_ value: YAMLValue) -> LanguageTag? {
         guard let text = value.string() else { return nil }
-        guard let language = LanguageTag(text) else {
+        // Of a longer tag the rest would be left out, and the rule be for more than was meant.
+        guard let language = LanguageTag(text), language.description.utf8.count == text.utf8.count else {
             value.mistake("expected a language, as in de, pt-BR or zh-Hant")
             return nil
         }

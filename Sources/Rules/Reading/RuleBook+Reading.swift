@@ -41,7 +41,7 @@ extension RuleBook {
         let rules = values.enumerated().compactMap {
             RuleReader(number: $0 + 1, categories: categories, nudge: nudge).rule($1)
         }
-        if files.allSatisfy(\.value.file.mistakes.isEmpty) { Self.checkReach(of: rules, values) }
+        if files.allSatisfy(\.value.file.mistakes.isEmpty) { RuleReach.check(rules, values) }
         self.init(
             rules: rules,
             summary: first("summary", SummaryTexts.init) ?? SummaryTexts(),
@@ -51,18 +51,8 @@ extension RuleBook {
 
     private static func checkVersion(_ top: YAMLMapping) {
         guard let version = top.require("version", "this file's format, 1"),
-            let number = version.integer(in: 0...Int.max),
-            number != 1
+            version.scalar() != .whole(1)
         else { return }
         version.mistake("this Carillon reads version 1")
-    }
-
-    /// Notes the first rule that never decides anything. Certain only where all rules could be read as they are meant.
-    private static func checkReach(of rules: [Rule], _ values: [YAMLValue]) {
-        guard let last = rules.firstIndex(where: \.match.isForEverything), last + 1 < values.count else { return }
-        let place = "\(values[last].file.name):\(values[last].line)"
-        values[last + 1].mistake(
-            "no event gets here: the rule '\(rules[last].name)' (\(place)) has no conditions, so every event stops there"
-        )
     }
 }

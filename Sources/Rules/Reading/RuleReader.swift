@@ -21,17 +21,29 @@ struct RuleReader {
 
     func rule(_ value: YAMLValue) -> Rule? {
         guard let rule = value.mapping(keys: Self.keys) else { return nil }
+        let match = MatchReader().match(rule["match"])
+        let drops = rule["drop"]?.bool() ?? false
+        if !drops, rule["signal"] == nil { checkSignals(of: match, value) }
         return Rule(
             name: name(rule),
             place: RulePlace(file: value.file.name, line: value.line),
-            match: MatchReader().match(rule["match"]),
+            match: match,
             signal: rule["signal"].flatMap(Self.signal),
-            drops: rule["drop"]?.bool() ?? false,
+            drops: drops,
             mode: rule["mode"].flatMap(mode) ?? .alert,
             urgency: rule["urgency"].flatMap(urgency) ?? .normal,
             texts: RuleTexts(reading: rule),
             payload: RulePayload(reading: rule, categories: categories),
             nudge: nudge
+        )
+    }
+
+    /// Without a word that registrations switch on, an event wakes nobody.
+    private func checkSignals(of match: RuleMatch, _ value: YAMLValue) {
+        let strange = (match.kinds ?? []).subtracting(KnownKinds.withSignal).sorted()
+        guard let first = strange.first else { return }
+        value.mistake(
+            "'signal' is missing: Carillon has no word for kind \(first), by which registrations would ask for it"
         )
     }
 

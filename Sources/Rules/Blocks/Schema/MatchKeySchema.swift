@@ -1,4 +1,5 @@
 import Nostr
+import Notifications
 
 /// The schema of a rule's conditions.
 enum MatchKeySchema {
@@ -21,7 +22,10 @@ enum MatchKeySchema {
                     "What the event is to the recipient's.",
                     oneOrMore(["enum": .texts(Relation.allCases.map(\.rawValue))])
                 ),
-                "signal": described("What Carillon takes the event for.", oneOrMore(signal)),
+                "signal": described(
+                    "What Carillon takes the event for.",
+                    oneOrMore(["enum": .texts(Signal.wellKnown.map(\.rawValue))])
+                ),
                 "tags": [
                     "description": "By a tag's name what its first value is, or whether there is such a tag.",
                     "type": "object",

@@ -19,7 +19,10 @@ extension PlatformBlocks {
             APNsBlockChecks(block, of: rule, categories: categories).check()
         }
         if let fcm = rule["fcm"], fcm.isMapping, let block = fcm.mapping() { Self.check(fcm: block) }
-        if let web = rule["webpush"], web.isMapping, let block = web.mapping() { Self.check(web: block) }
+        if let web = rule["webpush"], web.isMapping, let block = web.mapping() {
+            Self.check(web: block, of: rule)
+        }
+        if let ntfy = rule["ntfy"], ntfy.isMapping, let block = ntfy.mapping() { NtfyBlockChecks.check(block) }
         LocalizationKeys(reading: rule).put(into: &blocks, of: rule)
         self.init(blocks)
     }
@@ -33,8 +36,11 @@ extension PlatformBlocks {
         }
     }
 
-    /// Browsers refuse to show what is silent and vibrates.
-    private static func check(web block: YAMLMapping) {
+    /// Browsers refuse to show what is silent and vibrates, and what makes itself heard again in place of nothing.
+    private static func check(web block: YAMLMapping, of rule: YAMLMapping) {
+        if block["renotify"]?.isOn == true, block["tag"] == nil, rule["collapse"] == nil {
+            block["renotify"]?.mistake("'tag' is missing: in place of what this makes itself heard again")
+        }
         if block["silent"]?.isOn == true { block["vibrate"]?.mistake("what is silent does not vibrate") }
     }
 }

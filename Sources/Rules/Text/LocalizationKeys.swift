@@ -55,7 +55,7 @@ struct LocalizationKeys {
     private static func arguments(_ value: YAMLValue) -> JSONTemplate? {
         guard let list = value.list() else { return nil }
         if list.count > argumentLimit { value.mistake("expected at most \(argumentLimit)") }
-        return .joined(list.compactMap { Template.read($0).map(JSONTemplate.text) })
+        return .joined(list.compactMap { Template.read($0).map { .text($0, .any) } })
     }
 
     private func put(

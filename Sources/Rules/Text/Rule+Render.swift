@@ -38,12 +38,12 @@ extension Rule {
             category: texts.category.render(values),
             thread: texts.thread.render(values),
             collapseKey: texts.collapse.render(values),
-            url: texts.url.render(values),
+            url: AbsoluteURL.ifOne(texts.url.render(values)),
             actions: texts.actions.map {
                 NotificationAction(
                     id: $0.id.render(values),
                     label: $0.label.render(values, in: language),
-                    url: $0.url.render(values),
+                    url: AbsoluteURL.ifOne($0.url.render(values)),
                     icon: $0.icon.render(values)
                 )
             },

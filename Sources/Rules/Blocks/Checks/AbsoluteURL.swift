@@ -9,6 +9,9 @@ enum AbsoluteURL {
         return !rest.isEmpty && rest.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     }
 
+    /// `text`, or nothing when variables that were not there left no URL: `nostr:` alone opens no app.
+    static func ifOne(_ text: String) -> String { isOne(text) ? text : "" }
+
     /// In lower case; nil when `text` begins with none.
     static func scheme(of text: String) -> String? {
         let scheme = text.utf8.prefix { $0 != 0x3A }

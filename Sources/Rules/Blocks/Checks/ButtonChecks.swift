@@ -19,6 +19,10 @@ enum ButtonChecks {
     }
 
     private static func checkURL(_ value: YAMLValue) {
-        if let url = value.literal, !url.isEmpty, !AbsoluteURL.isOne(url) { value.mistake(AbsoluteURL.expectation) }
+        if let url = value.literal {
+            if !url.isEmpty, !AbsoluteURL.isOne(url) { value.mistake(AbsoluteURL.expectation) }
+        } else if let beginning = value.literalBeginning, AbsoluteURL.scheme(of: beginning) == nil {
+            value.mistake(AbsoluteURL.expectation)
+        }
     }
 }

@@ -10,6 +10,12 @@ extension YAMLValue {
     /// Whether it is a text with something to put in.
     var isTemplate: Bool { text?.contains("{{") ?? false }
 
+    /// What stands before the first thing that is put in; nil where nothing does.
+    var literalBeginning: String? {
+        guard let text, let end = text.firstRange(of: "{{")?.lowerBound, end > text.startIndex else { return nil }
+        return String(text[..<end])
+    }
+
     /// Its number, where there is nothing to put in.
     var number: Double? {
         switch scalar() {
@@ -27,6 +33,9 @@ extension YAMLValue {
         default: nil
         }
     }
+
+    /// Whether it is `no` or `false`.
+    var isOff: Bool { isOn == false || literal == "no" }
 
     private var text: String? {
         switch scalar() {

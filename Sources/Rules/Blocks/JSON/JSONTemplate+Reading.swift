@@ -35,7 +35,7 @@ extension JSONTemplate {
         }
         // An app shows it as it likes, in several lines, too.
         guard let template = Template.read(value, in: .paragraph) else { return nil }
-        self = .text(template)
+        self = .text(template, .lines)
     }
 
     private init?(number text: String, in range: ClosedRange<Double>, _ value: YAMLValue) {

@@ -5,7 +5,8 @@
 indirect enum JSONTemplate: Sendable {
     /// JSON that is the same for every notification.
     case constant([UInt8])
-    case text(Template)
+    /// A text of that form: the service would refuse the whole message for the sake of another.
+    case text(Template, TextForm)
     /// One of these words.
     case choice(Template, of: [String])
     case whole(Template, in: ClosedRange<Int>)
@@ -25,7 +26,7 @@ indirect enum JSONTemplate: Sendable {
     var variables: Set<String> {
         switch self {
         case .constant: []
-        case .text(let template), .choice(let template, _), .whole(let template, _), .number(let template, _),
+        case .text(let template, _), .choice(let template, _), .whole(let template, _), .number(let template, _),
             .flag(let template, _):
             template.variables
         case .moment(let moment): moment.variables
@@ -47,8 +48,10 @@ indirect enum JSONTemplate: Sendable {
         switch self {
         case .constant(let bytes):
             json.append(json: bytes)
-        case .text(let template):
-            json.append(quoted: template.render(values))
+        case .text(let template, let form):
+            let text = template.render(values)
+            guard form.takes(rendered: text) else { return false }
+            json.append(quoted: text)
         case .choice(let template, let choices):
             let word = template.render(values)
             guard choices.contains(word) else { return false }

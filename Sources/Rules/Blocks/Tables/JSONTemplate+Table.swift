@@ -56,7 +56,7 @@ extension JSONTemplate {
         guard let text = value.string() else { return nil }
         if text.contains("{{") {
             guard let template = Template.read(value, in: form.place) else { return nil }
-            self = .text(template)
+            self = .text(template, form)
         } else if let mistake = form.mistake(in: text) {
             value.mistake(mistake)
             return nil

@@ -1,4 +1,4 @@
-/// What a text must look like where it stands in the file without variables; what comes of variables only shows later.
+/// What a text must look like where it stands in the file without variables, and what comes of it where there are some.
 enum TextForm: Sendable {
     /// In one line.
     case any
@@ -43,6 +43,15 @@ enum TextForm: Sendable {
         case .topic:
             (1...32).contains(text.utf8.count) && text.utf8.allSatisfy(Self.isBase64URL)
                 ? nil : "expected 1 to 32 of A-Z, a-z, 0-9, - and _"
+        }
+    }
+
+    /// Whether what came of a template can go there.
+    func takes(rendered text: String) -> Bool {
+        switch self {
+        // Another text is made a topic of.
+        case .topic: true
+        case .any, .lines, .filled, .absoluteURL, .webURL, .color, .base64: mistake(in: text) == nil
         }
     }
 

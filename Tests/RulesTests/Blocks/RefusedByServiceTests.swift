@@ -1,0 +1,69 @@
+import Notifications
+import Testing
+
+@testable import Rules
+
+/// What a push service would answer with a refusal of the whole message.
+@Suite struct RefusedByServiceTests {
+    @Test(arguments: [
+        ("ntfy: { actions: [{ label: a }] }", "ntfy.actions[0]: 'action' is missing: view, http or broadcast"),
+        (
+            "ntfy: { actions: [{ action: view, url: \"https://a.example\" }] }",
+            "ntfy.actions[0]: 'label' is missing: the text on the button"
+        ),
+        ("ntfy: { actions: [{ action: view, label: a }] }", "ntfy.actions[0]: 'url' is missing: what is opened"),
+        ("ntfy: { actions: [{ action: http, label: a }] }", "ntfy.actions[0]: 'url' is missing: what is asked"),
+        (
+            "ntfy: { actions: [{ action: http, label: a, url: \"https://a.example\", method: GET, body: b }] }",
+            "ntfy.actions[0].body: GET sends nothing"
+        ),
+        (
+            "ntfy: { actions: [{ action: broadcast, label: a, url: \"https://a.example\" }] }",
+            "ntfy.actions[0].url: a broadcast has none"
+        ),
+        ("ntfy: { delay: 30m, cache: no }", "ntfy.cache: what has a 'delay' must be kept until then"),
+        ("ntfy: { delay: 30m, email: a@b.example }", "ntfy.email: ntfy does not take this together with 'delay'"),
+        (
+            "webpush: { renotify: true }",
+            "webpush.renotify: 'tag' is missing: in place of what this makes itself heard again"
+        ),
+        ("url: \"notes/{{event.id}}\"", "url: " + AbsoluteURL.expectation),
+        ("actions: [{ id: a, label: b, url: \"/{{event.id}}\" }]", "actions[0].url: " + AbsoluteURL.expectation),
+    ])
+    func isAMistake(_ keys: String, _ mistake: String) {
+        #expect(BlockFixture.mistakes(keys) == ["rules[0]." + mistake])
+    }
+
+    @Test(arguments: [
+        "ntfy: { actions: [{ action: broadcast, label: a, extras: { b: c } }], delay: 30m }",
+        "webpush: { renotify: true, tag: a }", "collapse: a, webpush: { renotify: true }",
+        "url: \"{{#referenced}}nostr:{{note(id)}}{{/referenced}}\"", "url: \"app://{{event.id}}\"",
+    ])
+    func whatItTakesIsNone(_ keys: String) {
+        #expect(BlockFixture.mistakes(keys).isEmpty)
+    }
+
+    /// Strangers write the tags.
+    @Test func whatVariablesMakeUnfitIsLeftOut() throws {
+        func ntfy(_ image: String) throws -> String {
+            let input = Fixture.input(kind: 7, tags: [["image", image]])
+            return try BlockFixture.native("ntfy", "ntfy: { priority: 4, icon: \"{{event.tag.image}}\" }", input)
+        }
+        #expect(try ntfy("https://a.example/b.png") == #"{"priority":4,"icon":"https://a.example/b.png"}"#)
+        #expect(try ntfy("nostr:note1") == #"{"priority":4}"#)
+        #expect(try ntfy("") == #"{"priority":4}"#)
+        let fcm = "fcm: { notification: { channelId: c, color: \"{{event.tag.color}}\" }, style: notification }"
+        let red = try BlockFixture.native("android", fcm, Fixture.input(kind: 7, tags: [["color", "red"]]))
+        #expect(red == #"{"notification":{"channelId":"c"},"style":"notification"}"#)
+    }
+
+    @Test func aURLWithNothingBehindItsSchemeOpensNothing() throws {
+        let keys =
+            "url: \"nostr:{{note(referenced.id)}}\", actions: [{ id: a, label: b, url: \"app://{{referenced.id}}\" }]"
+        let notification = try BlockFixture.render(keys)
+        #expect(notification.url.isEmpty)
+        var input = Fixture.input(kind: 7)
+        input.referenced = ReferencedEvent(id: Fixture.referencedID)
+        #expect(try BlockFixture.render(keys, input).url.hasPrefix("nostr:note1"))
+    }
+}

@@ -89,13 +89,13 @@ struct FCMAnswerTests {
         Row(
             401,
             error("UNAUTHENTICATED", code: "THIRD_PARTY_AUTH_ERROR"),
-            .CARILLON_MISCONFIGURED,
+            .CARILLON_REJECTED,
             "third-party-auth-error"
         ),
         Row(
             401,
             error("UNAUTHENTICATED", code: "APNS_AUTH_ERROR"),
-            .CARILLON_MISCONFIGURED,
+            .CARILLON_REJECTED,
             "third-party-auth-error"
         ),
         Row(429, error("RESOURCE_EXHAUSTED", code: "QUOTA_EXCEEDED"), .CARILLON_RETRY, "quota-exceeded"),

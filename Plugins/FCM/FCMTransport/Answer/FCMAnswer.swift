@@ -38,7 +38,9 @@ struct FCMAnswer {
         case .invalidArgument: return invalidArgument
         case .quotaExceeded: return quotaExceeded
         case .unavailable?, .internal?: return outcome(.retry, label)
-        case .thirdPartyAuthError?, .apnsAuthError?: return outcome(.misconfigured, "third-party-auth-error")
+        // Only a token of the project's apps for iOS or the web is answered so, which anybody can have and register: it must not
+        // stop the messages to all Android devices.
+        case .thirdPartyAuthError?, .apnsAuthError?: return outcome(.rejected, "third-party-auth-error")
         case .unspecified?, nil: return verdictOfStatus
         }
     }

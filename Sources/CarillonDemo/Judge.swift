@@ -1,23 +1,27 @@
 import CarillonLab
+import Cipher
 import Nostr
 
 /// Compares what arrived with what had to.
 struct Judge {
     /// All that are to be woken.
     let phones: [Phone]
+    /// What gives away who it is about.
+    let identities: [String]
 
     /// What is wrong with the pushes that came of one scene, a sentence each; empty when all is well.
     func complaints(about scene: Scene, _ pushes: [Push]) -> [String] {
         guard case .pushes(let title, let body, let signal) = scene.consequence else {
             return pushes.map { "a push arrived that nobody should get: \($0.line)" }
         }
+        let english = Scene.Texts(title: title, body: body)
         let others = pushes.filter { push in !phones.contains { $0.target == push.target } }
         return phones.flatMap { phone in
-            check(phone, pushes) {
-                switch phone.mode {
-                case .alert: complaintsAboutAlert($0, scene, title: title, body: body)
-                case .wake: complaintsAboutWake($0, signal: signal)
-                }
+            check(phone, pushes) { push in
+                let texts = phone.language == nil ? english : scene.german ?? english
+                let message = Message(scene: scene, signal: signal, texts: texts)
+                return complaints(about: push, phone, message)
+                    + (phone.isSecret ? leaks(in: push, of: scene) : [])
             }
         } + others.map { "a push went to a phone that has nothing to do with it: \($0.line)" }
     }
@@ -26,44 +30,51 @@ struct Judge {
         let own = pushes.filter { $0.target == phone.target }
         guard let push = own.first else { return ["nothing reached the \(phone.name)"] }
         guard own.count == 1 else { return ["\(own.count) pushes reached the \(phone.name) instead of one"] }
-        guard push.status == 200 else {
+        guard push.isAccepted else {
             return ["the push service of the \(phone.name) refused: \(push.status) \(push.complaint ?? "")"]
         }
         return ([push.complaint].compactMap { $0 } + content(push)).map { "\(phone.name): \($0)" }
     }
 
-    /// Seed 000, field by field.
-    private func complaintsAboutAlert(_ push: Push, _ scene: Scene, title: String, body: String) -> [String] {
-        let event = scene.event
-        let aps: [String: JSON] = [
-            "alert": .object(["title": .string(title), "body": .string(body)]),
-            "badge": .integer(1), "sound": .string("default"), "mutable-content": .integer(1),
-        ]
-        var expected: [String: JSON] = [
-            "aps": .object(aps), "category": .string("kind_\(event.kind.rawValue)"),
-            "event_id": .string(event.id.hex), "author_pubkey": .string(event.pubkey.hex),
-            "kind": .integer(Int64(event.kind.rawValue)), "created_at": .integer(event.createdAt),
-        ]
-        if let reference = scene.reference {
-            expected["referenced_event_id"] = .string(reference.id.hex)
-            expected["referenced_event_kind"] = .integer(Int64(reference.kind.rawValue))
-            expected["referenced_event_content"] = .string(reference.content)
-        }
+    private func complaints(about push: Push, _ phone: Phone, _ message: Message) -> [String] {
         var complaints: [String] = []
-        if push.headers["apns-push-type"] != "alert" { complaints.append("the push type is not alert") }
-        if push.payload != .object(expected) {
-            complaints.append("the payload should be\n\(JSON.object(expected).prettyPrinted)")
+        let isEncrypted = phone.service == .unifiedPush || phone.service == .webPush
+        if isEncrypted, !push.wasDecrypted { complaints.append("the message was not encrypted") }
+        if phone.service == .apns, push.headers["apns-push-type"] != "alert" {
+            complaints.append("the push type is not alert")
+        }
+        if phone.mode == .sealed { complaints += complaintsAboutEnvelope(push, phone) }
+        let content = phone.reads(push) ?? .null
+        let expected = message.expected(by: phone, id: message.id(in: content))
+        if content != expected {
+            complaints.append("it should read\n\(expected.prettyPrinted)\nand reads\n\(content.prettyPrinted)")
         }
         return complaints
     }
 
-    /// Seed 004: the signal and nothing else.
-    private func complaintsAboutWake(_ push: Push, signal: String) -> [String] {
+    /// Beside the envelope there must be nothing, and its length must not depend on what is in it.
+    private func complaintsAboutEnvelope(_ push: Push, _ phone: Phone) -> [String] {
+        guard let text = phone.opened(push) else { return ["there is no envelope that its key opens"] }
         var complaints: [String] = []
-        if !push.wasDecrypted { complaints.append("the message was not encrypted") }
-        if push.payload != .object(["t": .string(signal)]) {
-            complaints.append("the message should be {\"t\":\"\(signal)\"} and is \(push.line)")
+        let message = push.payload["message"]?.object ?? [:]
+        if Set(message.keys) != ["token", "android", "data"] || message["data"]?.object?.count != 1 {
+            complaints.append("there is more beside the envelope: \(push.line)")
+        }
+        if text.utf8.count != Phone.sealedByteCount {
+            complaints.append("\(text.utf8.count) bytes are in the envelope instead of \(Phone.sealedByteCount)")
         }
         return complaints
+    }
+
+    /// What the push service could read of the event, its author or what it refers to. Of fewer bytes than six even
+    /// ciphertext may hold any by chance.
+    private func leaks(in push: Push, of scene: Scene) -> [String] {
+        let events = [scene.event] + [scene.reference].compactMap { $0 }
+        let words = events.flatMap { event in
+            [event.content]
+                + [event.id.hex, event.pubkey.hex].flatMap { [$0, Base64URL.encode(Hex.decode($0) ?? [])] }
+        }
+        return (identities + words).filter { $0.utf8.count >= 6 && push.wire.contains(Array($0.utf8)) }
+            .map { "the push service can read '\($0)'" }
     }
 }

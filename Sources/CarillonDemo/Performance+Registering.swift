@@ -1,10 +1,10 @@
 import Nostr
 
 extension Performance {
-    /// Has the owner's phones publish their registrations at the router's socket.
-    mutating func register(_ phones: [Phone], of owner: Person) async throws {
+    /// Has the owner's phones publish their registrations at the router's socket; `name` is what they are together.
+    mutating func register(_ phones: [Phone], _ name: String, of owner: Person) async throws {
         let key = try await router.advertisement().pubkey
-        screen.heading("Two phones of \(owner.name) register with the router")
+        screen.heading("\(name) of \(owner.name) register with the router")
         for phone in phones {
             let answer = try await router.publish(try phone.registration(by: owner, with: key))
             try require(answer, "the registration of the \(phone.name)")

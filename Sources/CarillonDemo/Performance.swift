@@ -12,6 +12,7 @@ struct Performance {
     private var seen: Int64 = 0
     private var arrived = 0
     private var expected = 0
+    private var played: [Act] = []
 
     /// `router` is its own socket, `relay` the outside one.
     init(router: RelayClient, relay: RelayClient, lab: LabClient, screen: Screen, showsPayloads: Bool) {
@@ -35,28 +36,45 @@ struct Performance {
         let olivia = try Person("olivia")
         let unifiedPush = try Phone.unifiedPush(server: server, receiver: receiver)
         let iPhone = Phone.iPhone("iPhone")
-        try await register([unifiedPush, iPhone], of: olivia)
-        let first = Act(
-            story: try .atTheRouter(around: olivia),
-            home: .router,
-            middle: .phone(unifiedPush),
-            last: iPhone
-        )
-        try await play(first)
+        try await register([unifiedPush, iPhone], "Two phones", of: olivia)
+        try await play(Act(story: try .atTheRouter(around: olivia), home: .router, layout: .pair(unifiedPush, iPhone)))
 
         let peggy = try Person("peggy")
         let another = Phone.iPhone("iPhone of \(peggy.name)")
         try await register(another, of: peggy, by: invitation)
-        try await play(Act(story: try .atARelay(around: peggy), home: .relay, middle: .place, last: another))
+        try await play(Act(story: try .atARelay(around: peggy), home: .relay, layout: .place(another)))
+
+        let wendy = try Person("wendy")
+        let devices = [try Phone.android(), try await browser(), Phone.discreetIPhone()]
+        try await register(devices, "Three devices", of: wendy)
+        try await play(Act(story: try .onManyDevices(around: wendy), home: .router, layout: .list(devices)))
+        conclude()
         screen.success("\(arrived) of \(expected) pushes arrived, nothing else did.")
+    }
+
+    private func browser() async throws -> Phone {
+        let receiver = WebPushReceiver.fresh()
+        return try .browser(endpoint: try await lab.subscribe(receiver), receiver: receiver)
+    }
+
+    /// Says what was judged with every push.
+    private func conclude() {
+        screen.heading(
+            "What the push services could read: all of an alert to an iPhone, else no name, text, key or id"
+        )
+        for act in played {
+            for phone in act.phones {
+                screen.step(phone.name, phone.service.rawValue, "\(act.story.wakingCount) \(phone.secrecy)")
+            }
+        }
     }
 
     private mutating func play(_ act: Act) async throws {
         expected += act.pushCount
         for event in act.story.background { try require(try await publish(event, at: act.home), "a profile or note") }
-        let phones = act.phones.count == 1 ? "phone" : "phones"
-        screen.heading("Events that concern \(act.story.owner.name), and what reached her \(phones)")
-        screen.columns(act.middleName, act.last.name)
+        let columns = act.columns
+        screen.heading("Events that concern \(act.story.owner.name), and what reached her \(act.phonesName)")
+        screen.columns(columns.middle, columns.last)
         for scene in act.story.loud {
             _ = try await publish(scene)
             try show(scene, try await pushes(act.phones.count), act)
@@ -74,9 +92,10 @@ struct Performance {
         let last = try await pushes(act.phones.count)
 
         screen.heading("Events that must wake nobody, and one more that proves that nothing was still to come")
-        let mark: Screen.Mark = Judge(phones: act.phones).complaints(about: closing, last).isEmpty ? .good : .none
+        let mark: Screen.Mark = act.judge.complaints(about: closing, last).isEmpty ? .good : .none
         for (scene, remarks) in zip(act.story.silent, remarks) { row(mark, scene, [], act, remarks) }
         try show(closing, last, act)
+        played.append(act)
     }
 
     /// Publishes the event wherever the scene wants it. Returns what the places remarked.
@@ -108,12 +127,12 @@ struct Performance {
     }
 
     private mutating func show(_ scene: Scene, _ pushes: [Push], _ act: Act) throws {
-        let complaints = Judge(phones: act.phones).complaints(about: scene, pushes)
+        let complaints = act.judge.complaints(about: scene, pushes)
         row(complaints.isEmpty ? .good : .bad, scene, pushes, act)
         if showsPayloads {
             for phone in act.phones {
                 for push in pushes where push.target == phone.target {
-                    screen.detail("\(phone.name) got \(push.payload.prettyPrinted)")
+                    screen.detail("\(phone.name) got \((phone.reads(push) ?? push.payload).prettyPrinted)")
                 }
             }
         }
@@ -125,12 +144,15 @@ struct Performance {
     }
 
     private func row(_ mark: Screen.Mark, _ scene: Scene, _ pushes: [Push], _ act: Act, _ remarks: [String] = []) {
+        var rows = act.rows(scene, pushes)
+        let first = rows.removeFirst()
         screen.row(
             mark,
             kind: scene.event.kind.rawValue,
             caption: scene.caption,
-            middle: act.middleText(scene, pushes),
-            last: act.lastLines(scene, pushes) + remarks
+            middle: first.middle,
+            last: first.last + remarks
         )
+        for row in rows { screen.row(middle: row.middle, last: row.last) }
     }
 }

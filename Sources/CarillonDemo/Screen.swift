@@ -50,9 +50,14 @@ struct Screen {
     func row(_ mark: Mark, kind: UInt16, caption: String, middle: String, last: [String]) {
         let start = cells(String(kind), caption, middle)
         write(" " + symbol(mark) + " " + start.dropFirst(3) + (last.first ?? ""))
-        for line in last.dropFirst() {
-            write(String(repeating: " ", count: start.count) + styled(line, .dim))
-        }
+        writeRest(of: last, below: start)
+    }
+
+    /// What arrived elsewhere of the event above.
+    func row(middle: String, last: [String]) {
+        let start = cells("", "", middle)
+        write(start + (last.first ?? ""))
+        writeRest(of: last, below: start)
     }
 
     func detail(_ text: String) {
@@ -65,6 +70,12 @@ struct Screen {
 
     func failure(_ text: String) {
         write("\n  " + styled("FAILED: " + text, .red) + "\n")
+    }
+
+    private func writeRest(of lines: [String], below start: String) {
+        for line in lines.dropFirst() {
+            write(String(repeating: " ", count: start.count) + styled(line, .dim))
+        }
     }
 
     private func cells(_ kind: String, _ caption: String, _ middle: String) -> String {

@@ -1,25 +1,41 @@
 import CarillonLab
-import Cipher
 import Nostr
 
 /// A device of the owner, as a registration describes it (seed 004, kind 10062).
 struct Phone {
     /// What it is told.
-    enum Mode {
-        /// What happened.
-        case alert
+    enum Mode: String {
         /// That something happened, and of what sort.
         case wake
+        /// The same, beside a text that is always the same.
+        case nudge
+        /// What happened, in an envelope that the device alone opens.
+        case sealed
+        /// What happened.
+        case alert
+    }
+
+    /// Who brings it the pushes.
+    enum Service: String {
+        case apns = "APNs"
+        case fcm = "FCM"
+        case unifiedPush = "UnifiedPush"
+        case webPush = "Web Push"
     }
 
     let name: String
+    let service: Service
     let mode: Mode
-    /// By which the lab's records name it: the device token, or the topic of the endpoint.
+    /// By which the lab's records name it: the device token, the topic of the endpoint or the id of the subscription.
     let target: String
     /// What it registers for, in a few words.
     let introduction: String
-    /// The content of the registration, before it is encrypted.
-    private let content: String
+    /// In which it is spoken to; nil: English.
+    var language: String?
+    /// Opens the envelopes it gets.
+    var sealingKey: Person?
+    /// What only this device says of itself, as members of JSON.
+    let fields: String
 
     /// Everything that is notifiable, and no pause between pushes.
     private static let wishes = """
@@ -27,33 +43,24 @@ struct Phone {
         "batch":{"window_seconds":0,"cooldown_seconds":0}
         """
 
-    /// An iPhone that shows what the push says.
-    static func iPhone(_ name: String) -> Phone {
-        let token = Hex.encode(SecureRandom.bytes(32))
-        return Phone(
-            name: name,
-            mode: .alert,
-            target: token,
-            introduction: "platform ios, mode alert: the push says what happened",
-            content: #"{"platform":"ios","token":"\#(token)","device":"iphone","mode":"alert",\#(wishes)}"#
-        )
+    /// Whether its push service must learn nothing of the event.
+    var isSecret: Bool { !(service == .apns && mode == .alert) }
+
+    /// What its push service gets of the event, in a few words after how many.
+    var secrecy: String {
+        switch (service, mode) {
+        case (.unifiedPush, _), (.webPush, _): "ciphertexts, which the device's own keys opened (RFC 8291)"
+        case (_, .wake): "signals"
+        case (_, .nudge): #"times "\#(Judge.Message.neutralTitle)", and the signal"#
+        case (_, .sealed): "envelopes, all of one length, which the device's own key opened (NIP-44)"
+        case (_, .alert): "notifications, all of them readable, as their owner wants"
+        }
     }
 
-    /// A phone without Google, whose push server at `server` sees ciphertext only (RFC 8291).
-    static func unifiedPush(server: String, receiver: WebPushReceiver) throws -> Phone {
-        let keys = try receiver.publicKeys()
-        let subscription = """
-            {"endpoint":"\(server)/\(receiver.topic)?up=1","keys":{"p256dh":"\(keys.p256dh)","auth":"\(keys.auth)"}}
-            """
-        return Phone(
-            name: "UnifiedPush phone",
-            mode: .wake,
-            target: receiver.topic,
-            introduction: "platform unifiedpush, mode wake: the push says that something happened, encrypted",
-            content: """
-                {"platform":"unifiedpush","subscription":\(subscription),"device":"pixel","mode":"wake",\(wishes)}
-                """
-        )
+    /// The content of the registration, before it is encrypted.
+    private var content: String {
+        let locale = language.map { #""locale":"\#($0)","# } ?? ""
+        return #"{\#(fields),\#(locale)"mode":"\#(mode.rawValue)",\#(Self.wishes)}"#
     }
 
     /// The registration with `router`, signed by the phone's owner.

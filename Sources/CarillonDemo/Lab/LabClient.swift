@@ -22,12 +22,32 @@ struct LabClient {
         _ = try await send("POST", "/receivers", body: try JSONEncoder().encode(object))
     }
 
+    /// Has a browser subscribe at the lab's push service, which shows what it decrypts with `receiver`. Returns the endpoint.
+    func subscribe(_ receiver: WebPushReceiver) async throws -> String {
+        let object = [
+            "id": receiver.topic,
+            "private_key": Base64URL.encode(receiver.privateKey),
+            "auth": Base64URL.encode(receiver.auth),
+        ]
+        let answer = try await send("POST", "/subscriptions", body: try JSONEncoder().encode(object))
+        guard let endpoint = JSON(parsing: Array(answer.utf8))?["endpoint"]?.string else {
+            throw DemoError("the lab's answer to a subscription names no endpoint: \(answer)")
+        }
+        return endpoint
+    }
+
     /// What came after the request numbered `sequence`, in order: at once when it is at least `count`, else as much as
     /// there is when `patience` seconds are over.
     func pushes(after sequence: Int64, atLeast count: Int = 0, patience: Int = 10) async throws -> [Push] {
-        let query = "after=\(sequence)&wait=\(count)&timeout_ms=\(patience * 1000)"
-        let lines = try await send("GET", "/received?\(query)")
-        return lines.split(separator: "\n").compactMap(Push.init)
+        var wanted = count
+        while true {
+            let query = "after=\(sequence)&wait=\(wanted)&timeout_ms=\(patience * 1000)"
+            let lines = try await send("GET", "/received?\(query)").split(separator: "\n")
+            let pushes = lines.compactMap { JSON(parsing: Array($0.utf8)).flatMap(Push.init) }
+            guard pushes.count < count, lines.count >= wanted else { return pushes }
+            // Among them were requests that are no pushes.
+            wanted = lines.count + count - pushes.count
+        }
     }
 
     private func send(_ method: String, _ path: String, body: Data? = nil) async throws -> String {
@@ -38,7 +58,7 @@ struct LabClient {
         do {
             let (data, response) = try await URLSession.shared.data(for: request)
             // 408: fewer requests than waited for came, which the caller sees.
-            guard let status = (response as? HTTPURLResponse)?.statusCode, status == 200 || status == 408 else {
+            guard let status = (response as? HTTPURLResponse)?.statusCode, [200, 201, 408].contains(status) else {
                 throw DemoError("the lab refuses \(method) \(path): \(String(decoding: data, as: UTF8.self))")
             }
             return String(decoding: data, as: UTF8.self)

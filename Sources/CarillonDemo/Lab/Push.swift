@@ -1,23 +1,26 @@
 import CarillonLab
+import Cipher
 import Foundation
 
-/// One request that reached a push service of the lab, from the lab's record.
+/// One notification that reached a push service of the lab, from the lab's record.
 struct Push {
     let sequence: Int64
-    /// The device token or topic it went to.
+    /// The device token, topic or subscription it went to.
     let target: String
     /// What the service answered.
     let status: Int64
     /// Why it was refused, or why the device could not read it.
     let complaint: String?
     let headers: [String: String]
+    /// All that the push service got: path, headers and body, as they were sent.
+    let wire: [UInt8]
     /// What the device reads, decrypted where it was encrypted.
     let payload: JSON
     let wasDecrypted: Bool
 
-    /// Nil where `line` is no record of the lab's.
-    init?(line: Substring) {
-        guard let record = JSON(parsing: Array(line.utf8)), let sequence = record["sequence"]?.integer else {
+    /// Nil for what is no notification: the router's request for an access token.
+    init?(_ record: JSON) {
+        guard let sequence = record["sequence"]?.integer, record["service"]?.string != LabService.oauth.rawValue else {
             return nil
         }
         self.sequence = sequence
@@ -26,7 +29,7 @@ struct Push {
         let words = [record["reason"]?.string, record["detail"]?.string].compactMap { $0 }
         complaint = words.isEmpty ? nil : words.joined(separator: ", ")
         payload = record["payload"] ?? .null
-        wasDecrypted = record["decrypted"] != nil
+        wasDecrypted = record["decrypted"] != nil || record["decrypted_base64"] != nil
         var headers: [String: String] = [:]
         if case .array(let fields) = record["headers"] {
             for field in fields {
@@ -34,14 +37,11 @@ struct Push {
             }
         }
         self.headers = headers
+        let texts = [record["path"]?.string ?? "", record["body"]?.string ?? ""] + headers.map { "\($0): \($1)" }
+        wire = Array(texts.joined(separator: "\n").utf8) + (record["body_base64"]?.string.flatMap(Base64.decode) ?? [])
     }
 
-    /// What the phone's owner sees of it, else what the app gets, else why it was refused.
-    var shown: [String] {
-        guard status == 200 else { return ["refused: \(status)"] }
-        guard let alert = payload["aps"]?["alert"] else { return [line] }
-        return [alert["title"], alert["body"]].compactMap { $0?.string }
-    }
+    var isAccepted: Bool { (200..<300).contains(status) }
 
     /// On one line, with sorted keys.
     var line: String {

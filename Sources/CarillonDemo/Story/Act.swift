@@ -1,47 +1,68 @@
 /// A story, and the phones that show what reaches its owner.
 struct Act {
-    /// What stands between an event and the phone that shows what the push says.
-    enum Middle {
-        /// What reached this phone.
-        case phone(Phone)
-        /// Where the event was published.
-        case place
+    /// What stands beside an event.
+    enum Layout {
+        /// What reached a phone that learns little, and then one that shows what the push says.
+        case pair(Phone, Phone)
+        /// Where the event was published, and what reached the phone.
+        case place(Phone)
+        /// What reached each phone, one below the other.
+        case list([Phone])
+    }
+
+    /// What stands beside an event in one row.
+    struct Row {
+        let middle: String
+        let last: [String]
     }
 
     let story: Story
     /// Where names and the owner's notes are published.
     let home: Scene.Place
-    let middle: Middle
-    /// A phone in mode alert.
-    let last: Phone
+    let layout: Layout
 
     var phones: [Phone] {
-        switch middle {
-        case .phone(let phone): [phone, last]
-        case .place: [last]
+        switch layout {
+        case .pair(let first, let second): [first, second]
+        case .place(let phone): [phone]
+        case .list(let phones): phones
         }
     }
+
+    /// What the phones are together.
+    var phonesName: String {
+        switch layout {
+        case .pair: "phones"
+        case .place: "phone"
+        case .list: "devices"
+        }
+    }
+
+    var judge: Judge { Judge(phones: phones, identities: story.identities) }
 
     var pushCount: Int { story.wakingCount * phones.count }
 
-    var middleName: String {
-        switch middle {
-        case .phone(let phone): phone.name
-        case .place: "published at"
+    /// The names of the middle and the last column.
+    var columns: (middle: String, last: String) {
+        switch layout {
+        case .pair(let first, let second): (first.name, second.name)
+        case .place(let phone): ("published at", phone.name)
+        case .list: ("device", "what it shows")
         }
     }
 
-    /// What to show of a scene and its pushes in the middle.
-    func middleText(_ scene: Scene, _ pushes: [Push]) -> String {
-        switch middle {
-        case .phone(let phone):
-            pushes.first { $0.target == phone.target }?.shown.joined() ?? (scene.wakes ? "nothing" : "-")
-        case .place: scene.places.map(\.rawValue).joined(separator: " and ")
+    /// What to show of a scene and its pushes.
+    func rows(_ scene: Scene, _ pushes: [Push]) -> [Row] {
+        func shown(_ phone: Phone) -> [String] {
+            pushes.first { $0.target == phone.target }.map(phone.shows) ?? [scene.wakes ? "nothing" : "-"]
         }
-    }
-
-    /// What to show in the last column, line by line.
-    func lastLines(_ scene: Scene, _ pushes: [Push]) -> [String] {
-        pushes.first { $0.target == last.target }?.shown ?? [scene.wakes ? "nothing" : "-"]
+        switch layout {
+        case .pair(let first, let second): return [Row(middle: shown(first).joined(), last: shown(second))]
+        case .place(let phone):
+            return [Row(middle: scene.places.map(\.rawValue).joined(separator: " and "), last: shown(phone))]
+        case .list(let phones):
+            guard scene.wakes else { return [Row(middle: "-", last: ["-"])] }
+            return phones.map { Row(middle: $0.name, last: shown($0)) }
+        }
     }
 }

@@ -18,6 +18,12 @@ struct Scene {
         case refusal
     }
 
+    /// What a notification says.
+    struct Texts {
+        let title: String
+        let body: String
+    }
+
     /// What happens, in ASCII, so that the columns behind it line up on every terminal.
     let caption: String
     let event: Event
@@ -25,9 +31,18 @@ struct Scene {
     /// The event it must refer to, with its text.
     var reference: Event?
     var places: [Place] = [.router]
+    /// What it says to those who speak German.
+    var german: Texts?
 
     var wakes: Bool {
         if case .pushes = consequence { true } else { false }
+    }
+
+    /// The same, with what it says in German; the body is what the event says where it is left out.
+    func inGerman(_ title: String, _ body: String? = nil) -> Scene {
+        var scene = self
+        scene.german = Texts(title: title, body: body ?? event.content)
+        return scene
     }
 
     /// The same, published elsewhere.

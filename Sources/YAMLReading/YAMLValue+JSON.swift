@@ -41,6 +41,10 @@ extension YAMLValue {
                     file.note("\(path): a key must be text", at: key.mark)
                     return nil
                 }
+                guard !name.isMergeKey else {
+                    file.note("\(path): \(Self.mergeMistake)", at: key.mark)
+                    continue
+                }
                 object[name.string] = jsonObject(value, path.isEmpty ? name.string : "\(path).\(name.string)")
             }
             return object

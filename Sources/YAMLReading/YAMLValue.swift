@@ -102,6 +102,8 @@ package struct YAMLValue {
         return [self]
     }
 
+    static let mergeMistake = "keys are not merged here: write them out, or name the whole value by its anchor"
+
     /// A mapping with none but `keys`; an unknown key is a mistake that names the nearest known one. Without `keys` any go.
     package func mapping(keys: [String]? = nil) -> YAMLMapping? {
         guard case .mapping(let mapping) = node else {
@@ -115,11 +117,8 @@ package struct YAMLValue {
                 continue
             }
             let name = scalar.string
-            if name == "<<", scalar.style == .plain {
-                file.note(
-                    "\(path): keys are not merged here: write them out, or name the whole value by its anchor",
-                    at: key.mark
-                )
+            if scalar.isMergeKey {
+                file.note((path.isEmpty ? "" : "\(path): ") + Self.mergeMistake, at: key.mark)
                 continue
             }
             if let keys, !keys.contains(name) {
@@ -135,4 +134,9 @@ package struct YAMLValue {
         }
         return YAMLMapping(value: self, members: members)
     }
+}
+
+extension Node.Scalar {
+    /// Whether it is YAML 1.1's `<<`, which puts another mapping's keys beside it.
+    var isMergeKey: Bool { style == .plain && string == "<<" }
 }

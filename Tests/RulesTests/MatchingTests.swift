@@ -161,6 +161,18 @@ import YAMLReading
         #expect(name(7, "c") == "seven" && name(1, "c") == "last")
     }
 
+    @Test(
+        arguments: [
+            ("{ match: { kinds: [1, 7] } }", [1, 7]), ("{ match: { zap: { min: 1 } }, signal: gift }", [9735]),
+            ("{ match: { signal: dm }, signal: letter }", KnownKinds.withSignal),
+            ("{ title: a }", KnownKinds.withSignal),
+            ("{ signal: any }", nil), ("{ match: { relation: reply }, signal: any }", nil), ("{ drop: true }", []),
+        ] as [(String, Set<UInt16>?)]
+    )
+    func kindsThatCanWakeSomebody(_ rule: String, _ kinds: Set<UInt16>?) throws {
+        #expect(try RuleBook(yaml: "version: 1\nrules: [\(rule)]", name: "r").notifiableKinds == kinds)
+    }
+
     @Test func saysWhatItAsksFor() throws {
         let none = try RuleBook(yaml: "version: 1\nrules: [{ match: { kinds: 1 } }]", name: "r")
         #expect(!none.asksForFollows && !none.asksForLanguage && none.languages.isEmpty)

@@ -74,7 +74,7 @@ import YAMLReading
               - { match: { signal: [reply, mention] }, title: named }
             """
         )
-        #expect(book.notifiableKinds == nil)
+        #expect(book.notifiableKinds == KnownKinds.withSignal)
         #expect(book.notification(for: Fixture.input(kind: 1, signal: .mention, relation: .quote))?.title == "quoted")
         #expect(book.notification(for: Fixture.input(kind: 1, signal: .reply, relation: .reply))?.title == "named")
         #expect(book.notification(for: Fixture.input(kind: 1, signal: .dm)) == nil)

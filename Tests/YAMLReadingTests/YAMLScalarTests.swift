@@ -24,6 +24,17 @@ import Testing
         #expect(try value(yaml).file.mistakes.isEmpty)
     }
 
+    /// YAML 1.1 would put the keys of one mapping into another.
+    @Test func keysAreNotMerged() throws {
+        let value = try value("{ a: &a { b: 1 }, c: { <<: *a, '<<': 2 } }")
+        #expect(value.json() == #"{"a":{"b":1},"c":{"<<":2}}"#)
+        #expect(
+            value.file.mistakes.map(\.description) == [
+                "f:1:27: v.c: keys are not merged here: write them out, or name the whole value by its anchor"
+            ]
+        )
+    }
+
     @Test func missingEnvironmentVariableIsAMistake() throws {
         let value = try value("${NOT_SET}")
         #expect(value.scalar() == nil)

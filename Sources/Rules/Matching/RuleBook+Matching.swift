@@ -21,8 +21,8 @@ extension RuleBook {
     package var notifiableKinds: Set<UInt16>? {
         var kinds: Set<UInt16> = []
         for rule in rules where !rule.drops {
-            guard let named = rule.match.kinds else { return nil }
-            kinds.formUnion(named)
+            guard let possible = rule.match.kinds ?? rule.match.impliedKinds(forSignal: rule.signal) else { return nil }
+            kinds.formUnion(possible)
         }
         return kinds
     }

@@ -50,6 +50,13 @@ final class RuleMatch: Sendable {
             && values.isEmpty
     }
 
+    /// The only kinds that can come of it where it names none: those with a signal, unless the rule has one, and zaps. Nil:
+    /// any.
+    func impliedKinds(forSignal named: Signal?) -> Set<UInt16>? {
+        if zap != nil { return [KnownKinds.zap] }
+        return named == nil || signals != nil ? KnownKinds.withSignal : nil
+    }
+
     /// Whether all conditions hold, for an event of one of ``kinds``. They are tried in the order of what they cost.
     func holds(for question: borrowing RuleQuestion) -> Bool {
         // Whose list nobody knows follows nobody.

@@ -57,6 +57,12 @@ import Testing
         #expect(red == #"{"notification":{"channelId":"c"},"style":"notification"}"#)
     }
 
+    @Test func largeNumbersStayWhatTheyAre() throws {
+        let input = Fixture.input(kind: 7, tags: [["n", "9007199254740993"]])
+        let json = try BlockFixture.native("unifiedpush", "unifiedpush: { n: !!int \"{{event.tag.n}}\" }", input)
+        #expect(json == #"{"n":9007199254740993}"#)
+    }
+
     @Test func aURLWithNothingBehindItsSchemeOpensNothing() throws {
         let keys =
             "url: \"nostr:{{note(referenced.id)}}\", actions: [{ id: a, label: b, url: \"app://{{referenced.id}}\" }]"

@@ -8,9 +8,7 @@ extension JSONTemplate {
     init?(free value: YAMLValue) {
         if value.isMapping {
             guard let members = value.mapping()?.members else { return nil }
-            self = .joined(
-                members.compactMap { key, value in JSONTemplate(free: value).map { Member(key: key, value: $0) } }
-            )
+            self.init(members: members) { JSONTemplate(free: $0) }
         } else if value.isList {
             self = .joined((value.list() ?? []).compactMap(JSONTemplate.init(free:)))
         } else {
@@ -25,6 +23,18 @@ extension JSONTemplate {
             case .text(let text): self.init(text: text, value)
             }
         }
+    }
+
+    /// An object under whose keys, which may be any, `read` finds the values.
+    init(members: [(key: String, value: YAMLValue)], _ read: (YAMLValue) -> JSONTemplate?) {
+        self = .joined(
+            members.compactMap { key, value in
+                if key.contains("{{") {
+                    value.mistake("a key is the same for every event: expected no variables in it")
+                }
+                return read(value).map { Member(key: key, value: $0) }
+            }
+        )
     }
 
     /// A text of the file.

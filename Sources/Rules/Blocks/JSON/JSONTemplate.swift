@@ -62,10 +62,10 @@ indirect enum JSONTemplate: Sendable {
             else { return false }
             json.append(Int64(whole))
         case .number(let template, let range):
-            guard let number = NumericVariable.number(template.render(values)), range.contains(number) else {
-                return false
-            }
-            json.append(number)
+            let text = template.render(values)
+            guard let number = NumericVariable.number(text), range.contains(number) else { return false }
+            // Beyond 2^53 a Double is another number.
+            if let whole = Int64(text) { json.append(whole) } else { json.append(number) }
         case .flag(let template, let form):
             guard let number = NumericVariable.number(template.render(values)) else { return false }
             form.append(number != 0, to: &json)

@@ -1,5 +1,8 @@
 /// The schema of texts that may be given in several languages.
 enum LocalizedTextSchema {
+    /// A language, perhaps a script, perhaps a region, which is all of a tag that is looked at.
+    static let languagePattern = "[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|[0-9]{3}))?"
+
     /// A text, or one for each language.
     static let text: JSONTree = ["anyOf": [["type": "string"], byLanguage([:])]]
 
@@ -29,7 +32,7 @@ enum LocalizedTextSchema {
             "required": ["default"],
             "properties": .object([("default", fallback)] + further.members),
             "patternProperties": [
-                "^(?!loc-(key|args)$)[A-Za-z]{2,3}([-_][0-9A-Za-z]+)*$": [
+                "^(?!loc-(key|args)$)\(languagePattern)$": [
                     "description": "The text in this language, which is a tag such as de, pt-BR or zh-Hant.",
                     "type": "string",
                 ]

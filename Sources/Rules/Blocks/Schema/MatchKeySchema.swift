@@ -39,7 +39,7 @@ enum MatchKeySchema {
                 ],
                 "language": described(
                     "The device's language is one of these, or falls back to one.",
-                    oneOrMore(["type": "string", "pattern": "^[A-Za-z]{2,3}([-_][0-9A-Za-z]+)*$"])
+                    oneOrMore(["type": "string", "pattern": .text("^\(LocalizedTextSchema.languagePattern)$")])
                 ),
             ],
         ]

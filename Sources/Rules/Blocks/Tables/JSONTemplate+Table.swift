@@ -41,9 +41,7 @@ extension JSONTemplate {
         case .object(let table): self.init(value, table: table)
         case .dictionary(let type):
             guard let members = value.mapping()?.members else { return nil }
-            self = .joined(
-                members.compactMap { key, value in JSONTemplate(value, type).map { Member(key: key, value: $0) } }
-            )
+            self.init(members: members) { JSONTemplate($0, type) }
         case .freeObject:
             guard value.mapping() != nil else { return nil }
             self.init(free: value)

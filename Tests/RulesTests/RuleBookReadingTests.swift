@@ -124,7 +124,7 @@ import YAMLReading
                 signal: reaction
                 url: "nostr:{{event.id}}"
                 apns: { interruption-level: passive }
-                native: { android: { priority: HIGH } }
+                fcm: { priority: HIGH }
                 actions: [{ id: app.reply, label: Reply, url: "app://{{event.id}}", icon: arrow }]
             """
         )

@@ -9,8 +9,9 @@ extension PlatformBlocks {
             blocks.append((key.platform, block))
         }
         for (platform, value) in rule["native"]?.mapping()?.members ?? [] where value.mapping() != nil {
-            if let key = PlatformKey.all.first(where: { $0.platform == platform && rule[$0.name] != nil }) {
-                value.mistake("this is '\(key.name)' under another name; give one of them")
+            if let key = PlatformKey.all.first(where: { [$0.platform, $0.name].contains(platform) }) {
+                // Unchecked, a mistake in it would cost each single notification.
+                value.mistake("this is the rule's own '\(key.name)'; here stands what other plugins get")
             } else if let block = JSONTemplate(free: value) {
                 blocks.append((platform, block))
             }

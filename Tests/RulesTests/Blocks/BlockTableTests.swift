@@ -88,8 +88,8 @@ import YAMLReading
         Case("unifiedpush: [a]", "rules[0].unifiedpush: expected a mapping"),
         Case("native: { matrix: 1 }", "rules[0].native.matrix: expected a mapping"),
         Case(
-            "apns: { badge: 1 }, native: { ios: { badge: 2 } }",
-            "rules[0].native.ios: this is 'apns' under another name; give one of them"
+            "native: { ios: { badge: 2 } }",
+            "rules[0].native.ios: this is the rule's own 'apns'; here stands what other plugins get"
         ),
         Case("data: { aps: {} }", "rules[0].data.aps: Apple's own keys belong into 'apns'"),
         Case(

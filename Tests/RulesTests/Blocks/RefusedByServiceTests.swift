@@ -28,6 +28,10 @@ import Testing
             "webpush.renotify: 'tag' is missing: in place of what this makes itself heard again"
         ),
         ("url: \"notes/{{event.id}}\"", "url: " + AbsoluteURL.expectation),
+        (
+            "url: \"app://find?q=from {{ author.npub }}\"",
+            "url: expected a URL without blanks; write %20 for one"
+        ),
         ("actions: [{ id: a, label: b, url: \"/{{event.id}}\" }]", "actions[0].url: " + AbsoluteURL.expectation),
     ])
     func isAMistake(_ keys: String, _ mistake: String) {
@@ -37,7 +41,7 @@ import Testing
     @Test(arguments: [
         "ntfy: { actions: [{ action: broadcast, label: a, extras: { b: c } }], delay: 30m }",
         "webpush: { renotify: true, tag: a }", "collapse: a, webpush: { renotify: true }",
-        "url: \"{{#referenced}}nostr:{{note(id)}}{{/referenced}}\"", "url: \"app://{{event.id}}\"",
+        "url: \"{{#referenced}}nostr:{{note(id)}}{{/referenced}}\"", "url: \"app://{{ event.id }}\"",
     ])
     func whatItTakesIsNone(_ keys: String) {
         #expect(BlockFixture.mistakes(keys).isEmpty)

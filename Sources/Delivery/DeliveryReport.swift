@@ -11,7 +11,7 @@ package struct DeliveryReport: Sendable, Hashable {
         case rejected
         /// The attempt failed; another one follows at `nextDue`.
         case retry
-        /// It does not fit, or its transport does not do its mode: it goes out again at once, saying less.
+        /// It does not fit, shows nothing, or its transport does not do its mode: it goes out again at once, saying less.
         case reduced
         /// Our credentials are bad; the queue is paused and another attempt follows, not before `nextDue`.
         case misconfigured

@@ -94,4 +94,19 @@ package struct Notification: Sendable, Hashable {
         notification.expiresAt = expiresAt
         return notification
     }
+
+    /// What may pass in place of this after `outcome`: the stricter form when this one is larger than the push service takes, or
+    /// in a mode that the transport does not do; a wake-up when there was nothing in it to show. Nil when `outcome` is an end.
+    package func lessened(after outcome: Outcome) -> Notification? {
+        guard outcome.kind == .rejected else { return nil }
+        switch outcome.reason {
+        case "payload-too-large", "unsupported": return stricter
+        case "payload-empty":
+            guard mode != .wake else { return nil }
+            var wakeUp = Notification.wake(signal, urgency: urgency, count: count)
+            wakeUp.expiresAt = expiresAt
+            return wakeUp
+        default: return nil
+        }
+    }
 }

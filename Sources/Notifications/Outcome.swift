@@ -22,12 +22,6 @@ package struct Outcome: Sendable, Hashable {
     /// One word of a small fixed set, fit for a metric's label; never a token, key or content.
     package var reason: String
 
-    /// Whether the same news may pass when it says less: it is larger than the push service takes, or in a mode that the
-    /// transport does not do.
-    package var asksForLess: Bool {
-        kind == .rejected && (reason == "payload-too-large" || reason == "unsupported")
-    }
-
     package init(_ kind: Kind, status: UInt32 = 0, retryAfter: UInt32 = 0, reason: String) {
         self.kind = kind
         self.status = status

@@ -2,15 +2,15 @@ import DequeModule
 import Notifications
 
 extension CourierQueue {
-    /// Puts the stricter form of the lane's first delivery in its place; false when nothing is left to leave out.
+    /// Puts what may pass in place of the lane's first delivery there; false when nothing is left to leave out.
     ///
     /// In memory only: after a restart the whole is tried once more, and comes to the same.
     mutating func reduce(_ lane: Int, _ outcome: Outcome, into actions: inout CourierActions) -> Bool {
-        guard outcome.asksForLess, let stored = lanes[lane].waiting.first,
-            let stricter = stored.delivery.notification.stricter
+        guard let stored = lanes[lane].waiting.first,
+            let lessened = stored.delivery.notification.lessened(after: outcome)
         else { return false }
         var delivery = stored.delivery
-        delivery.notification = stricter
+        delivery.notification = lessened
         lanes[lane].waiting[0] = StoredDelivery(
             key: stored.key,
             delivery: delivery,

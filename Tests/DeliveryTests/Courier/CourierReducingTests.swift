@@ -56,6 +56,15 @@ struct CourierReducingTests {
         #expect(driver.attempts.map(\.stored.delivery.notification) == [.wake(.reply, urgency: .normal)])
     }
 
+    @Test func whatShowsNothingWakesAtLeast() {
+        var driver = QueuesDriver()
+        driver.accept(alert(1))
+        driver.end(1, Outcome(.rejected, reason: "payload-empty"))
+        #expect(driver.attempts.map(\.stored.delivery.notification) == [.wake(.reply, urgency: .normal)])
+        driver.end(1, Outcome(.rejected, reason: "payload-empty"))
+        #expect(driver.reports.map(\.kind) == [.reduced, .rejected])
+    }
+
     @Test func otherRefusalsAreFinal() {
         var driver = QueuesDriver()
         driver.accept(alert(1))

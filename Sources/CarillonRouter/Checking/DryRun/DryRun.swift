@@ -47,7 +47,7 @@ package final class DryRun: Sendable {
         while true {
             let outcome = await outcome(of: next, id: id, to: device.address, over: stage.transport)
             let request = stage.recorder.takeRequests().last { !$0.isTokenRequest }
-            guard outcome.asksForLess, let stricter = next.stricter else {
+            guard let lessened = next.lessened(after: outcome) else {
                 return DryRunResult(
                     mode: next.mode,
                     reductions: reductions,
@@ -57,7 +57,7 @@ package final class DryRun: Sendable {
                 )
             }
             reductions.append(DryRunResult.Reduction(mode: next.mode, reason: outcome.reason))
-            next = stricter
+            next = lessened
         }
     }
 

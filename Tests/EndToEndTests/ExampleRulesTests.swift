@@ -16,8 +16,9 @@ struct ExampleRulesTests {
             "follow": "follow", "batch": "mention",
         ],
         "privacy-first": [
-            "like": "reaction", "repost": "repost", "generic-repost": "repost", "reply": "reply-or-mention",
-            "mention": "reply-or-mention", "quote": "reply-or-mention", "comment": "reply-or-mention",
+            "like": "reaction", "reaction": "reaction", "custom-emoji": "reaction", "repost": "repost",
+            "generic-repost": "repost", "reply": "reply-or-mention", "mention": "reply-or-mention",
+            "quote": "reply-or-mention", "comment": "reply-or-mention",
             "hellthread": "reply-or-mention", "dm": "direct-message", "chat": "direct-message",
             "gift-wrap": "direct-message", "ephemeral-gift-wrap": "direct-message", "zap": "zap", "small-zap": "zap",
             "large-zap": "zap", "batch": "reply-or-mention",

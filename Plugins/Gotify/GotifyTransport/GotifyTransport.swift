@@ -41,7 +41,7 @@ public final class GotifyTransport: PluginTransport {
         request.maxResponseBytes = 1024
         request.addHeader("content-type", "application/json")
         request.addHeader("x-gotify-key", endpoint.applicationToken)
-        do throws(MessageMistake) {
+        do throws(ReadableMistake) {
             switch notification.mode {
             case .wake:
                 request.body = Message.wake(notification, wakeTexts)

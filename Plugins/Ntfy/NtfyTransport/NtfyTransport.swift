@@ -46,7 +46,7 @@ public final class NtfyTransport: PluginTransport {
         if let authorization {
             request.addHeader("authorization", authorization)
         }
-        do throws(MessageMistake) {
+        do throws(ReadableMistake) {
             switch notification.mode {
             case .wake:
                 request.body = Message.wake(notification, topic: topic.name, wakeTexts)

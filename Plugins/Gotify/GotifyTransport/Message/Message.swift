@@ -24,7 +24,7 @@ struct Message {
     }
 
     /// Title, text and link.
-    static func readable(_ notification: borrowing Notification) throws(MessageMistake) -> [UInt8] {
+    static func readable(_ notification: borrowing Notification) throws(ReadableMistake) -> [UInt8] {
         guard !notification.title.isEmpty || !notification.body.isEmpty else { throw .empty }
         let message = try Message(notification)
         guard let bytes = FittedPayload.make(limit: limit, { message.write(notification, to: &$0, within: $1) }) else {
@@ -33,7 +33,7 @@ struct Message {
         return bytes
     }
 
-    private init(_ notification: borrowing Notification) throws(MessageMistake) {
+    private init(_ notification: borrowing Notification) throws(ReadableMistake) {
         guard !notification.native.isEmpty else {
             native = JSONObject()
             extras = JSONObject()
@@ -54,19 +54,8 @@ struct Message {
         to writer: inout JSONWriter,
         within limits: FittedPayload.Limits
     ) -> FittedPayload.Lengths {
-        var lengths = FittedPayload.Lengths()
         writer.beginObject()
-        if notification.body.isEmpty {
-            writer.key("message")
-            lengths.title = writer.string(notification.title, limit: limits.title)
-        } else {
-            if !notification.title.isEmpty {
-                writer.key("title")
-                lengths.title = writer.string(notification.title, limit: limits.title)
-            }
-            writer.key("message")
-            lengths.body = writer.string(notification.body, limit: limits.body)
-        }
+        let lengths = writer.readableTexts(of: notification, within: limits)
         writer.key("priority")
         if let priority = native["priority"] {
             writer.value(priority)

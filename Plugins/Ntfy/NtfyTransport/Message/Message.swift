@@ -25,7 +25,7 @@ struct Message {
     }
 
     /// Title, text, link and buttons.
-    static func readable(_ notification: borrowing Notification, topic: String) throws(MessageMistake) -> [UInt8] {
+    static func readable(_ notification: borrowing Notification, topic: String) throws(ReadableMistake) -> [UInt8] {
         guard !notification.title.isEmpty || !notification.body.isEmpty else { throw .empty }
         let message = try Message(notification, topic: topic)
         guard let bytes = FittedPayload.make(limit: limit, { message.write(notification, to: &$0, within: $1) }) else {
@@ -34,7 +34,7 @@ struct Message {
         return bytes
     }
 
-    private init(_ notification: borrowing Notification, topic: String) throws(MessageMistake) {
+    private init(_ notification: borrowing Notification, topic: String) throws(ReadableMistake) {
         self.topic = topic
         guard !notification.native.isEmpty else {
             native = JSONObject()
@@ -49,22 +49,10 @@ struct Message {
         to writer: inout JSONWriter,
         within limits: FittedPayload.Limits
     ) -> FittedPayload.Lengths {
-        var lengths = FittedPayload.Lengths()
         writer.beginObject()
         writer.key("topic")
         writer.string(topic)
-        if notification.body.isEmpty {
-            // ntfy fills an empty message with a word of its own.
-            writer.key("message")
-            lengths.title = writer.string(notification.title, limit: limits.title)
-        } else {
-            if !notification.title.isEmpty {
-                writer.key("title")
-                lengths.title = writer.string(notification.title, limit: limits.title)
-            }
-            writer.key("message")
-            lengths.body = writer.string(notification.body, limit: limits.body)
-        }
+        let lengths = writer.readableTexts(of: notification, within: limits)
         if !native.contains("priority") {
             writer.key("priority")
             writer.integer(notification.urgency.ntfyPriority)

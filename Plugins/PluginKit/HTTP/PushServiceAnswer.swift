@@ -1,25 +1,24 @@
-package import PluginKit
-
-/// What a push service answered, and what follows from it (RFC 8030 section 5; UnifiedPush SERV_1.2.0).
+/// What a push service of the users' own choice answered, and what follows from it (RFC 8030 section 5; UnifiedPush
+/// SERV_1.2.0).
 ///
 /// Never ``Outcome/Kind/misconfigured``: users choose the push services, so that one that answers 401 or 403 must not stop
 /// the messages to all others. It loses this message and keeps its device.
-package struct PushServiceAnswer {
-    package let status: UInt32
+public struct PushServiceAnswer {
+    public let status: UInt32
     /// What `Retry-After` asks for, in milliseconds.
     private let retryAfter: UInt32
     /// Why there is no answer, when `status` is 0.
     private let failure: String
 
     /// `now` is in milliseconds since 1970.
-    package init(_ response: borrowing HTTPResponse, now: Int64) {
+    public init(_ response: borrowing HTTPResponse, now: Int64) {
         status = response.status
         failure = response.failure
         retryAfter = response.retryAfter(now: now)
     }
 
     /// What the status alone says.
-    package var outcome: Outcome {
+    public var outcome: Outcome {
         switch status {
         case 0: unanswered
         case 200...299: outcome(.delivered, "delivered")
@@ -45,7 +44,7 @@ package struct PushServiceAnswer {
     }
 
     /// The outcome of a kind, with the status and, for another attempt, the wait.
-    package func outcome(_ kind: Outcome.Kind, _ reason: String) -> Outcome {
+    public func outcome(_ kind: Outcome.Kind, _ reason: String) -> Outcome {
         Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : 0, reason: reason)
     }
 }

@@ -1,5 +1,5 @@
-/// Why a notification cannot become a message; the raw value labels an outcome.
-enum MessageMistake: String, Error {
+/// Why a notification cannot become a message for a person; the raw value labels an outcome.
+public enum ReadableMistake: String, Error {
     /// The rule's block is no JSON object.
     case badNative = "bad-native"
     /// There is nothing to show.

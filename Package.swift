@@ -318,7 +318,9 @@ let package = Package(
         .testTarget(name: "ListeningTests", dependencies: ["Listening"]),
         .testTarget(
             name: "WebIngressTests",
-            dependencies: ["WebIngress", "Listening", "Notifications", "Cipher", nio, nioPosix, logging]
+            dependencies: [
+                "WebIngress", "Listening", "Notifications", "Cipher", nio, nioPosix, nioEmbedded, logging,
+            ]
         ),
         .testTarget(name: "NotificationsTests", dependencies: ["Notifications"]),
         .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "Notifications", grdb, logging]),

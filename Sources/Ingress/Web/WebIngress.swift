@@ -96,7 +96,9 @@ package final class WebIngress: Sendable {
     private var channelConfiguration: HTTP1Channel.Configuration {
         let limits = configuration.limits
         return HTTP1Channel.Configuration(
-            additionalChannelHandlers: [self.gate()],
+            additionalChannelHandlers: [
+                self.gate(), UnreadAnswersGuard(patience: .seconds(limits.idleSeconds)),
+            ],
             idleTimeout: .seconds(limits.idleSeconds),
             httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                 maxHeaderFieldSize: limits.headerBytes,

@@ -91,6 +91,10 @@ struct GotifyTransportTests {
         sample.body = String(repeating: "ü\\", count: 4000)
         let body = try request(sample).body
         #expect(body.count <= Message.limit && body.count > Message.limit - 16)
+        let message = try JSONObject(parsing: String(decoding: body, as: UTF8.self))
+        #expect(message["title"]?.string == sample.title)
+        let text = try #require(message["message"]?.string)
+        #expect(text.last == "…" && sample.body.hasPrefix(text.dropLast()))
         sample.url = "https://x.example/" + String(repeating: "a", count: 5000)
         let fixture = try TransportFixture()
         #expect(try fixture.deliver(sample) == .CARILLON_OK)

@@ -139,6 +139,22 @@ def test_a_dead_device_ends_the_subscription_and_nothing_else_does(ingress, lab)
     assert alive.send(MESSAGE, ttl=60).status_code == 202
 
 
+def test_development_builds_are_reached_at_the_other_server(stopped_router, lab):
+    """`?sandbox=true` (seed 001): the lab plays Apple's sandbox, and nobody production."""
+    ios = stopped_router.configuration["apps"]["default"]["ios"]
+    ios.update(environment=f"https://localhost:{free_port()}", sandbox=ios["environment"])
+    port = free_port()
+    stopped_router.configuration["sealed_ingress"] = {"listen": f"127.0.0.1:{port}"}
+    stopped_router.start()
+    app, token = App(), device_token()
+    released = WebPusher(subscription(url(port, device_token()), app))
+    assert released.send(MESSAGE, ttl=60).status_code == 202
+    developed = WebPusher(subscription(url(port, token, query="?sandbox=true"), app))
+    assert developed.send(MESSAGE, ttl=60).status_code == 202
+    [push] = lab.accepted(1)
+    assert push.target == token
+
+
 def test_it_says_that_it_is_there(ingress):
     connection = http.client.HTTPConnection("127.0.0.1", ingress, timeout=30)
     connection.request("GET", "/")

@@ -1,3 +1,5 @@
+import Logging
+import Synchronization
 import Testing
 
 @testable import CarillonRouter
@@ -11,5 +13,28 @@ struct DearPatternsTests {
         let news = patterns.news(in: ["b": 5, "a": 1])
         #expect(news.map(\.rule) == ["b"])
         #expect(news.map(\.count) == [3])
+    }
+
+    @Test func looksOnceAPauseAndEndsWithIt() async {
+        let looks = Mutex<UInt64>(0)
+        let pauses = Mutex(0)
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        await DearPatterns.watch(
+            {
+                looks.withLock {
+                    $0 += 1
+                    return ["rule": $0]
+                }
+            },
+            logger: logger,
+            pause: {
+                let isOver = pauses.withLock {
+                    $0 += 1
+                    return $0 > 3
+                }
+                if isOver { throw CancellationError() }
+            }
+        )
+        #expect(looks.withLock { $0 } == 3)
     }
 }

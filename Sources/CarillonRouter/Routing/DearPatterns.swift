@@ -1,5 +1,4 @@
 import Logging
-import Rules
 
 /// Tells an operator which rules' patterns were too dear for some text, and did not match it for that reason.
 struct DearPatterns {
@@ -14,11 +13,15 @@ struct DearPatterns {
         }
     }
 
-    /// Looks once a minute, until the task is cancelled.
-    static func watch(_ rules: RuleBook, logger: Logger) async {
+    /// Looks once a minute, until the task is cancelled: then `pause`, which is that minute, throws.
+    static func watch(
+        _ counts: @Sendable () -> [String: UInt64],
+        logger: Logger,
+        pause: @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(60)) }
+    ) async {
         var patterns = DearPatterns()
-        while (try? await Task.sleep(for: .seconds(60))) != nil {
-            for (rule, count) in patterns.news(in: rules.exceededPatterns) {
+        while (try? await pause()) != nil {
+            for (rule, count) in patterns.news(in: counts()) {
                 logger.warning(
                     "A rule's pattern was too dear for some texts, and did not match them",
                     metadata: ["rule": "\(rule)", "texts": "\(count)"]

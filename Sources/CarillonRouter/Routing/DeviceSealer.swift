@@ -19,7 +19,8 @@ struct DeviceSealer: NotificationSealer {
             guard let key = try registry.sealingKey(of: device) else { return nil }
             return try sealer.seal(notification, id: id, for: key)
         } catch {
-            logger.notice(
+            // Not louder: whoever writes long notes could fill the log.
+            logger.debug(
                 "A notification could not be sealed and says less instead",
                 metadata: ["delivery": "\(id)", "device": "\(device.rawValue)", "reason": "\(error)"]
             )

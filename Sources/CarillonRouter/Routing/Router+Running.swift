@@ -12,6 +12,7 @@ import PluginHost
 import Registry
 import RelayPool
 import RelayServer
+import Rules
 import ServiceLifecycle
 import WebIngress
 
@@ -33,7 +34,7 @@ extension Router {
     /// The same; `started` learns the port of the relay socket once it listens.
     package func run(started: @Sendable (Int) -> Void) async throws {
         let keeper = Task { [plugins] in await plugins.run() }
-        let patterns = Task { [rules, logger] in await DearPatterns.watch(rules, logger: logger) }
+        let patterns = Task { [rules, logger] in await DearPatterns.watch({ rules.exceededPatterns }, logger: logger) }
         defer { patterns.cancel() }
         defer { keeper.cancel() }
         var listener: RelayListener?

@@ -61,14 +61,16 @@ FIELD(carillon_notification, native, 192, 16);
 FIELD(carillon_notification, expires_unix_ms, 208, 8);
 FIELD(carillon_notification, sealed, 216, 16);
 
-SIZE(carillon_outcome, 32);
+SIZE(carillon_outcome, 40);
 FIELD(carillon_outcome, struct_size, 0, 4);
 FIELD(carillon_outcome, kind, 4, 4);
 FIELD(carillon_outcome, provider_status, 8, 4);
 FIELD(carillon_outcome, retry_after_ms, 12, 4);
 FIELD(carillon_outcome, reason, 16, 16);
+FIELD(carillon_outcome, scope, 32, 4);
+FIELD(carillon_outcome, reserved, 36, 4);
 
-SIZE(carillon_http_request, 80);
+SIZE(carillon_http_request, 96);
 FIELD(carillon_http_request, struct_size, 0, 4);
 FIELD(carillon_http_request, flags, 4, 4);
 FIELD(carillon_http_request, method, 8, 16);
@@ -78,6 +80,7 @@ FIELD(carillon_http_request, header_count, 48, 8);
 FIELD(carillon_http_request, body, 56, 16);
 FIELD(carillon_http_request, timeout_ms, 72, 4);
 FIELD(carillon_http_request, max_response_bytes, 76, 4);
+FIELD(carillon_http_request, connection, 80, 16);
 
 SIZE(carillon_http_response, 56);
 FIELD(carillon_http_response, struct_size, 0, 4);
@@ -96,7 +99,12 @@ FIELD(carillon_host, complete, 24, 8);
 FIELD(carillon_host, http_request, 32, 8);
 FIELD(carillon_host, query, 40, 8);
 
-SIZE(carillon_transport, 64);
+SIZE(carillon_client_certificates, 16);
+FIELD(carillon_client_certificates, struct_size, 0, 4);
+FIELD(carillon_client_certificates, reserved, 4, 4);
+FIELD(carillon_client_certificates, present, 8, 8);
+
+SIZE(carillon_transport, 72);
 FIELD(carillon_transport, struct_size, 0, 4);
 FIELD(carillon_transport, flags, 4, 4);
 FIELD(carillon_transport, platform, 8, 16);
@@ -105,6 +113,7 @@ FIELD(carillon_transport, destroy, 32, 8);
 FIELD(carillon_transport, validate, 40, 8);
 FIELD(carillon_transport, deliver, 48, 8);
 FIELD(carillon_transport, cancel, 56, 8);
+FIELD(carillon_transport, command, 64, 8);
 
 SIZE(carillon_filter_call, 96);
 FIELD(carillon_filter_call, struct_size, 0, 4);
@@ -141,6 +150,7 @@ FIELD(carillon_plugin, filter_count, 64, 8);
 SIZE(carillon_status, 4);
 SIZE(carillon_outcome_kind, 4);
 SIZE(carillon_mode, 4);
+SIZE(carillon_scope, 4);
 SIZE(carillon_urgency, 4);
 SIZE(carillon_verdict, 4);
 SIZE(carillon_log_level, 4);
@@ -155,6 +165,10 @@ VALUE(CARILLON_GONE, 1);
 VALUE(CARILLON_REJECTED, 2);
 VALUE(CARILLON_RETRY, 3);
 VALUE(CARILLON_MISCONFIGURED, 4);
+VALUE(CARILLON_SCOPE_DEFAULT, 0);
+VALUE(CARILLON_SCOPE_DEVICE, 1);
+VALUE(CARILLON_SCOPE_HOST, 2);
+VALUE(CARILLON_SCOPE_TRANSPORT, 3);
 VALUE(CARILLON_WAKE, 0);
 VALUE(CARILLON_NUDGE, 1);
 VALUE(CARILLON_SEALED, 2);

@@ -14,6 +14,17 @@ package struct Outcome: Sendable, Hashable {
         case misconfigured = 4
     }
 
+    /// Whom a ``Kind/retry`` is about: what is left in peace meanwhile. The values are the ABI's `carillon_scope`.
+    package enum Scope: Int32, Sendable, CaseIterable {
+        /// With a time to wait, and where users choose the endpoint: its host; else the device.
+        case usual = 0
+        case device = 1
+        /// Everything that goes to the host of the device's endpoint.
+        case host = 2
+        /// Everything in the queue: a quota of the whole app is used up.
+        case transport = 3
+    }
+
     package var kind: Kind
     /// The push service's HTTP status, or 0.
     package var status: UInt32
@@ -21,11 +32,19 @@ package struct Outcome: Sendable, Hashable {
     package var retryAfter: UInt32
     /// One word of a small fixed set, fit for a metric's label; never a token, key or content.
     package var reason: String
+    package var scope: Scope
 
-    package init(_ kind: Kind, status: UInt32 = 0, retryAfter: UInt32 = 0, reason: String) {
+    package init(
+        _ kind: Kind,
+        status: UInt32 = 0,
+        retryAfter: UInt32 = 0,
+        reason: String,
+        scope: Scope = .usual
+    ) {
         self.kind = kind
         self.status = status
         self.retryAfter = retryAfter
         self.reason = reason
+        self.scope = scope
     }
 }

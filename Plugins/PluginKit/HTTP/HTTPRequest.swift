@@ -32,6 +32,9 @@ public struct HTTPRequest: ~Copyable {
     public var timeout: UInt32 = 0
     /// The rest of an answer's body is cut off; 0: the host's default.
     public var maxResponseBytes: UInt32 = 0
+    /// Requests with different words here never share a connection, and a new word gets new ones: at most 128 printable
+    /// bytes. Empty: connections are shared with everybody.
+    public var connection = ""
 
     /// `url` is absolute; it is sent as it is.
     public init(_ method: StaticString, url: String, options: Options = []) {
@@ -59,6 +62,16 @@ public struct HTTPRequest: ~Copyable {
 
     /// Calls `body` with the request as the ABI has it.
     func withABI<Result>(_ body: (UnsafePointer<carillon_http_request>) -> Result) -> Result {
+        var connection = connection
+        return connection.withUTF8 { connection in
+            withABI(onConnection: carillon_str(UnsafeRawBufferPointer(connection)), body)
+        }
+    }
+
+    private func withABI<Result>(
+        onConnection connection: carillon_str,
+        _ body: (UnsafePointer<carillon_http_request>) -> Result
+    ) -> Result {
         text.withUnsafeBytes { text in
             self.body.withUnsafeBytes { content in
                 withUnsafeTemporaryAllocation(of: carillon_field.self, capacity: max(fields.count, 1)) { headers in
@@ -80,7 +93,8 @@ public struct HTTPRequest: ~Copyable {
                         header_count: fields.count,
                         body: carillon_bytes(content),
                         timeout_ms: timeout,
-                        max_response_bytes: maxResponseBytes
+                        max_response_bytes: maxResponseBytes,
+                        connection: connection
                     )
                     return body(&request)
                 }

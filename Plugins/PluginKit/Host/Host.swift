@@ -55,7 +55,9 @@ public struct Host: @unchecked Sendable {
                 kind: outcome.kind.abi,
                 provider_status: outcome.status,
                 retry_after_ms: outcome.retryAfter,
-                reason: carillon_str(UnsafeRawBufferPointer(reason))
+                reason: carillon_str(UnsafeRawBufferPointer(reason)),
+                scope: outcome.scope.abi,
+                reserved: 0
             )
             completeFunction(pointer, ticket, &outcome)
         }

@@ -15,6 +15,17 @@ public struct Outcome: Sendable, Hashable {
         case misconfigured
     }
 
+    /// Whom a ``Kind/retry`` is about: what the router leaves in peace meanwhile.
+    public enum Scope: Sendable, Hashable {
+        /// With a time to wait, and where users choose the endpoint: its host; else the device.
+        case usual
+        case device
+        /// Everything that goes to the host in the registration's token.
+        case host
+        /// Everything that this transport sends: a quota of the whole app is used up.
+        case transport
+    }
+
     public var kind: Kind
     /// The push service's HTTP status, or 0.
     public var status: UInt32
@@ -22,12 +33,31 @@ public struct Outcome: Sendable, Hashable {
     public var retryAfter: UInt32
     /// One word of a small fixed set, since it labels a metric: at most 40 of a-z, 0-9 and `-`.
     public var reason: String
+    public var scope: Scope
 
-    public init(_ kind: Kind, status: UInt32 = 0, retryAfter: UInt32 = 0, reason: String) {
+    public init(
+        _ kind: Kind,
+        status: UInt32 = 0,
+        retryAfter: UInt32 = 0,
+        reason: String,
+        scope: Scope = .usual
+    ) {
         self.kind = kind
         self.status = status
         self.retryAfter = retryAfter
         self.reason = reason
+        self.scope = scope
+    }
+}
+
+extension Outcome.Scope {
+    var abi: carillon_scope {
+        switch self {
+        case .usual: .CARILLON_SCOPE_DEFAULT
+        case .device: .CARILLON_SCOPE_DEVICE
+        case .host: .CARILLON_SCOPE_HOST
+        case .transport: .CARILLON_SCOPE_TRANSPORT
+        }
     }
 }
 

@@ -40,7 +40,8 @@ public enum PluginDescriptor {
                 destroy: destroyTransport,
                 validate: validateRegistration,
                 deliver: deliverNotification,
-                cancel: cancelDelivery
+                cancel: cancelDelivery,
+                command: runCommand
             )
         )
         return UnsafePointer(transport)
@@ -82,4 +83,32 @@ private func deliverNotification(
 private func cancelDelivery(_ instance: UnsafeMutableRawPointer?, _ number: UInt64) {
     guard let instance else { return }
     TransportBox.at(instance).transport.cancel(number)
+}
+
+/// What the host gave to be called back with.
+///
+/// Unchecked: the pointer is the host's own business and never looked into here.
+private struct CommandReply: @unchecked Sendable {
+    let done: carillon_command_done
+    let context: UnsafeMutableRawPointer?
+
+    func send(_ answer: CommandAnswer) {
+        var text = answer.text
+        text.withUTF8 {
+            done(context, answer.isGood ? .CARILLON_OK : .CARILLON_FAILED, carillon_str(UnsafeRawBufferPointer($0)))
+        }
+    }
+}
+
+private func runCommand(
+    _ instance: UnsafeMutableRawPointer?,
+    _ words: UnsafePointer<carillon_str>?,
+    _ count: Int,
+    _ done: carillon_command_done?,
+    _ context: UnsafeMutableRawPointer?
+) -> carillon_status {
+    guard let instance, let done, count == 0 || words != nil else { return .CARILLON_INVALID }
+    let words = UnsafeBufferPointer(start: words, count: count).map { BorrowedText($0).string }
+    let reply = CommandReply(done: done, context: context)
+    return TransportBox.at(instance).transport.command(words, completion: reply.send).status
 }

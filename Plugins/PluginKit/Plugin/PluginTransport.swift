@@ -38,8 +38,17 @@ public protocol PluginTransport: AnyObject, Sendable {
     /// Please complete the ticket of that number soon. The default does nothing: an answer or the request's timeout ends
     /// it.
     func cancel(_ number: UInt64)
+
+    /// Something an operator wants of the push service that is no delivery, as in `carillon push ios channels list`: after
+    /// ``Admission/accepted`` `completion` is called once, from any thread. The one word `help` lists what there is. The
+    /// default knows no command.
+    func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission
 }
 
 extension PluginTransport {
     public func cancel(_ number: UInt64) {}
+
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+        .unsupported
+    }
 }

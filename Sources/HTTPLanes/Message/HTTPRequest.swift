@@ -14,6 +14,8 @@ package struct HTTPRequest: Sendable {
     package var multiplexed: Bool
     /// The URL came from a user: no private addresses, no redirects.
     package var untrustedURL: Bool
+    /// Nil: connections are shared with all other requests that have none.
+    package var scope: ConnectionScope?
 
     package init(
         method: String,
@@ -23,7 +25,8 @@ package struct HTTPRequest: Sendable {
         timeout: UInt32 = 30_000,
         maxResponseBytes: UInt32 = 65_536,
         multiplexed: Bool = false,
-        untrustedURL: Bool = false
+        untrustedURL: Bool = false,
+        scope: ConnectionScope? = nil
     ) {
         self.method = method
         self.url = url
@@ -33,5 +36,6 @@ package struct HTTPRequest: Sendable {
         self.maxResponseBytes = maxResponseBytes
         self.multiplexed = multiplexed
         self.untrustedURL = untrustedURL
+        self.scope = scope
     }
 }

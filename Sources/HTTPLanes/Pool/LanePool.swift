@@ -7,6 +7,7 @@ final class LanePool: Sendable {
     private struct Key: Hashable {
         var origin: Origin
         var isGuarded: Bool
+        var scope: ConnectionScope?
     }
 
     private struct State {
@@ -40,7 +41,11 @@ final class LanePool: Sendable {
 
     /// False after a shutdown, with nothing done.
     func send(_ exchange: Exchange) -> Bool {
-        let key = Key(origin: exchange.url.origin, isGuarded: exchange.request.untrustedURL)
+        let key = Key(
+            origin: exchange.url.origin,
+            isGuarded: exchange.request.untrustedURL,
+            scope: exchange.request.scope
+        )
         let lanes: OriginLanes? = state.withLockedValue { state in
             if let known = state.origins[key] { return known }
             guard !state.isShutDown, state.origins.count < originLimit else { return nil }

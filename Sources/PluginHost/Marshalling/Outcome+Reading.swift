@@ -14,7 +14,8 @@ extension Outcome {
             kind,
             status: foreign.provider_status <= 999 ? foreign.provider_status : 0,
             retryAfter: kind == .retry ? foreign.retry_after_ms : 0,
-            reason: reason(foreign.reason) ?? kind.word
+            reason: reason(foreign.reason) ?? kind.word,
+            scope: kind == .retry ? Scope(rawValue: foreign.scope.rawValue) ?? .usual : .usual
         )
         return (outcome, true)
     }

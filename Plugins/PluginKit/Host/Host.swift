@@ -5,7 +5,7 @@ package import CarillonABI
 /// `@unchecked Sendable`: the struct behind the pointer never changes, and all of its functions may be called on any
 /// thread, several at once.
 public struct Host: @unchecked Sendable {
-    private let pointer: UnsafePointer<carillon_host>
+    let pointer: UnsafePointer<carillon_host>
     private let logFunction: @convention(c) (UnsafePointer<carillon_host>?, carillon_log_level, carillon_str) -> Void
     private let completeFunction:
         @convention(c) (UnsafePointer<carillon_host>?, UInt64, UnsafePointer<carillon_outcome>?) -> Void

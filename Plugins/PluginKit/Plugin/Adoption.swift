@@ -7,6 +7,7 @@ protocol GrowingStruct {
 }
 
 extension carillon_host: GrowingStruct {}
+extension carillon_client_certificates: GrowingStruct {}
 extension carillon_registration: GrowingStruct {}
 extension carillon_notification: GrowingStruct {}
 extension carillon_action: GrowingStruct {}

@@ -21,6 +21,7 @@ class Router:
 
     def __init__(self, folder: Path, lab: Lab):
         self.folder = folder
+        self.lab_ca_file = lab.ca_file
         self.log = folder / "router.log"
         self.plugins = folder / "plugins"
         self.secrets: set[str] = set()

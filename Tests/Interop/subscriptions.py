@@ -12,6 +12,10 @@ def base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
+def from_base64url(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
 class App:
     def __init__(self):
         self.key = ec.generate_private_key(ec.SECP256R1())

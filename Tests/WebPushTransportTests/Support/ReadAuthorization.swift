@@ -13,7 +13,7 @@ struct ReadAuthorization {
     let isSigned: Bool
 
     init(_ value: String) throws {
-        let parts = try #require(value.wholeMatch(of: /vapid t=([\w-]+)\.([\w-]+)\.([\w-]+), k=([\w-]+)/)).output
+        let parts = try #require(value.wholeMatch(of: /vapid t=([\w-]+)\.([\w-]+)\.([\w-]+),k=([\w-]+)/)).output
         let text = { (part: Substring) in String(decoding: try #require(Base64URL.decode(String(part))), as: UTF8.self)
         }
         header = try text(parts.1)

@@ -32,6 +32,6 @@ struct VAPIDToken: Sendable {
         claims.endObject()
         let signed = "\(Self.header).\(Base64URL.encode(claims.bytes))"
         let signature = Base64URL.encode(try key.signES256([UInt8](signed.utf8)))
-        return "vapid t=\(signed).\(signature), k=\(publicKey)"
+        return "vapid t=\(signed).\(signature),k=\(publicKey)"
     }
 }

@@ -17,24 +17,35 @@ package final class FakeHost: @unchecked Sendable {
         var outcomes: [RecordedOutcome] = []
         var log: [String] = []
         var admission = carillon_status.CARILLON_OK
+        var presented: [PresentedCertificate] = []
     }
 
     private let state = Mutex(State())
     private let host: UnsafeMutablePointer<carillon_host>
+    private let certificateService: UnsafeMutablePointer<carillon_client_certificates>
 
     package var pointer: UnsafePointer<carillon_host> { UnsafePointer(host) }
 
-    package init() {
+    /// `takesCertificates`: whether there is the service "carillon.client-certificate/1".
+    package init(takesCertificates: Bool = true) {
+        certificateService = .allocate(capacity: 1)
+        certificateService.initialize(
+            to: carillon_client_certificates(
+                struct_size: UInt32(MemoryLayout<carillon_client_certificates>.size),
+                reserved: 0,
+                present: recordCertificate
+            )
+        )
         host = .allocate(capacity: 1)
         host.initialize(
             to: carillon_host(
                 struct_size: UInt32(MemoryLayout<carillon_host>.size),
-                abi_minor: 0,
+                abi_minor: UInt32(CARILLON_ABI_MINOR),
                 host_data: nil,
                 log: recordLine,
                 complete: recordOutcome,
                 http_request: recordRequest,
-                query: nil
+                query: takesCertificates ? findService : nil
             )
         )
         host.pointee.host_data = Unmanaged.passUnretained(self).toOpaque()
@@ -47,11 +58,13 @@ package final class FakeHost: @unchecked Sendable {
             pending?.done(pending?.context, nil)
         }
         host.deallocate()
+        certificateService.deallocate()
     }
 
     package var requests: [RecordedRequest] { state.withLock { $0.requests } }
     package var outcomes: [RecordedOutcome] { state.withLock { $0.outcomes } }
     package var log: [String] { state.withLock { $0.log } }
+    package var presented: [PresentedCertificate] { state.withLock { $0.presented } }
 
     /// What the next requests are answered with at once; anything but OK means that they never end.
     package func setAdmission(_ status: carillon_status) {
@@ -99,6 +112,14 @@ package final class FakeHost: @unchecked Sendable {
         state.withLock { $0.log.append(line) }
     }
 
+    fileprivate func record(_ certificate: PresentedCertificate) {
+        state.withLock { $0.presented.append(certificate) }
+    }
+
+    fileprivate func service(_ name: String) -> UnsafeRawPointer? {
+        name == "carillon.client-certificate/1" ? UnsafeRawPointer(certificateService) : nil
+    }
+
     fileprivate func record(_ outcome: RecordedOutcome) {
         state.withLock { $0.outcomes.append(outcome) }
     }
@@ -134,7 +155,8 @@ private func recordOutcome(
             kind: outcome.kind,
             status: outcome.provider_status,
             retryAfter: outcome.retry_after_ms,
-            reason: FakeHost.text(outcome.reason)
+            reason: FakeHost.text(outcome.reason),
+            scope: outcome.scope
         )
     )
 }
@@ -147,4 +169,26 @@ private func recordRequest(
 ) -> carillon_status {
     guard let host = FakeHost.at(host), let request = request?.pointee, let done else { return .CARILLON_INVALID }
     return host.record(RecordedRequest(request), done, context)
+}
+
+private func findService(_ host: UnsafePointer<carillon_host>?, _ name: carillon_str) -> UnsafeRawPointer? {
+    FakeHost.at(host)?.service(FakeHost.text(name))
+}
+
+private func recordCertificate(
+    _ host: UnsafePointer<carillon_host>?,
+    _ connection: carillon_str,
+    _ certificates: carillon_str,
+    _ key: carillon_str,
+    _ error: UnsafeMutablePointer<carillon_error>?
+) -> carillon_status {
+    guard let host = FakeHost.at(host) else { return .CARILLON_INVALID }
+    host.record(
+        PresentedCertificate(
+            connection: FakeHost.text(connection),
+            certificates: FakeHost.text(certificates),
+            key: FakeHost.text(key)
+        )
+    )
+    return .CARILLON_OK
 }

@@ -7,18 +7,21 @@ package struct RecordedOutcome: Sendable, Hashable {
     package let status: UInt32
     package let retryAfter: UInt32
     package let reason: String
+    package let scope: carillon_scope
 
     package init(
         ticket: UInt64,
         kind: carillon_outcome_kind,
         status: UInt32 = 0,
         retryAfter: UInt32 = 0,
-        reason: String
+        reason: String,
+        scope: carillon_scope = .CARILLON_SCOPE_DEFAULT
     ) {
         self.ticket = ticket
         self.kind = kind
         self.status = status
         self.retryAfter = retryAfter
         self.reason = reason
+        self.scope = scope
     }
 }

@@ -8,6 +8,10 @@ package struct RecordedRequest: Sendable {
     package let headerNames: [String]
     package let body: [UInt8]
     package let flags: UInt32
+    /// The word of the connection; empty: any.
+    package let connection: String
+    /// In milliseconds; 0: the host's default.
+    package let timeout: UInt32
 
     init(_ request: carillon_http_request) {
         method = FakeHost.text(request.method)
@@ -17,6 +21,8 @@ package struct RecordedRequest: Sendable {
         headers = Dictionary(fields.map { (FakeHost.text($0.name), FakeHost.text($0.value)) }) { first, _ in first }
         body = [UInt8](UnsafeRawBufferPointer(start: request.body.ptr, count: request.body.len))
         flags = request.flags
+        connection = FakeHost.text(request.connection)
+        timeout = request.timeout_ms
     }
 
     package var bodyText: String { String(decoding: body, as: UTF8.self) }

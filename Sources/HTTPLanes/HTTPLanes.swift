@@ -2,6 +2,7 @@ import Dispatch
 import Logging
 import NIOConcurrencyHelpers
 import NIOCore
+import Synchronization
 
 /// All outgoing HTTP: lanes of HTTP/2 for busy origins, libcurl for everything else.
 ///
@@ -13,6 +14,7 @@ package final class HTTPLanes: HTTPSender {
     private let curl: CurlClient
     private let isProxied: Bool
     private let addressGuard: AddressGuard
+    private let shares = Atomic<UInt32>(0)
 
     /// - Parameters:
     ///   - configuration: Roots, exceptions, limits.
@@ -57,6 +59,10 @@ package final class HTTPLanes: HTTPSender {
         guard isMultiplexed ? pool.send(exchange) : curl.send(exchange) else {
             return Self.later { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
         }
+    }
+
+    package func share() -> any HTTPSender {
+        LanesShare(lanes: self, number: shares.add(1, ordering: .relaxed).newValue)
     }
 
     /// Fails what is outstanding, and every request from now on, as `shutdown`, and closes all connections. To be called

@@ -1,12 +1,20 @@
+import Synchronization
+
 /// Requests of different scopes never share a connection: for credentials that a server ties to a connection. Scopes are
 /// told apart by identity; requests without one share connections with each other.
 package final class ConnectionScope: Sendable {
     /// What connections of this scope authenticate themselves with.
     package let clientCertificate: ClientCertificate?
+    private let retired = Atomic(false)
 
     package init(clientCertificate: ClientCertificate? = nil) {
         self.clientCertificate = clientCertificate
     }
+
+    /// Whether its connections are kept no longer than what is under way on them.
+    var isRetired: Bool { retired.load(ordering: .relaxed) }
+
+    func retire() { retired.store(true, ordering: .relaxed) }
 }
 
 extension ConnectionScope: Hashable {

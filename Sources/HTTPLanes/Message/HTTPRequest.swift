@@ -16,6 +16,8 @@ package struct HTTPRequest: Sendable {
     package var untrustedURL: Bool
     /// Nil: connections are shared with all other requests that have none.
     package var scope: ConnectionScope?
+    /// On whose account it is sent (``HTTPSender/share()``): what one has under way never takes the room that others need.
+    package var share: UInt32 = 0
 
     package init(
         method: String,

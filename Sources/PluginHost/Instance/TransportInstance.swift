@@ -42,7 +42,7 @@ package final class TransportInstance: NotificationTransport {
         log[metadataKey: "plugin"] = "\(blueprint.pluginID)"
         log[metadataKey: "platform"] = "\(platform)"
         log[metadataKey: "app"] = "\(app)"
-        let door = HostDoor(sender: settings.sender, log: log, now: settings.now)
+        let door = HostDoor(sender: settings.sender.share(), log: log, now: settings.now)
         self.door = door
 
         let create = blueprint.functions.create

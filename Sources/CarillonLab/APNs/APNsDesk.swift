@@ -63,6 +63,8 @@ struct APNsDesk: HTTP2Desk {
                 id: verdict.id,
                 retryAfter: retryAfter
             )
+        case .verbatim(let answer):
+            return APNsAnswer(answer)
         case .html(let status):
             return APNsAnswer(htmlWithStatus: status)
         default:

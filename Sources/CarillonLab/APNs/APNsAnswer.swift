@@ -37,13 +37,6 @@ struct APNsAnswer {
         body = reason.map { Self.reasonBody($0, timestamp: timestamp) } ?? []
     }
 
-    init(_ answer: VerbatimAnswer) {
-        status = answer.status
-        reason = nil
-        headers = answer.fields
-        body = Array(answer.body.utf8)
-    }
-
     /// What a proxy in front of the service might say.
     init(htmlWithStatus status: Int) {
         let page = HTTP2Answer(htmlWithStatus: status)

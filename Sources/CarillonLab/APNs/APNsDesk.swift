@@ -63,8 +63,6 @@ struct APNsDesk: HTTP2Desk {
                 id: verdict.id,
                 retryAfter: retryAfter
             )
-        case .verbatim(let answer):
-            return APNsAnswer(answer)
         case .html(let status):
             return APNsAnswer(htmlWithStatus: status)
         default:

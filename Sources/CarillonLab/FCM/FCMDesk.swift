@@ -81,7 +81,6 @@ struct FCMDesk: HTTP2Desk {
             if let retryAfter {
                 answer.headers.append(LabHeader("retry-after", String(retryAfter)))
             }
-        case .verbatim(let wanted): answer = HTTP2Answer(wanted)
         case .html(let status): answer = HTTP2Answer(htmlWithStatus: status)
         default: break
         }

@@ -9,18 +9,12 @@ extension HTTP1Conduct {
             var last = answer
             last.closes = true
             self = .answer(last)
-        case nil, .answer, .verbatim, .html, .limitStreams: self = .answer(answer)
+        case nil, .answer, .html, .limitStreams: self = .answer(answer)
         }
     }
 }
 
 extension HTTP1Answer {
-    init(_ answer: VerbatimAnswer) {
-        self.init(status: answer.status, json: "")
-        headers = answer.fields
-        body = Array(answer.body.utf8)
-    }
-
     /// The page of a proxy in trouble.
     init(htmlPageWithStatus status: Int) {
         self.init(status: status, contentType: "text/html; charset=utf-8", Array(HTMLPage.text(status: status).utf8))

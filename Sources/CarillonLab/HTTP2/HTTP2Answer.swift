@@ -14,10 +14,6 @@ struct HTTP2Answer: Sendable {
         self.init(status: status, headers: [LabHeader("content-type", "application/json; charset=UTF-8")], body: json)
     }
 
-    init(_ answer: VerbatimAnswer) {
-        self.init(status: answer.status, headers: answer.fields, body: Array(answer.body.utf8))
-    }
-
     /// What a proxy in front of the service might say.
     init(htmlWithStatus status: Int) {
         self.init(

@@ -79,7 +79,7 @@ final class HTTP2Connection: ChannelInboundHandler {
 
     private func carryOut(_ decision: HTTP2Decision, _ stream: Int, _ context: ChannelHandlerContext) {
         switch decision.conduct {
-        case nil, .answer, .verbatim, .html:
+        case nil, .answer, .html:
             answer(decision.answer, stream, context)
         case .limitStreams(let limit):
             limitStreams(limit, context)

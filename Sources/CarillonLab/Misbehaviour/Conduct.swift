@@ -4,8 +4,6 @@ extension Misbehaviour {
         /// An answer in the service's own form. Without a reason, the usual one of that status.
         /// `retryAfter` in seconds.
         case answer(status: Int, reason: String? = nil, retryAfter: Int? = nil)
-        /// An answer word for word, whatever the service's own form is: what other implementations of it say.
-        case verbatim(VerbatimAnswer)
         /// A page of HTML where the service would speak JSON, as a proxy in trouble does.
         case html(status: Int)
         /// HTTP/2: GOAWAY. Gracefully, this request is the last one answered and the connection closes after it. Otherwise
@@ -42,7 +40,6 @@ extension Misbehaviour {
         public var kind: String {
             switch self {
             case .answer: "answer"
-            case .verbatim: "verbatim"
             case .html: "html"
             case .goAway: "goaway"
             case .reset: "reset"
@@ -60,7 +57,7 @@ extension Misbehaviour.Conduct {
     var sendsNoAnswer: Bool {
         switch self {
         case .reset, .close, .silence, .goAway(gracefully: false, reason: _): true
-        case .answer, .verbatim, .html, .delay, .limitStreams, .goAway(gracefully: true, reason: _): false
+        case .answer, .html, .delay, .limitStreams, .goAway(gracefully: true, reason: _): false
         }
     }
 }

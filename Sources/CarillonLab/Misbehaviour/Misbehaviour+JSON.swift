@@ -8,8 +8,6 @@ extension Misbehaviour: Codable {
         case status
         case reason
         case retryAfter = "retry_after"
-        case headers
-        case body
         case gracefully
         case code
         case milliseconds
@@ -32,14 +30,6 @@ extension Misbehaviour: Codable {
                     reason: try container.decodeIfPresent(String.self, forKey: .reason),
                     retryAfter: try container.decodeIfPresent(Int.self, forKey: .retryAfter)
                 )
-            case "verbatim":
-                .verbatim(
-                    VerbatimAnswer(
-                        status: try Self.status(container),
-                        headers: try container.decodeIfPresent([String: String].self, forKey: .headers) ?? [:],
-                        body: try container.decodeIfPresent(String.self, forKey: .body) ?? ""
-                    )
-                )
             case "html": .html(status: try Self.status(container))
             case "goaway":
                 .goAway(
@@ -55,8 +45,7 @@ extension Misbehaviour: Codable {
                 throw DecodingError.dataCorruptedError(
                     forKey: .kind,
                     in: container,
-                    debugDescription:
-                        "kind is one of answer, verbatim, html, goaway, reset, close, delay, silence, streams"
+                    debugDescription: "kind is one of answer, html, goaway, reset, close, delay, silence, streams"
                 )
             }
         service = try container.decodeIfPresent(LabService.self, forKey: .service)
@@ -78,10 +67,6 @@ extension Misbehaviour: Codable {
             try container.encode(status, forKey: .status)
             try container.encodeIfPresent(reason, forKey: .reason)
             try container.encodeIfPresent(retryAfter, forKey: .retryAfter)
-        case .verbatim(let answer):
-            try container.encode(answer.status, forKey: .status)
-            try container.encode(answer.headers, forKey: .headers)
-            try container.encode(answer.body, forKey: .body)
         case .html(let status):
             try container.encode(status, forKey: .status)
         case .goAway(let gracefully, let reason):

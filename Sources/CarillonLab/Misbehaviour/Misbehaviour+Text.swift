@@ -27,7 +27,7 @@ extension Misbehaviour {
 
     private static func value(_ text: String, of key: String) -> JSONValue {
         switch key {
-        case "target", "reason", "service", "body": .string(text)
+        case "target", "reason", "service": .string(text)
         default: Int64(text).map(JSONValue.integer) ?? Bool(text).map(JSONValue.bool) ?? .string(text)
         }
     }

@@ -95,7 +95,6 @@ struct UnifiedPushDesk: Sendable {
             if let retryAfter {
                 outcome.answer.headers.append(LabHeader("retry-after", String(retryAfter)))
             }
-        case .verbatim(let answer): outcome.answer = HTTP1Answer(answer)
         case .html(let status): outcome.answer = HTTP1Answer(htmlPageWithStatus: status)
         default: break
         }

@@ -9,10 +9,6 @@ struct MisbehaviourTests {
             Misbehaviour(.tooManyRequests(retryAfter: 2), service: .apns, after: 10, times: 3)
         ),
         ("answer,status=403,reason=ExpiredProviderToken", Misbehaviour(.expiredProviderToken)),
-        (
-            "verbatim,status=406,body=busy",
-            Misbehaviour(.verbatim(VerbatimAnswer(status: 406, body: "busy")))
-        ),
         ("html,status=502,times=0", Misbehaviour(.html(status: 502), times: nil)),
         ("goaway", Misbehaviour(.goAway(gracefully: true))),
         ("goaway,gracefully=false,reason=Shutdown", Misbehaviour(.goAway(gracefully: false, reason: "Shutdown"))),
@@ -30,13 +26,6 @@ struct MisbehaviourTests {
         #expect(parsed == expected)
         let decoded = try JSONDecoder().decode(Misbehaviour.self, from: JSONEncoder().encode(parsed))
         #expect(decoded == expected)
-    }
-
-    @Test func headersOfAVerbatimAnswerAreSaidInJSON() throws {
-        let json = #"{"kind": "verbatim", "status": 200, "headers": {"x-wns-notificationstatus": "dropped"}}"#
-        let decoded = try JSONDecoder().decode(Misbehaviour.self, from: Data(json.utf8))
-        let answer = VerbatimAnswer(status: 200, headers: ["x-wns-notificationstatus": "dropped"])
-        #expect(decoded == Misbehaviour(.verbatim(answer)))
     }
 
     @Test(arguments: ["", "dance", "answer", "answer,status=99", "answer,status=many", "delay,seconds=1", "close,x"])

@@ -15,6 +15,9 @@ public struct LabConfiguration: Sendable {
     public var controlPort: Int?
     /// From the start; more can be added while the lab runs.
     public var misbehaviours: [Misbehaviour] = []
+    /// Asked for every request that passes all checks and that no misbehaviour ordered happens to; nil for the answer it has
+    /// earned. For runs that draw what goes wrong; called on the servers' threads, with no lock held.
+    public var mischief: Mischief?
     /// Where `ca.pem` is written, created where it is missing; nil for a folder of its own that goes with the lab.
     public var folder: String?
     /// The servers' certificate; nil for one signed by an authority made for this run.
@@ -27,6 +30,9 @@ public struct LabConfiguration: Sendable {
     public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
     public init() {}
+
+    /// What happens to a request for a service and a device token or topic.
+    public typealias Mischief = @Sendable (LabService, _ target: String) -> Misbehaviour.Conduct?
 
     /// PEM files for the lab's TLS servers.
     public struct CertificateFiles: Sendable, Hashable {

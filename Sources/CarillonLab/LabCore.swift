@@ -13,6 +13,7 @@ final class LabCore: Sendable {
     }
 
     private let state: NIOLockedValueBox<State>
+    private let mischief: LabConfiguration.Mischief?
     let recorder: Recorder
     let providerKeys: [ProviderKey]
     let now: @Sendable () -> Int64
@@ -29,6 +30,7 @@ final class LabCore: Sendable {
         recorder = Recorder(maximumCount: configuration.keptRequests, maximumBytes: configuration.keptBytes)
         providerKeys = try apns.credentials.map { try $0.providerKey(topics: apns.topics) }
         now = configuration.now
+        mischief = configuration.mischief
         if let fcm = configuration.fcm {
             let known = try FCMState(fcm)
             withState { $0.fcm = known }
@@ -46,6 +48,11 @@ final class LabCore: Sendable {
             Swift.Result { () throws(Failure) in try body(&state) }
         }
         return try result.get()
+    }
+
+    /// What happens to the next request that has passed every check; nil for the answer it has earned.
+    func conduct(towards target: String, of service: LabService) -> Misbehaviour.Conduct? {
+        withState { $0.script.next(service, target) } ?? mischief?(service, target)
     }
 
     func declare(_ receiver: WebPushReceiver) throws {

@@ -19,7 +19,7 @@ struct APNsDesk: HTTP2Desk {
         let verdict = gate.judge(request, devices: devices, now: now, random: core.random)
         var conduct: Misbehaviour.Conduct?
         if verdict.refusal == nil {
-            conduct = core.withState { $0.script.next(.apns, request.token) }
+            conduct = core.conduct(towards: request.token, of: .apns)
         }
         let answer = Self.answer(verdict, conduct, now: now)
         core.recorder.add(

@@ -22,7 +22,7 @@ struct FCMDesk: HTTP2Desk {
             let state = core.withState { $0.fcm }
             let gate = TokenGate(accounts: state.accounts, tokenURL: state.tokenURL)
             let account = try gate.check(request, now: now)
-            conduct = core.withState { $0.script.next(.oauth, account.email) }
+            conduct = core.conduct(towards: account.email, of: .oauth)
             let token = core.withState { state in
                 state.fcm.accessTokens.grant(
                     to: account,
@@ -55,7 +55,7 @@ struct FCMDesk: HTTP2Desk {
         var refusal: FCMRefusal?
         do throws(FCMRefusal) {
             let passed = try FCMGate(state: core.withState { $0.fcm }).judge(request, now: now)
-            conduct = core.withState { $0.script.next(.fcm, passed.target) }
+            conduct = core.conduct(towards: passed.target, of: .fcm)
             let id = "0:\(now * 1_000)%\(Hex.encode(core.random(8)))"
             let name = "projects/\(passed.projectID)/messages/\(id)"
             answer = HTTP2Answer(status: 200, json: Array(#"{"name":"\#(name)"}"#.utf8))

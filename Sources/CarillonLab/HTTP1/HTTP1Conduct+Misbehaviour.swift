@@ -5,6 +5,7 @@ extension HTTP1Conduct {
         case .delay(let milliseconds): self = .answer(answer, afterMilliseconds: milliseconds)
         case .silence: self = .silence
         case .close, .reset, .goAway(gracefully: false, reason: _): self = .close
+        case .cut: self = .cut(answer)
         case .goAway(gracefully: true, reason: _):
             var last = answer
             last.closes = true

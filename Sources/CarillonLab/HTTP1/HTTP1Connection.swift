@@ -67,22 +67,31 @@ final class HTTP1Connection: ChannelInboundHandler {
             break
         case .close:
             context.close(promise: nil)
+        case .cut(let answer):
+            context.write(wrapOutboundOut(.head(head(of: answer, stays: true))), promise: nil)
+            let half = context.channel.allocator.buffer(bytes: answer.body.prefix(answer.body.count / 2))
+            context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(half)))).assumeIsolated().whenComplete { _ in
+                context.close(promise: nil)
+            }
         }
     }
 
-    private func send(_ answer: HTTP1Answer, keepsAlive: Bool, _ context: ChannelHandlerContext) {
-        let stays = keepsAlive && !answer.closes
+    private func head(of answer: HTTP1Answer, stays: Bool) -> HTTPResponseHead {
         var headers = HTTPHeaders(answer.headers.map { ($0.name, $0.value) })
         headers.add(name: "content-length", value: String(answer.body.count))
         if !stays {
             headers.add(name: "connection", value: "close")
         }
-        let head = HTTPResponseHead(
+        return HTTPResponseHead(
             version: .http1_1,
             status: HTTPResponseStatus(statusCode: answer.status),
             headers: headers
         )
-        context.write(wrapOutboundOut(.head(head)), promise: nil)
+    }
+
+    private func send(_ answer: HTTP1Answer, keepsAlive: Bool, _ context: ChannelHandlerContext) {
+        let stays = keepsAlive && !answer.closes
+        context.write(wrapOutboundOut(.head(head(of: answer, stays: stays))), promise: nil)
         context.write(
             wrapOutboundOut(.body(.byteBuffer(context.channel.allocator.buffer(bytes: answer.body)))),
             promise: nil

@@ -97,8 +97,13 @@ final class HTTP2Connection: ChannelInboundHandler {
         case .close:
             context.flush()
             context.close(promise: nil)
+        case .cut:
+            begin(decision.answer, stream, context)
+            context.flush()
+            context.close(promise: nil)
         case .goAway(let gracefully, reason: _):
-            let last = gracefully ? stream : max(0, stream - 2)
+            // What came over a later stream may have been decided about before.
+            let last = gracefully ? streams.lastDecided : max(stream - 2, streams.lastDecidedBefore, 0)
             let debugData = decision.farewell.isEmpty ? nil : ByteBuffer(bytes: decision.farewell)
             let lastStreamID = HTTP2StreamID(last)
             streams.leave(after: last)
@@ -113,13 +118,25 @@ final class HTTP2Connection: ChannelInboundHandler {
         }
     }
 
-    private func answer(_ answer: HTTP2Answer, _ stream: Int, _ context: ChannelHandlerContext) {
-        guard streams.isOpen(stream) else { return }
-        streams.close(stream)
+    private static func headers(of answer: HTTP2Answer) -> HPACKHeaders {
         var headers = HPACKHeaders([(":status", String(answer.status))])
         for header in answer.headers {
             headers.add(name: header.name, value: header.value, indexing: .nonIndexable)
         }
+        return headers
+    }
+
+    /// The head of an answer and half of its body.
+    private func begin(_ answer: HTTP2Answer, _ stream: Int, _ context: ChannelHandlerContext) {
+        write(.headers(.init(headers: Self.headers(of: answer))), stream, context)
+        let half = context.channel.allocator.buffer(bytes: answer.body.prefix(answer.body.count / 2))
+        write(.data(.init(data: .byteBuffer(half))), stream, context)
+    }
+
+    private func answer(_ answer: HTTP2Answer, _ stream: Int, _ context: ChannelHandlerContext) {
+        guard streams.isOpen(stream) else { return }
+        streams.close(stream)
+        let headers = Self.headers(of: answer)
         write(.headers(.init(headers: headers, endStream: answer.body.isEmpty)), stream, context)
         if !answer.body.isEmpty {
             let body = IOData.byteBuffer(context.channel.allocator.buffer(bytes: answer.body))

@@ -20,6 +20,10 @@ struct HTTP2Streams {
 
     private var streams: [Int: Stream] = [:]
     private var lastAllowed = Int.max
+    /// The highest stream whose request was complete.
+    private(set) var lastDecided = 0
+    /// The same, before the latest one was.
+    private(set) var lastDecidedBefore = 0
     /// SETTINGS_MAX_CONCURRENT_STREAMS as it was last sent.
     var limit: Int
 
@@ -73,6 +77,8 @@ struct HTTP2Streams {
     private mutating func complete(_ stream: Int) -> Step {
         guard case .reading(let request) = streams[stream] else { return .nothing }
         streams[stream] = .answering
+        lastDecidedBefore = lastDecided
+        lastDecided = max(lastDecided, stream)
         return .decide(request)
     }
 }

@@ -14,6 +14,8 @@ extension Misbehaviour {
         case reset(code: UInt32)
         /// The connection closes without a word.
         case close
+        /// Status and headers of the earned answer and half of its body, then the connection closes.
+        case cut
         /// The earned answer, so many milliseconds late.
         case delay(milliseconds: Int)
         /// No answer, on a connection that stays open.
@@ -44,6 +46,7 @@ extension Misbehaviour {
             case .goAway: "goaway"
             case .reset: "reset"
             case .close: "close"
+            case .cut: "cut"
             case .delay: "delay"
             case .silence: "silence"
             case .limitStreams: "streams"
@@ -56,7 +59,7 @@ extension Misbehaviour.Conduct {
     /// The request stays without an answer for good.
     var sendsNoAnswer: Bool {
         switch self {
-        case .reset, .close, .silence, .goAway(gracefully: false, reason: _): true
+        case .reset, .close, .cut, .silence, .goAway(gracefully: false, reason: _): true
         case .answer, .html, .delay, .limitStreams, .goAway(gracefully: true, reason: _): false
         }
     }

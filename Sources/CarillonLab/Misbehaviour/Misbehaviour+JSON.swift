@@ -38,6 +38,7 @@ extension Misbehaviour: Codable {
                 )
             case "reset": .reset(code: try container.decodeIfPresent(UInt32.self, forKey: .code) ?? 0x7)
             case "close": .close
+            case "cut": .cut
             case "delay": .delay(milliseconds: try Self.amount(container, .milliseconds))
             case "silence": .silence
             case "streams": .limitStreams(try Self.amount(container, .streams))
@@ -45,7 +46,7 @@ extension Misbehaviour: Codable {
                 throw DecodingError.dataCorruptedError(
                     forKey: .kind,
                     in: container,
-                    debugDescription: "kind is one of answer, html, goaway, reset, close, delay, silence, streams"
+                    debugDescription: "kind is one of answer, html, goaway, reset, close, cut, delay, silence, streams"
                 )
             }
         service = try container.decodeIfPresent(LabService.self, forKey: .service)
@@ -78,7 +79,7 @@ extension Misbehaviour: Codable {
             try container.encode(milliseconds, forKey: .milliseconds)
         case .limitStreams(let streams):
             try container.encode(streams, forKey: .streams)
-        case .close, .silence:
+        case .close, .cut, .silence:
             break
         }
     }

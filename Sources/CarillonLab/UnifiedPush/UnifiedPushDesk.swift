@@ -28,7 +28,7 @@ struct UnifiedPushDesk: Sendable {
                 outcome.detail =
                     "the message has \(request.body.count) bytes and was cut at \(NtfyPublication.messageLimit)"
             }
-            conduct = core.withState { $0.script.next(.unifiedPush, topic) }
+            conduct = core.conduct(towards: topic, of: .unifiedPush)
         } catch {
             outcome = Outcome(
                 answer: HTTP1Answer(status: error.http, json: error.json),

@@ -34,7 +34,7 @@ struct WebPushDesk: Sendable {
         let id = Self.subscription(of: request) ?? ""
         do throws(WebPushRefusal) {
             outcome = try accept(request, id, now: now)
-            conduct = core.withState { $0.script.next(.webPush, id) }
+            conduct = core.conduct(towards: id, of: .webPush)
         } catch {
             outcome = Outcome(error)
         }

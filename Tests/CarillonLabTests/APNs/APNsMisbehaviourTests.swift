@@ -82,6 +82,27 @@ struct APNsMisbehaviourTests {
         await bench.lab.shutdown()
     }
 
+    @Test func anAnswerIsCutShort() async throws {
+        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.cut)] }
+        let frames = try await bench.frames()
+        #expect(frames.contains(":status: 200"), "\(frames)")
+        #expect(!frames.contains("recv GOAWAY"))
+        #expect(bench.lab.received.map(\.status) == [nil])
+        await bench.lab.shutdown()
+    }
+
+    @Test func whatIsDrawnHappensAfterWhatWasOrdered() async throws {
+        let bench = try await APNsBench {
+            $0.misbehaviours = [Misbehaviour(.tooManyRequests())]
+            $0.mischief = { service, target in
+                service == .apns && target == APNsBench.token ? .answer(status: 503) : nil
+            }
+        }
+        let answers = try await bench.send(bench.request(), bench.request())
+        #expect(answers.map(\.status) == [429, 503])
+        await bench.lab.shutdown()
+    }
+
     @Test func silenceIsRecordedAndLeavesTheConnectionUsable() async throws {
         let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.silence)] }
         async let silent = bench.send(bench.request(more: ["--max-time", "2"]))

@@ -41,6 +41,15 @@ struct HTTP2StreamsTests {
         #expect(streams.append(1, flood, isComplete: true).word == "nothing")
     }
 
+    @Test func theLastStreamDecidedAboutIsTheHighestWhateverTheOrder() {
+        var streams = HTTP2Streams(limit: 10)
+        _ = streams.open(1, fields, isComplete: false)
+        _ = streams.open(3, fields, isComplete: true)
+        #expect((streams.lastDecidedBefore, streams.lastDecided) == (0, 3))
+        _ = streams.append(1, [1], isComplete: true)
+        #expect((streams.lastDecidedBefore, streams.lastDecided) == (3, 3))
+    }
+
     @Test func aLeavingConnectionIsDoneWithItsLastStream() {
         var streams = HTTP2Streams(limit: 10)
         for stream in [1, 3, 5] {

@@ -15,6 +15,7 @@ struct MisbehaviourTests {
         ("reset,code=2", Misbehaviour(.reset(code: 2))),
         ("reset", Misbehaviour(.refuseStream)),
         ("close, target=upABC", Misbehaviour(.close, target: "upABC")),
+        ("cut", Misbehaviour(.cut)),
         ("delay,milliseconds=250", Misbehaviour(.delay(milliseconds: 250))),
         ("kind=silence,target=1234", Misbehaviour(.silence, target: "1234")),
         ("streams,streams=5,service=unifiedpush", Misbehaviour(.limitStreams(5), service: .unifiedPush)),

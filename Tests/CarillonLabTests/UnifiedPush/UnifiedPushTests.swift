@@ -101,7 +101,7 @@ struct UnifiedPushTests {
                 Misbehaviour(.tooManyRequests(retryAfter: 3)), Misbehaviour(.answer(status: 507)),
                 Misbehaviour(.answer(status: 404)), Misbehaviour(.html(status: 502)),
                 Misbehaviour(.answer(status: 201)),
-                Misbehaviour(.goAway(gracefully: true)), Misbehaviour(.close),
+                Misbehaviour(.goAway(gracefully: true)), Misbehaviour(.close), Misbehaviour(.cut),
             ]
         }
         let url = try endpoint(lab) + "?up=1"
@@ -113,6 +113,8 @@ struct UnifiedPushTests {
         #expect(answers[5].headers["connection"] == "close")
         // 52: the server sent nothing.
         #expect(try await Curl.run(url, "-d", "x").exit == 52)
+        // 18: the body ended early.
+        #expect(try await Curl.run(url, "-d", "x").exit == 18)
         #expect(try await Curl.run(url, "-d", "x").status == 200)
         await lab.shutdown()
     }

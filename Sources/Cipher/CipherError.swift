@@ -5,6 +5,12 @@ package struct CipherError: Error, Hashable, CustomStringConvertible {
         case notOnCurve
         case invalidSecretKey
         case unreadablePEM(expected: String)
+        case unreadableKey
+        case unreadableCertificate
+        case keyOfAnotherCertificate
+        case unreadablePKCS12
+        case emptyPKCS12
+        case wrongPassphrase
         case notP256
         case notRSA
         case shortRSAKey(bitCount: Int)
@@ -33,6 +39,24 @@ package struct CipherError: Error, Hashable, CustomStringConvertible {
     package static func unreadablePEM(expected: String) -> CipherError {
         CipherError(.unreadablePEM(expected: expected))
     }
+
+    /// A PEM text holds no private key that could be read, with or without a passphrase.
+    package static let unreadableKey = CipherError(.unreadableKey)
+
+    /// A PEM text holds no certificate that could be read.
+    package static let unreadableCertificate = CipherError(.unreadableCertificate)
+
+    /// A private key and certificates do not belong together.
+    package static let keyOfAnotherCertificate = CipherError(.keyOfAnotherCertificate)
+
+    /// The bytes are no PKCS#12 file.
+    package static let unreadablePKCS12 = CipherError(.unreadablePKCS12)
+
+    /// A PKCS#12 file lacks a certificate or its private key, or is encrypted in a way that libcrypto does not know.
+    package static let emptyPKCS12 = CipherError(.emptyPKCS12)
+
+    /// The passphrase is not the one that a file is encrypted with.
+    package static let wrongPassphrase = CipherError(.wrongPassphrase)
 
     /// A PEM text holds a key, but of another algorithm or curve than P-256.
     package static let notP256 = CipherError(.notP256)
@@ -63,6 +87,18 @@ package struct CipherError: Error, Hashable, CustomStringConvertible {
             "the secret key must lie between 1 and the order of the curve; create another one"
         case .unreadablePEM(let expected):
             "no readable key in the PEM text; expected \(expected), without a passphrase"
+        case .unreadableKey:
+            "no readable private key in the PEM text; expected a PRIVATE KEY block, and its passphrase if it is encrypted"
+        case .unreadableCertificate:
+            "no readable certificate in the PEM text; expected a CERTIFICATE block"
+        case .keyOfAnotherCertificate:
+            "the private key belongs to none of the certificates; expected a certificate and its own key"
+        case .unreadablePKCS12:
+            "no readable PKCS#12 file; check that it was copied whole"
+        case .emptyPKCS12:
+            "the PKCS#12 file holds no readable certificate with its private key; export both, or convert it to PEM"
+        case .wrongPassphrase:
+            "the passphrase does not open the PKCS#12 file"
         case .notP256:
             "the PEM text holds a key of another kind; expected an EC key on P-256 (prime256v1)"
         case .notRSA:

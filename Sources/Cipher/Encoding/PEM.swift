@@ -8,6 +8,31 @@ enum PEM {
         self.read(text) { PEM_read_bio_PrivateKey($0, nil, refusePassphrase, nil) }
     }
 
+    /// Reads the first private key in `text`, which `passphrase` opens where it is encrypted; `nil` if there is none, or
+    /// the passphrase is another. The caller frees it.
+    static func privateKey(_ text: String, passphrase: String?) -> OpaquePointer? {
+        guard let passphrase else { return self.privateKey(text) }
+        // Without a function that asks for it, the last argument is the passphrase.
+        return passphrase.withCString { passphrase in
+            self.read(text) { PEM_read_bio_PrivateKey($0, nil, nil, UnsafeMutableRawPointer(mutating: passphrase)) }
+        }
+    }
+
+    /// Reads all certificates in `text`, up to the first that cannot be read. The caller frees them.
+    static func certificates(_ text: String) -> [OpaquePointer] {
+        var text = text
+        return text.withUTF8 { bytes in
+            let source = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count))
+            defer { BIO_free(source) }
+            var certificates: [OpaquePointer] = []
+            while let certificate = PEM_read_bio_X509(source, nil, refusePassphrase, nil) {
+                certificates.append(certificate)
+            }
+            Library.clearErrors()
+            return certificates
+        }
+    }
+
     /// Reads the first public key (SubjectPublicKeyInfo) in `text`; `nil` if there is none. The caller frees it.
     static func publicKey(_ text: String) -> OpaquePointer? {
         self.read(text) { PEM_read_bio_PUBKEY($0, nil, refusePassphrase, nil) }
@@ -16,6 +41,11 @@ enum PEM {
     /// Writes a private key as PKCS#8, not encrypted.
     static func write(privateKey key: OpaquePointer) -> String {
         self.write { PEM_write_bio_PKCS8PrivateKey($0, key, nil, nil, 0, nil, nil) }
+    }
+
+    /// Writes a certificate.
+    static func write(certificate: OpaquePointer) -> String {
+        self.write { PEM_write_bio_X509($0, certificate) }
     }
 
     /// Writes a public key as SubjectPublicKeyInfo.

@@ -8,7 +8,7 @@ final class CurlTransfer {
     private var wasForbidden = false
     private let addressGuard: AddressGuard
     private var headerList: UnsafeMutablePointer<curl_slist>?
-    private var headers: [HTTPField] = []
+    private var headers = HTTPFields()
     private var headerBytes = 0
     private var body: [UInt8] = []
     private var isCutOff = false
@@ -50,10 +50,8 @@ final class CurlTransfer {
             let value = line[(colon + 1)...].drop(while: isSpace)
             let end = value.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? value.startIndex
             headers.append(
-                HTTPField(
-                    String(decoding: line[..<colon], as: UTF8.self).lowercased(),
-                    String(decoding: value[..<end], as: UTF8.self)
-                )
+                String(decoding: line[..<colon], as: UTF8.self).lowercased(),
+                String(decoding: value[..<end], as: UTF8.self)
             )
         }
         return true

@@ -11,7 +11,7 @@ final class StreamSlot {
     /// Nil once it has been answered for while the stream still closes.
     var exchange: Exchange?
     var status = 0
-    var headers: [HTTPField] = []
+    var headers = HTTPFields()
     var headerBytes = 0
     var body: [UInt8] = []
     /// The answer is whole, or as much of it as was wanted.
@@ -37,7 +37,7 @@ final class StreamSlot {
         let authority = exchange.url.origin.authority
         let target = exchange.url.target
         var needed = 256 + request.method.utf8.count + authority.utf8.count + target.utf8.count + request.body.count
-        for field in request.headers { needed += field.name.utf8.count + field.value.utf8.count }
+        needed += request.headers.byteCount
         if memory.count < needed {
             memory.deallocate()
             memory = .allocate(byteCount: needed, alignment: 16)
@@ -84,8 +84,7 @@ final class StreamSlot {
         }
         headerBytes += name.count + value.count + 32
         guard headerBytes <= HTTP2Session.headerLimit else { return false }
-        if headers.isEmpty { headers.reserveCapacity(8) }
-        headers.append(HTTPField(String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self)))
+        headers.append(name: name, value: value)
         return true
     }
 
@@ -101,7 +100,7 @@ final class StreamSlot {
         exchange = nil
         streamID = 0
         status = 0
-        headers = []
+        headers.removeAll()
         headerBytes = 0
         body = []
         isAnswered = false

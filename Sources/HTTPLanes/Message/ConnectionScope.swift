@@ -3,11 +3,14 @@ import Synchronization
 /// Requests of different scopes never share a connection: for credentials that a server ties to a connection. Scopes are
 /// told apart by identity; requests without one share connections with each other.
 package final class ConnectionScope: Sendable {
+    /// What its owner calls it, for people; two scopes may have the same. Never a secret.
+    package let word: String
     /// What connections of this scope authenticate themselves with.
     package let clientCertificate: ClientCertificate?
     private let retired = Atomic(false)
 
-    package init(clientCertificate: ClientCertificate? = nil) {
+    package init(word: String = "", clientCertificate: ClientCertificate? = nil) {
+        self.word = word
         self.clientCertificate = clientCertificate
     }
 

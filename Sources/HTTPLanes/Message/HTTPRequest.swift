@@ -4,7 +4,7 @@ package struct HTTPRequest: Sendable {
     /// Absolute, `https://…` or `http://…`.
     package var url: String
     /// Names in lower case.
-    package var headers: [HTTPField]
+    package var headers: HTTPFields
     package var body: [UInt8]
     /// From submission to the last byte of the answer, in milliseconds.
     package var timeout: UInt32
@@ -22,7 +22,7 @@ package struct HTTPRequest: Sendable {
     package init(
         method: String,
         url: String,
-        headers: [HTTPField] = [],
+        headers: HTTPFields = HTTPFields(),
         body: [UInt8] = [],
         timeout: UInt32 = 30_000,
         maxResponseBytes: UInt32 = 65_536,

@@ -27,5 +27,16 @@ func hostHTTPRequest(
     door(of: host)?.send(request, done, context) ?? .CARILLON_INVALID
 }
 
-/// No service beyond the struct is on offer in this minor version.
-func hostQuery(_: UnsafePointer<carillon_host>?, _: carillon_str) -> UnsafeRawPointer? { nil }
+func hostQuery(_: UnsafePointer<carillon_host>?, _ service: carillon_str) -> UnsafeRawPointer? {
+    PluginText.bytes(service, limit: 128).flatMap(HostService.table)
+}
+
+func hostPresent(
+    _ host: UnsafePointer<carillon_host>?,
+    _ connection: carillon_str,
+    _ certificates: carillon_str,
+    _ key: carillon_str,
+    _ error: UnsafeMutablePointer<carillon_error>?
+) -> carillon_status {
+    door(of: host)?.present(certificates, key, on: connection, error) ?? .CARILLON_INVALID
+}

@@ -51,11 +51,11 @@ extension HostDoor {
         _ done: carillon_http_done?,
         _ context: UnsafeMutableRawPointer?
     ) -> carillon_status {
-        let request: HTTPRequest
         do throws(RequestFlaw) {
             guard let done else { throw RequestFlaw(.CARILLON_INVALID, "done is NULL") }
-            request = try HTTPRequest(reading: pointer)
-            guard let sender = beginRequest() else { return .CARILLON_BUSY }
+            var (request, connection) = try HTTPRequest.reading(pointer)
+            guard let (sender, scope) = beginRequest(on: connection) else { return .CARILLON_BUSY }
+            request.scope = scope
             let reply = Reply(done: done, context: context)
             sender.send(request) { [self] result in
                 result.lend { reply.done(reply.context, $0) }

@@ -13,11 +13,20 @@ final class HostDoor: Sendable {
     typealias State = InstanceState<Completion>
 
     private struct Shell {
+        /// What there is to tidy up when nothing is sent any more.
+        typealias Rest = (sender: (any HTTPSender)?, scopes: [ConnectionScope])
+
         var state = State()
         /// Nil once nothing may be sent any more.
         var sender: (any HTTPSender)?
         /// Waits for the drain to settle.
         var waiter: CheckedContinuation<Bool, Never>?
+        var connections = ConnectionWords()
+
+        mutating func shut() -> Rest {
+            defer { sender = nil }
+            return (sender, connections.removeAll())
+        }
     }
 
     let log: Logger
@@ -68,17 +77,36 @@ final class HostDoor: Sendable {
         return result
     }
 
-    /// Who sends a request that begins now, or nil when none may begin.
-    func beginRequest() -> (any HTTPSender)? {
-        shell.withLock { shell in shell.state.beginRequest() ? shell.sender : nil }
+    /// Who sends a request of the word `connection` that begins now, and over which connections; nil when none may begin.
+    func beginRequest(
+        on connection: UnsafeBufferPointer<UInt8>
+    ) -> (sender: any HTTPSender, scope: ConnectionScope?)? {
+        let begun = shell.withLock { shell -> (any HTTPSender, ConnectionScope?, ConnectionScope?)? in
+            guard shell.state.beginRequest(), let sender = shell.sender else { return nil }
+            guard !connection.isEmpty else { return (sender, nil, nil) }
+            let (scope, retired) = shell.connections.scope(of: connection)
+            return (sender, scope, retired)
+        }
+        guard let (sender, scope, retired) = begun else { return nil }
+        if let retired { sender.retire(retired) }
+        return (sender, scope)
+    }
+
+    /// New connections of the word `connection` present `certificate` from now on; false when there are too many such words.
+    func present(_ certificate: ClientCertificate, on connection: UnsafeBufferPointer<UInt8>) -> Bool {
+        let (sender, retired) = shell.withLock { ($0.sender, $0.connections.present(certificate, on: connection)) }
+        guard let retired else { return false }
+        for scope in retired { sender?.retire(scope) }
+        return true
     }
 
     /// Lets nothing through any more: there was never an instance behind it.
     func close() {
-        shell.withLock { shell in
-            shell.sender = nil
+        let (sender, scopes) = shell.withLock { shell in
             shell.state.close()
+            return shell.shut()
         }
+        for scope in scopes { sender?.retire(scope) }
     }
 
     /// Waits until the drain that began has settled: true when the instance may be destroyed.
@@ -105,16 +133,16 @@ final class HostDoor: Sendable {
     }
 
     private func settle() {
-        let settled = shell.withLock { shell -> (State.Settlement, CheckedContinuation<Bool, Never>)? in
+        let settled = shell.withLock { shell -> (State.Settlement, CheckedContinuation<Bool, Never>, Shell.Rest)? in
             guard let waiter = shell.waiter, let settlement = shell.state.settle(now: now()) else { return nil }
             shell.waiter = nil
-            shell.sender = nil
-            return (settlement, waiter)
+            return (settlement, waiter, shell.shut())
         }
-        switch settled {
-        case nil: break
-        case (.idle, let waiter)?: waiter.resume(returning: true)
-        case (.stuck(let completions), let waiter)?:
+        guard let (settlement, waiter, rest) = settled else { return }
+        for scope in rest.scopes { rest.sender?.retire(scope) }
+        switch settlement {
+        case .idle: waiter.resume(returning: true)
+        case .stuck(let completions):
             for completion in completions { completion(Outcome(.retry, reason: "draining")) }
             waiter.resume(returning: false)
         }

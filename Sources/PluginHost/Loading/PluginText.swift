@@ -17,6 +17,17 @@ enum PluginText {
         return word.utf8.allSatisfy { isWordByte($0) || $0 == UInt8(ascii: "_") } ? word : nil
     }
 
+    /// At most `limit` bytes where they are; nil when there are more, or NULL with a length.
+    static func bytes(_ bytes: carillon_bytes, limit: Int) -> UnsafeBufferPointer<UInt8>? {
+        guard bytes.len != 0 else { return UnsafeBufferPointer(start: nil, count: 0) }
+        guard bytes.len > 0, bytes.len <= limit, let start = bytes.ptr else { return nil }
+        return UnsafeBufferPointer(start: start.assumingMemoryBound(to: UInt8.self), count: bytes.len)
+    }
+
+    static func isUTF8(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        (try? UTF8Span(validating: bytes.span)) != nil
+    }
+
     /// `text` as UTF-8 of at most `limit` bytes; nil when it is longer, not UTF-8, or NULL with a length.
     static func string(_ text: carillon_str, limit: Int) -> String? {
         guard text.len != 0 else { return "" }

@@ -1,6 +1,6 @@
 import CarillonABI
 
-/// Lends a plugin room for one sentence.
+/// Lends a plugin room for one sentence, and writes into a plugin's.
 enum ErrorRoom {
     private static let capacity = 512
 
@@ -21,5 +21,13 @@ enum ErrorRoom {
             let line = PluginText.line(said, limit: capacity)
             return (status, line.isEmpty ? "it does not say why (status \(status.rawValue))" : line)
         }
+    }
+
+    /// Writes as much of `text`, which is ASCII, as a plugin has room for.
+    static func write(_ text: String, to error: UnsafeMutablePointer<carillon_error>?) {
+        guard let error, let room = error.pointee.buf, error.pointee.capacity > 0 else { return }
+        let bytes = text.utf8.prefix(error.pointee.capacity)
+        for (index, byte) in bytes.enumerated() { room[index] = CChar(bitPattern: byte) }
+        error.pointee.len = bytes.count
     }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import CarillonRouter
 
 @Suite struct PushSizeTests {
-    private func size(_ platform: String, _ body: String, _ headers: [HTTPField] = []) -> [Int]? {
+    private func size(_ platform: String, _ body: String, _ headers: HTTPFields = []) -> [Int]? {
         let request = HTTPRequest(method: "POST", url: "https://a.example", headers: headers, body: Array(body.utf8))
         return PushSize(request, platform: platform).map { [$0.count, $0.limit] }
     }

@@ -16,7 +16,7 @@ struct LaneTests {
 
     @Test func aRequestArrivesWholeAndItsAnswerReturns() throws {
         let origin = try network.origin()
-        let headers = [
+        let headers: HTTPFields = [
             HTTPField("authorization", "bearer secret"), HTTPField("apns-id", "1"), HTTPField("apns-topic", "t"),
         ]
         let body = (0..<70_000).map { UInt8(truncatingIfNeeded: $0) }

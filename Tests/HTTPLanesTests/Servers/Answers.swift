@@ -10,7 +10,7 @@ final class Answers: Sendable {
     func exchange(
         _ number: Int,
         body: [UInt8] = [],
-        headers: [HTTPField] = [],
+        headers: HTTPFields = [],
         deadline: Int64 = 30_000,
         maxResponseBytes: UInt32 = 65_536
     ) -> Exchange? {

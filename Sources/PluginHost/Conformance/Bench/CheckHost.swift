@@ -92,7 +92,10 @@ final class CheckHost: Sendable {
     ) -> carillon_status {
         do throws(RequestFlaw) {
             guard let done else { throw RequestFlaw(.CARILLON_INVALID, "done is NULL") }
-            let request = try HTTPRequest(reading: pointer)
+            var (request, connection) = try HTTPRequest.reading(pointer)
+            if !connection.isEmpty {
+                request.scope = ConnectionScope(word: String(decoding: connection, as: UTF8.self))
+            }
             let reply = Reply(done: done, context: context)
             let isTokenRequest = request.body.starts(with: "grant_type=".utf8)
             let answer = note(reply, request)

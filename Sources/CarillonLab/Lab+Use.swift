@@ -52,12 +52,25 @@ extension Lab {
 
     /// Adds to the script; what was ordered earlier comes first.
     public func misbehave(_ misbehaviours: Misbehaviour...) {
+        misbehave(misbehaviours)
+    }
+
+    /// Adds to the script; what was ordered earlier comes first.
+    public func misbehave(_ misbehaviours: [Misbehaviour]) {
         core.withState { $0.script.add(contentsOf: misbehaviours) }
     }
 
     /// Withdraws every misbehaviour.
     public func behave() {
         core.withState { $0.script.removeAll() }
+    }
+
+    /// The misbehaviours still to come, with what is left of their turns.
+    public var script: [Misbehaviour] { core.withState { $0.script.pending } }
+
+    /// Forgets every request received, withdraws every misbehaviour and forgets what was declared since the start.
+    public func reset() {
+        core.reset()
     }
 
     /// Says what becomes of a device token; replaces what was said of it before.

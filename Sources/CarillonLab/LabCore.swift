@@ -10,9 +10,24 @@ final class LabCore: Sendable {
         var receivers: [String: WebPushDecryption] = [:]
         var subscriptions = WebPushSubscriptions()
         var fcm = FCMState()
+
+        /// What a configuration declares. Throws `LabError` where a key is none.
+        init(_ configuration: LabConfiguration) throws {
+            let apns = configuration.apns
+            script = Script(configuration.misbehaviours)
+            devices = APNsDevices(apns.devices, acceptsUndeclared: apns.acceptsUndeclaredDevices)
+            fcm = try configuration.fcm.map(FCMState.init) ?? FCMState()
+            for receiver in configuration.unifiedPush?.receivers ?? [] {
+                receivers[receiver.topic] = try WebPushDecryption(receiver)
+            }
+            for subscription in configuration.webPush?.subscriptions ?? [] {
+                try subscriptions.add(subscription)
+            }
+        }
     }
 
     private let state: NIOLockedValueBox<State>
+    private let initial: State
     private let mischief: LabConfiguration.Mischief?
     let recorder: Recorder
     let providerKeys: [ProviderKey]
@@ -20,27 +35,12 @@ final class LabCore: Sendable {
     let random: RandomBytes = SecureRandom.bytes
 
     init(_ configuration: LabConfiguration) throws {
-        let apns = configuration.apns
-        state = NIOLockedValueBox(
-            State(
-                script: Script(configuration.misbehaviours),
-                devices: APNsDevices(apns.devices, acceptsUndeclared: apns.acceptsUndeclaredDevices)
-            )
-        )
+        initial = try State(configuration)
+        state = NIOLockedValueBox(initial)
         recorder = Recorder(maximumCount: configuration.keptRequests, maximumBytes: configuration.keptBytes)
-        providerKeys = try apns.credentials.map { try $0.providerKey(topics: apns.topics) }
+        providerKeys = try configuration.apns.credentials.map { try $0.providerKey(topics: configuration.apns.topics) }
         now = configuration.now
         mischief = configuration.mischief
-        if let fcm = configuration.fcm {
-            let known = try FCMState(fcm)
-            withState { $0.fcm = known }
-        }
-        for receiver in configuration.unifiedPush?.receivers ?? [] {
-            try declare(receiver)
-        }
-        for subscription in configuration.webPush?.subscriptions ?? [] {
-            try withState { try $0.subscriptions.add(subscription) }
-        }
     }
 
     func withState<Result, Failure: Error>(_ body: (inout State) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -58,5 +58,17 @@ final class LabCore: Sendable {
     func declare(_ receiver: WebPushReceiver) throws {
         let decryption = try WebPushDecryption(receiver)
         withState { $0.receivers[receiver.topic] = decryption }
+    }
+
+    /// Back to what the configuration declared, without requests and misbehaviours. Access tokens stay good.
+    func reset() {
+        withState { state in
+            let fcm = state.fcm
+            state = initial
+            state.script.removeAll()
+            state.fcm.tokenURL = fcm.tokenURL
+            state.fcm.accessTokens = fcm.accessTokens
+        }
+        recorder.removeAll()
     }
 }

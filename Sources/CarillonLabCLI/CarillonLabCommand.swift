@@ -18,10 +18,15 @@ struct CarillonLabCommand: AsyncParsableCommand {
                 carillon-lab serve --folder /tmp/lab \\
                   --misbehave answer,status=429,retry_after=2,times=3,service=apns --misbehave goaway
 
-              See what came, waiting up to five seconds for two requests:
-                curl 'http://127.0.0.1:8081/received?wait=2&timeout_ms=5000'
+              Look and meddle while it runs:
+                carillon-lab received --lab /tmp/lab --wait 2 --timeout 5
+                carillon-lab misbehave --lab /tmp/lab goaway,service=apns
+                carillon-lab devices --lab /tmp/lab --state unregistered --since 1754000000000 <hex>
+                carillon-lab reset --lab /tmp/lab
 
-              Make a device disappear while the lab runs:
+              The same and more by curl, at the control_url of lab.json:
+                curl 'http://127.0.0.1:8081/received?wait=2&timeout_ms=5000'
+                curl http://127.0.0.1:8081/misbehave -d '{"kind":"answer","status":503,"share":0.1,"seed":7}'
                 curl http://127.0.0.1:8081/tokens -d '{"token":"<hex>","state":"unregistered","since":1754000000000}'
                 curl http://127.0.0.1:8081/tokens -d '{"service":"fcm","token":"<token>","state":"unregistered"}'
 
@@ -29,6 +34,8 @@ struct CarillonLabCommand: AsyncParsableCommand {
                 curl http://127.0.0.1:8081/subscriptions -d '{"id":"alice"}'
                 curl -X DELETE 'http://127.0.0.1:8081/subscriptions?id=alice'
             """,
-        subcommands: [ServeCommand.self]
+        subcommands: [
+            ServeCommand.self, MisbehaveCommand.self, ReceivedCommand.self, DevicesCommand.self, ResetCommand.self,
+        ]
     )
 }

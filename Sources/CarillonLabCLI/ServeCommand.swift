@@ -11,11 +11,7 @@ struct ServeCommand: AsyncParsableCommand {
             Writes ca.pem, AuthKey.p8, service-account.json and vapid.pem (keys are kept when they are already there) and, once \
             everything listens, lab.json into the folder.
 
-            MISBEHAVIOUR is a kind and key=value pairs with commas between. Kinds: answer (status, reason, retry_after), \
-            html (status), goaway (gracefully, reason), reset (code), close, delay (milliseconds), silence, \
-            streams (streams). For all: service (apns, fcm, oauth, unifiedpush, webpush), target (token, topic or \
-            subscription), after (requests that pass \
-            first), times (1; 0 for ever).
+            \(MisbehaviourHelp.text)
             """
     )
 

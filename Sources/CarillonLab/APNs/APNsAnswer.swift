@@ -1,49 +1,52 @@
 import Foundation
 
-/// What goes back over a stream.
+/// What goes back over a stream, and the reason in it.
 struct APNsAnswer {
     private struct Body: Encodable {
         var reason: String
         var timestamp: Int64?
     }
 
-    var status: Int
+    var http: HTTPAnswer
     var reason: String?
-    var headers: [LabHeader]
-    var body: [UInt8]
 
     /// Success, or the refusal with its JSON.
     init(_ verdict: APNsVerdict) {
-        if let refusal = verdict.refusal {
-            self.init(
-                status: refusal.reason.status,
-                reason: refusal.reason.rawValue,
-                timestamp: refusal.timestamp,
-                id: verdict.id
-            )
-        } else {
-            self.init(status: 200, reason: nil, timestamp: nil, id: verdict.id)
-        }
+        self.init(
+            status: verdict.refusal?.reason.status ?? 200,
+            reason: verdict.refusal?.reason.rawValue,
+            timestamp: verdict.refusal?.timestamp,
+            id: verdict.id
+        )
     }
 
-    /// `timestamp` in milliseconds since 1970.
-    init(status: Int, reason: String?, timestamp: Int64?, id: String, retryAfter: Int? = nil) {
-        self.status = status
-        self.reason = reason
-        headers = [LabHeader("apns-id", id)]
-        if let retryAfter {
-            headers.append(LabHeader("retry-after", String(retryAfter)))
-        }
-        body = reason.map { Self.reasonBody($0, timestamp: timestamp) } ?? []
+    /// What was ordered; `now` in milliseconds since 1970.
+    init(_ ordered: OrderedAnswer, id: String, now: Int64) {
+        let status = ordered.status
+        let isGood = (200..<300).contains(status)
+        self.init(
+            status: status,
+            reason: ordered.reason
+                ?? (isGood ? nil : APNsReason.usual(for: status)?.rawValue ?? APNsReason.internalServerError.rawValue),
+            timestamp: status == 410 ? ordered.timestamp ?? now : nil,
+            id: id
+        )
+        http.apply(ordered)
     }
 
     /// What a proxy in front of the service might say.
     init(htmlWithStatus status: Int) {
-        let page = HTTP2Answer(htmlWithStatus: status)
-        self.status = page.status
-        reason = nil
-        headers = page.headers
-        body = page.body
+        http = HTTPAnswer(htmlWithStatus: status)
+    }
+
+    /// `timestamp` in milliseconds since 1970.
+    private init(status: Int, reason: String?, timestamp: Int64?, id: String) {
+        self.reason = reason
+        http = HTTPAnswer(
+            status: status,
+            headers: [LabHeader("apns-id", id)],
+            body: reason.map { Self.reasonBody($0, timestamp: timestamp) } ?? []
+        )
     }
 
     /// The JSON of an error; GOAWAY carries the same as debug data.

@@ -30,7 +30,7 @@ struct APNsDesk: HTTP2Desk {
                 method: request.method,
                 path: request.path,
                 target: request.token,
-                status: conduct?.sendsNoAnswer == true ? nil : answer.status,
+                status: conduct?.sendsNoAnswer == true ? nil : answer.http.status,
                 reason: answer.reason,
                 detail: verdict.refusal?.detail,
                 misbehaviour: conduct,
@@ -38,15 +38,12 @@ struct APNsDesk: HTTP2Desk {
                 body: request.body
             )
         )
-        var decision = HTTP2Decision(
-            answer: HTTP2Answer(status: answer.status, headers: answer.headers, body: answer.body),
-            conduct: conduct
-        )
+        var decision = HTTP2Decision(answer: answer.http, conduct: conduct)
         if verdict.isAuthorized, !isAuthorized {
             isAuthorized = true
             decision.streamLimit = streamsAfterAuthorization
         }
-        if case .goAway(_, let reason?) = conduct {
+        if case .goAway(_, let reason?, code: _) = conduct {
             decision.farewell = APNsAnswer.reasonBody(reason)
         }
         return decision
@@ -54,19 +51,9 @@ struct APNsDesk: HTTP2Desk {
 
     private static func answer(_ verdict: APNsVerdict, _ conduct: Misbehaviour.Conduct?, now: Int64) -> APNsAnswer {
         switch conduct {
-        case .answer(let status, let reason, let retryAfter):
-            let reason = status < 300 ? nil : reason ?? APNsReason.usual(for: status)?.rawValue ?? "InternalServerError"
-            return APNsAnswer(
-                status: status,
-                reason: reason,
-                timestamp: status == 410 ? now : nil,
-                id: verdict.id,
-                retryAfter: retryAfter
-            )
-        case .html(let status):
-            return APNsAnswer(htmlWithStatus: status)
-        default:
-            return APNsAnswer(verdict)
+        case .answer(let ordered): return APNsAnswer(ordered, id: verdict.id, now: now)
+        case .html(let status): return APNsAnswer(htmlWithStatus: status)
+        default: return APNsAnswer(verdict)
         }
     }
 }

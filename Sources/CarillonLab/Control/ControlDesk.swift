@@ -3,9 +3,9 @@ import NIOCore
 
 /// The control endpoint: look at what came, order misbehaviour, declare tokens and receivers.
 ///
-/// `GET /` the lab's addresses · `GET /received?wait=N&timeout_ms=…&service=…&after=SEQUENCE` lines of JSON ·
-/// `DELETE /received` · `POST /misbehave`, `POST /tokens`, `POST /receivers` an object or an array of them ·
-/// `DELETE /misbehave` · `POST /subscriptions` an object (see ``WebPushSubscriptionOrder``), answered as a browser describes
+/// `GET /` the lab's addresses · `GET /received?wait=N&timeout_ms=…&service=…&after=SEQUENCE` lines of JSON, with `text=1`
+/// lines for people · `DELETE /received` · `POST /misbehave`, `POST /tokens`, `POST /receivers` an object or an array of them ·
+/// `GET /misbehave` what is still to come · `DELETE /misbehave` · `POST /reset` forgets all that came and was ordered · `POST /subscriptions` an object (see ``WebPushSubscriptionOrder``), answered as a browser describes
 /// its subscription · `DELETE /subscriptions?id=…`, from then on gone.
 struct ControlDesk: Sendable {
     /// The longest a request may wait, in milliseconds.
@@ -23,16 +23,23 @@ struct ControlDesk: Sendable {
         return loop.makeSucceededFuture(.answer(answer(request)))
     }
 
-    private func answer(_ request: HTTP1Request) -> HTTP1Answer {
+    private func answer(_ request: HTTP1Request) -> HTTPAnswer {
         do {
             switch (request.method, request.path) {
             case ("GET", "/"):
-                return HTTP1Answer(status: 200, json: addresses()?.json ?? "{}")
+                return HTTPAnswer(status: 200, json: addresses()?.json ?? "{}")
             case ("DELETE", "/received"):
                 core.recorder.removeAll()
             case ("POST", "/misbehave"):
                 let misbehaviours = try Self.items(Misbehaviour.self, request)
                 core.withState { $0.script.add(contentsOf: misbehaviours) }
+            case ("GET", "/misbehave"):
+                let lines = try core.withState { $0.script.pending }.map {
+                    String(decoding: try JSONEncoder().encode($0), as: UTF8.self) + "\n"
+                }
+                return HTTPAnswer(status: 200, contentType: "application/jsonl", Array(lines.joined().utf8))
+            case ("POST", "/reset"):
+                core.reset()
             case ("DELETE", "/misbehave"):
                 core.withState { $0.script.removeAll() }
             case ("POST", "/tokens"):
@@ -58,11 +65,11 @@ struct ControlDesk: Sendable {
             default:
                 return Self.problem(
                     404,
-                    "There are GET / and /received, POST /misbehave, /tokens, /receivers and /subscriptions, DELETE /received, "
-                        + "/misbehave and /subscriptions."
+                    "There are GET /, /received and /misbehave, POST /misbehave, /tokens, /receivers, /subscriptions and "
+                        + "/reset, DELETE /received, /misbehave and /subscriptions."
                 )
             }
-            return HTTP1Answer(status: 200, json: "{}")
+            return HTTPAnswer(status: 200, json: "{}")
         } catch let error as DecodingError {
             return Self.problem(400, LabError.explain(error))
         } catch {
@@ -70,12 +77,12 @@ struct ControlDesk: Sendable {
         }
     }
 
-    private func subscribe(_ request: HTTP1Request) throws -> HTTP1Answer {
+    private func subscribe(_ request: HTTP1Request) throws -> HTTPAnswer {
         guard let service = addresses()?.webPush else { throw LabError.invalid("There is no Web Push here.") }
         let order = try JSONDecoder().decode(WebPushSubscriptionOrder.self, from: Data(request.body))
         let subscription = order.subscription(ownKey: service.applicationServerKey)
         try core.withState { try $0.subscriptions.add(subscription) }
-        return HTTP1Answer(status: 201, json: try subscription.json(at: service.url).compact)
+        return HTTPAnswer(status: 201, json: try subscription.json(at: service.url).compact)
     }
 
     private func received(_ request: HTTP1Request, on loop: any EventLoop) -> EventLoopFuture<HTTP1Conduct> {
@@ -94,13 +101,15 @@ struct ControlDesk: Sendable {
         let count = Int(clamping: max(0, numbers[0].flatMap { $0 } ?? 0))
         let timeout = min(max(0, numbers[1].flatMap { $0 } ?? 10_000), Self.longestWait)
         let core = core
+        let isText = query["text"] == "1"
         return core.recorder.awaitCount(count, timeout: .milliseconds(timeout), on: loop, matching: matching).requests
             .map { (200, $0) }
             // Too few: those that came, with a status that tells.
             .flatMapErrorThrowing { _ in (408, core.recorder.requests.filter(matching)) }
             .map { status, requests in
-                let lines = requests.map { $0.jsonLine() + "\n" }.joined()
-                return .answer(HTTP1Answer(status: status, contentType: "application/jsonl", Array(lines.utf8)))
+                let lines = requests.map { (isText ? $0.readable : $0.jsonLine()) + "\n" }.joined()
+                let type = isText ? "text/plain; charset=utf-8" : "application/jsonl"
+                return .answer(HTTPAnswer(status: status, contentType: type, Array(lines.utf8)))
             }
     }
 
@@ -111,8 +120,8 @@ struct ControlDesk: Sendable {
             ? try JSONDecoder().decode([Item].self, from: data) : [try JSONDecoder().decode(Item.self, from: data)]
     }
 
-    private static func problem(_ status: Int, _ text: String) -> HTTP1Answer {
+    private static func problem(_ status: Int, _ text: String) -> HTTPAnswer {
         let json = try? JSONEncoder().encode(["error": text])
-        return HTTP1Answer(status: status, json: json.map { String(decoding: $0, as: UTF8.self) } ?? "{}")
+        return HTTPAnswer(status: status, json: json.map { String(decoding: $0, as: UTF8.self) } ?? "{}")
     }
 }

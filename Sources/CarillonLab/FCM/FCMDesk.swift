@@ -15,7 +15,7 @@ struct FCMDesk: HTTP2Desk {
 
     private func decideToken(_ request: HTTP2Request) -> HTTP2Decision {
         let now = core.now()
-        var answer: HTTP2Answer
+        var answer: HTTPAnswer
         var conduct: Misbehaviour.Conduct?
         var refusal: OAuthRefusal?
         do throws(OAuthRefusal) {
@@ -32,16 +32,15 @@ struct FCMDesk: HTTP2Desk {
                 )
             }
             let grant = #"{"access_token":"\#(token)","expires_in":\#(tokenLifetime - 1),"token_type":"Bearer"}"#
-            answer = HTTP2Answer(status: 200, json: Array(grant.utf8))
+            answer = HTTPAnswer(status: 200, json: Array(grant.utf8))
         } catch {
             refusal = error
-            answer = HTTP2Answer(status: error.status, json: error.json)
+            answer = HTTPAnswer(status: error.status, json: error.json)
         }
-        if case .answer(let status, let reason, _) = conduct, status >= 300 {
-            var ordered = OAuthRefusal.usual(for: status)
-            ordered.error = reason ?? ordered.error
+        if case .answer(let ordered) = conduct, ordered.status >= 300 {
+            let ordered = OAuthRefusal.ordered(ordered)
             refusal = ordered
-            answer = HTTP2Answer(status: status, json: ordered.json)
+            answer = HTTPAnswer(status: ordered.status, json: ordered.json)
         }
         misbehave(conduct, &answer)
         record(request, .oauth, target: "", answer, refusal?.error, refusal?.detail, conduct, now: now)
@@ -50,7 +49,7 @@ struct FCMDesk: HTTP2Desk {
 
     private func decideMessage(_ request: HTTP2Request) -> HTTP2Decision {
         let now = core.now()
-        var answer: HTTP2Answer
+        var answer: HTTPAnswer
         var conduct: Misbehaviour.Conduct?
         var refusal: FCMRefusal?
         do throws(FCMRefusal) {
@@ -58,15 +57,15 @@ struct FCMDesk: HTTP2Desk {
             conduct = core.conduct(towards: passed.target, of: .fcm)
             let id = "0:\(now * 1_000)%\(Hex.encode(core.random(8)))"
             let name = "projects/\(passed.projectID)/messages/\(id)"
-            answer = HTTP2Answer(status: 200, json: Array(#"{"name":"\#(name)"}"#.utf8))
+            answer = HTTPAnswer(status: 200, json: Array(#"{"name":"\#(name)"}"#.utf8))
         } catch {
             refusal = error
-            answer = HTTP2Answer(status: error.http, json: error.json)
+            answer = HTTPAnswer(status: error.http, json: error.json)
         }
-        if case .answer(let status, let reason, _) = conduct, status >= 300 {
-            let ordered = FCMRefusal.ordered(http: status, reason: reason)
+        if case .answer(let ordered) = conduct, ordered.status >= 300 {
+            let ordered = FCMRefusal.ordered(ordered)
             refusal = ordered
-            answer = HTTP2Answer(status: status, json: ordered.json)
+            answer = HTTPAnswer(status: ordered.http, json: ordered.json)
         }
         misbehave(conduct, &answer)
         let target = FCMGate.target(of: request)
@@ -74,14 +73,10 @@ struct FCMDesk: HTTP2Desk {
         return HTTP2Decision(answer: answer, conduct: conduct)
     }
 
-    private func misbehave(_ conduct: Misbehaviour.Conduct?, _ answer: inout HTTP2Answer) {
+    private func misbehave(_ conduct: Misbehaviour.Conduct?, _ answer: inout HTTPAnswer) {
         switch conduct {
-        case .answer(let status, _, let retryAfter):
-            answer.status = status
-            if let retryAfter {
-                answer.headers.append(LabHeader("retry-after", String(retryAfter)))
-            }
-        case .html(let status): answer = HTTP2Answer(htmlWithStatus: status)
+        case .answer(let ordered): answer.apply(ordered)
+        case .html(let status): answer = HTTPAnswer(htmlWithStatus: status)
         default: break
         }
     }
@@ -90,7 +85,7 @@ struct FCMDesk: HTTP2Desk {
         _ request: HTTP2Request,
         _ service: LabService,
         target: String,
-        _ answer: HTTP2Answer,
+        _ answer: HTTPAnswer,
         _ reason: String?,
         _ detail: String?,
         _ conduct: Misbehaviour.Conduct?,

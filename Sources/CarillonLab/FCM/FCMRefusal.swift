@@ -69,18 +69,18 @@ struct FCMRefusal: Error, Equatable {
         )
     }
 
-    /// What a misbehaviour orders: `reason` is one of FCM's codes or a canonical one; nil: the usual of that status.
-    static func ordered(http: Int, reason: String?) -> FCMRefusal {
-        let words = "The lab was told to answer this."
+    /// What a misbehaviour orders: its reason is one of FCM's codes or a canonical one; nil: the usual of that status.
+    static func ordered(_ answer: OrderedAnswer) -> FCMRefusal {
+        let words = answer.message ?? "The lab was told to answer this."
         var refusal: FCMRefusal
-        if let code = reason.flatMap(FCMErrorCode.init(rawValue:)) {
+        if let code = answer.reason.flatMap(FCMErrorCode.init(rawValue:)) {
             refusal = FCMRefusal(code, words)
-        } else if let status = reason.flatMap(GoogleStatus.init(rawValue:)) {
+        } else if let status = answer.reason.flatMap(GoogleStatus.init(rawValue:)) {
             refusal = FCMRefusal(status, words)
         } else {
-            refusal = usual(for: http, words)
+            refusal = usual(for: answer.status, words)
         }
-        refusal.http = http
+        refusal.http = answer.status
         return refusal
     }
 

@@ -1,8 +1,9 @@
 /// What to do with a request.
 enum HTTP1Conduct: Sendable {
-    case answer(HTTP1Answer, afterMilliseconds: Int = 0)
+    /// `closes`: the connection ends with it.
+    case answer(HTTPAnswer, afterMilliseconds: Int = 0, closes: Bool = false)
+    /// The connection ends in the middle of it.
+    case cut(HTTPAnswer)
     case silence
     case close
-    /// Head and half of the body, and the end.
-    case cut(HTTP1Answer)
 }

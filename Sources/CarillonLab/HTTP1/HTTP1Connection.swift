@@ -57,50 +57,56 @@ final class HTTP1Connection: ChannelInboundHandler {
 
     private func carryOut(_ conduct: HTTP1Conduct, keepsAlive: Bool, _ context: ChannelHandlerContext) {
         switch conduct {
-        case .answer(let answer, 0):
-            send(answer, keepsAlive: keepsAlive, context)
-        case .answer(let answer, let delay):
+        case .answer(let answer, 0, let closes):
+            send(answer, keepsAlive: keepsAlive && !closes, context)
+        case .answer(let answer, let delay, let closes):
             context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(delay))) {
-                self.send(answer, keepsAlive: keepsAlive, context)
+                self.send(answer, keepsAlive: keepsAlive && !closes, context)
             }
+        case .cut(let answer):
+            sendHalf(of: answer, context)
         case .silence:
             break
         case .close:
             context.close(promise: nil)
-        case .cut(let answer):
-            context.write(wrapOutboundOut(.head(head(of: answer, stays: true))), promise: nil)
-            let half = context.channel.allocator.buffer(bytes: answer.body.prefix(answer.body.count / 2))
-            context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(half)))).assumeIsolated().whenComplete { _ in
-                context.close(promise: nil)
-            }
         }
     }
 
-    private func head(of answer: HTTP1Answer, stays: Bool) -> HTTPResponseHead {
-        var headers = HTTPHeaders(answer.headers.map { ($0.name, $0.value) })
-        headers.add(name: "content-length", value: String(answer.body.count))
-        if !stays {
-            headers.add(name: "connection", value: "close")
+    private func send(_ answer: HTTPAnswer, keepsAlive: Bool, _ context: ChannelHandlerContext) {
+        var headers = [LabHeader("content-length", String(answer.body.count))]
+        if !keepsAlive {
+            headers.append(LabHeader("connection", "close"))
         }
-        return HTTPResponseHead(
-            version: .http1_1,
-            status: HTTPResponseStatus(statusCode: answer.status),
-            headers: headers
-        )
-    }
-
-    private func send(_ answer: HTTP1Answer, keepsAlive: Bool, _ context: ChannelHandlerContext) {
-        let stays = keepsAlive && !answer.closes
-        context.write(wrapOutboundOut(.head(head(of: answer, stays: stays))), promise: nil)
-        context.write(
-            wrapOutboundOut(.body(.byteBuffer(context.channel.allocator.buffer(bytes: answer.body)))),
-            promise: nil
-        )
+        write(answer, headers, answer.body, context)
         let end = wrapOutboundOut(.end(nil))
-        if stays {
+        if keepsAlive {
             context.writeAndFlush(end, promise: nil)
         } else {
             context.writeAndFlush(end).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
         }
+    }
+
+    /// The head and half of the body, one byte of which is missing at least.
+    private func sendHalf(of answer: HTTPAnswer, _ context: ChannelHandlerContext) {
+        let length = LabHeader("content-length", String(max(1, answer.body.count)))
+        write(answer, [length], answer.body.prefix(answer.body.count / 2), context)
+        context.flush()
+        context.close(promise: nil)
+    }
+
+    private func write(
+        _ answer: HTTPAnswer,
+        _ more: [LabHeader],
+        _ body: some Sequence<UInt8>,
+        _ context: ChannelHandlerContext
+    ) {
+        let head = HTTPResponseHead(
+            version: .http1_1,
+            status: HTTPResponseStatus(statusCode: answer.status),
+            headers: HTTPHeaders((answer.headers + more).map { ($0.name, $0.value) })
+        )
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        let bytes = context.channel.allocator.buffer(bytes: body)
+        context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
     }
 }

@@ -95,19 +95,19 @@ final class HTTP2Connection: ChannelInboundHandler {
         case .silence:
             break
         case .close:
+            streams.leaveAtOnce()
             context.flush()
             context.close(promise: nil)
         case .cut:
-            begin(decision.answer, stream, context)
-            context.flush()
-            context.close(promise: nil)
-        case .goAway(let gracefully, reason: _):
+            sendHalf(of: decision.answer, stream, context)
+        case .goAway(let gracefully, reason: _, let code):
             // What came over a later stream may have been decided about before.
             let last = gracefully ? streams.lastDecided : max(stream - 2, streams.lastDecidedBefore, 0)
             let debugData = decision.farewell.isEmpty ? nil : ByteBuffer(bytes: decision.farewell)
             let lastStreamID = HTTP2StreamID(last)
             streams.leave(after: last)
-            write(.goAway(lastStreamID: lastStreamID, errorCode: .noError, opaqueData: debugData), 0, context)
+            let errorCode = HTTP2ErrorCode(networkCode: Int(code))
+            write(.goAway(lastStreamID: lastStreamID, errorCode: errorCode, opaqueData: debugData), 0, context)
             if gracefully {
                 answer(decision.answer, stream, context)
             }
@@ -118,26 +118,10 @@ final class HTTP2Connection: ChannelInboundHandler {
         }
     }
 
-    private static func headers(of answer: HTTP2Answer) -> HPACKHeaders {
-        var headers = HPACKHeaders([(":status", String(answer.status))])
-        for header in answer.headers {
-            headers.add(name: header.name, value: header.value, indexing: .nonIndexable)
-        }
-        return headers
-    }
-
-    /// The head of an answer and half of its body.
-    private func begin(_ answer: HTTP2Answer, _ stream: Int, _ context: ChannelHandlerContext) {
-        write(.headers(.init(headers: Self.headers(of: answer))), stream, context)
-        let half = context.channel.allocator.buffer(bytes: answer.body.prefix(answer.body.count / 2))
-        write(.data(.init(data: .byteBuffer(half))), stream, context)
-    }
-
-    private func answer(_ answer: HTTP2Answer, _ stream: Int, _ context: ChannelHandlerContext) {
+    private func answer(_ answer: HTTPAnswer, _ stream: Int, _ context: ChannelHandlerContext) {
         guard streams.isOpen(stream) else { return }
         streams.close(stream)
-        let headers = Self.headers(of: answer)
-        write(.headers(.init(headers: headers, endStream: answer.body.isEmpty)), stream, context)
+        write(.headers(.init(headers: fields(of: answer), endStream: answer.body.isEmpty)), stream, context)
         if !answer.body.isEmpty {
             let body = IOData.byteBuffer(context.channel.allocator.buffer(bytes: answer.body))
             write(.data(.init(data: body, endStream: true)), stream, context)
@@ -146,6 +130,27 @@ final class HTTP2Connection: ChannelInboundHandler {
             context.flush()
             context.close(promise: nil)
         }
+    }
+
+    /// The headers and half of the body, without the end of the stream.
+    private func sendHalf(of answer: HTTPAnswer, _ stream: Int, _ context: ChannelHandlerContext) {
+        streams.leaveAtOnce()
+        write(.headers(.init(headers: fields(of: answer), endStream: false)), stream, context)
+        let half = answer.body.prefix(answer.body.count / 2)
+        if !half.isEmpty {
+            let body = IOData.byteBuffer(context.channel.allocator.buffer(bytes: half))
+            write(.data(.init(data: body, endStream: false)), stream, context)
+        }
+        context.flush()
+        context.close(promise: nil)
+    }
+
+    private func fields(of answer: HTTPAnswer) -> HPACKHeaders {
+        var headers = HPACKHeaders([(":status", String(answer.status))])
+        for header in answer.headers {
+            headers.add(name: header.name, value: header.value, indexing: .nonIndexable)
+        }
+        return headers
     }
 
     private func limitStreams(_ limit: Int, _ context: ChannelHandlerContext) {

@@ -6,7 +6,7 @@ protocol HTTP2Desk {
 /// What to do with a request.
 struct HTTP2Decision {
     /// What it earned, or what a misbehaviour put in its place.
-    var answer: HTTP2Answer
+    var answer: HTTPAnswer
     /// What else is to happen to it.
     var conduct: Misbehaviour.Conduct?
     /// What SETTINGS_MAX_CONCURRENT_STREAMS becomes first; nil: it stays.

@@ -74,6 +74,12 @@ struct HTTP2Streams {
         streams = streams.filter { $0.key <= stream }
     }
 
+    /// The connection closes: nothing that comes will be looked at any more.
+    mutating func leaveAtOnce() {
+        lastAllowed = 0
+        streams.removeAll()
+    }
+
     private mutating func complete(_ stream: Int) -> Step {
         guard case .reading(let request) = streams[stream] else { return .nothing }
         streams[stream] = .answering

@@ -1,20 +1,20 @@
 extension Misbehaviour {
     /// What happens to a request.
     public enum Conduct: Sendable, Hashable {
-        /// An answer in the service's own form. Without a reason, the usual one of that status.
-        /// `retryAfter` in seconds.
-        case answer(status: Int, reason: String? = nil, retryAfter: Int? = nil)
+        /// An answer in the service's own form.
+        case answer(OrderedAnswer)
         /// A page of HTML where the service would speak JSON, as a proxy in trouble does.
         case html(status: Int)
         /// HTTP/2: GOAWAY. Gracefully, this request is the last one answered and the connection closes after it. Otherwise
-        /// GOAWAY says that this request was not processed, and the connection closes at once. HTTP/1.1: `Connection: close`
-        /// beside the answer, or no answer.
-        case goAway(gracefully: Bool, reason: String? = nil)
+        /// GOAWAY says that this request was not processed, and the connection closes at once. `reason` goes into the debug
+        /// data in APNs' form, `code` is an error code of RFC 9113, section 7. HTTP/1.1: `Connection: close` beside the
+        /// answer, or no answer.
+        case goAway(gracefully: Bool, reason: String? = nil, code: UInt32 = 0)
         /// HTTP/2: RST_STREAM with this error code (RFC 9113, section 7). HTTP/1.1: the connection closes.
         case reset(code: UInt32)
         /// The connection closes without a word.
         case close
-        /// Status and headers of the earned answer and half of its body, then the connection closes.
+        /// The connection closes in the middle of the earned answer.
         case cut
         /// The earned answer, so many milliseconds late.
         case delay(milliseconds: Int)
@@ -23,6 +23,29 @@ extension Misbehaviour {
         /// HTTP/2: SETTINGS_MAX_CONCURRENT_STREAMS of the connection becomes this number; the request gets its earned answer.
         /// HTTP/1.1: nothing.
         case limitStreams(Int)
+
+        /// An answer in the service's own form; see ``OrderedAnswer`` for what each of these is.
+        public static func answer(
+            status: Int,
+            reason: String? = nil,
+            retryAfter: Int? = nil,
+            message: String? = nil,
+            timestamp: Int64? = nil,
+            headers: [LabHeader] = [],
+            body: String? = nil
+        ) -> Conduct {
+            .answer(
+                OrderedAnswer(
+                    status: status,
+                    reason: reason,
+                    retryAfter: retryAfter,
+                    message: message,
+                    timestamp: timestamp,
+                    headers: headers,
+                    body: body
+                )
+            )
+        }
 
         /// 429 with `Retry-After` in seconds.
         public static func tooManyRequests(retryAfter: Int? = nil) -> Conduct {
@@ -36,7 +59,10 @@ extension Misbehaviour {
         public static let expiredProviderToken = Conduct.answer(status: 403, reason: "ExpiredProviderToken")
 
         /// RST_STREAM with REFUSED_STREAM: the request was not processed.
-        public static let refuseStream = Conduct.reset(code: 0x7)
+        public static let refuseStream = Conduct.reset(code: refusedStream)
+
+        /// REFUSED_STREAM (RFC 9113, section 7).
+        static let refusedStream: UInt32 = 0x7
 
         /// The word for it in JSON and on the command line.
         public var kind: String {
@@ -52,15 +78,21 @@ extension Misbehaviour {
             case .limitStreams: "streams"
             }
         }
-    }
-}
 
-extension Misbehaviour.Conduct {
-    /// The request stays without an answer for good.
-    var sendsNoAnswer: Bool {
-        switch self {
-        case .reset, .close, .cut, .silence, .goAway(gracefully: false, reason: _): true
-        case .answer, .html, .delay, .limitStreams, .goAway(gracefully: true, reason: _): false
+        /// The request stays without a whole answer for good.
+        var sendsNoAnswer: Bool {
+            switch self {
+            case .reset, .close, .cut, .silence, .goAway(gracefully: false, reason: _, code: _): true
+            case .answer, .html, .delay, .limitStreams, .goAway(gracefully: true, reason: _, code: _): false
+            }
+        }
+
+        /// The client is told that a request which gets no answer was not processed.
+        var disownsRequest: Bool {
+            switch self {
+            case .reset(Self.refusedStream), .goAway(gracefully: false, reason: _, code: _): true
+            default: false
+            }
         }
     }
 }

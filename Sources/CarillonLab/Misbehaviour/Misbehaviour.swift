@@ -10,6 +10,13 @@ public struct Misbehaviour: Sendable, Hashable {
     public var after: Int
     /// How many requests it happens to; nil for every one until it is withdrawn.
     public var times: Int?
+    /// What part of the requests it happens to, by the lot: from 0 to 1; nil for all. Those spared go on to the next
+    /// misbehaviour of the script.
+    public var share: Double?
+    /// With `share`: the lots are the same for the same seed and order of requests.
+    public var seed: UInt64
+    /// With `share`: to how many requests in a row it happens once the lot falls.
+    public var burst: Int
     public var conduct: Conduct
 
     public init(
@@ -24,6 +31,23 @@ public struct Misbehaviour: Sendable, Hashable {
         self.target = target
         self.after = after
         self.times = times
+        seed = 0
+        burst = 1
+    }
+
+    /// Happens by the lot until it is withdrawn.
+    public init(
+        _ conduct: Conduct,
+        service: LabService? = nil,
+        target: String? = nil,
+        share: Double,
+        seed: UInt64,
+        burst: Int = 1
+    ) {
+        self.init(conduct, service: service, target: target, times: nil)
+        self.share = share
+        self.seed = seed
+        self.burst = burst
     }
 
     func concerns(_ service: LabService, _ target: String) -> Bool {

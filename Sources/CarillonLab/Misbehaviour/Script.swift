@@ -2,8 +2,24 @@
 struct Script {
     private struct Scene {
         var misbehaviour: Misbehaviour
-        var toPass: Int
-        var turnsLeft: Int?
+        var lots: Lots
+        var burstLeft = 0
+
+        init(_ misbehaviour: Misbehaviour) {
+            self.misbehaviour = misbehaviour
+            lots = Lots(seed: misbehaviour.seed)
+        }
+
+        mutating func isDrawn() -> Bool {
+            guard let share = misbehaviour.share else { return true }
+            if burstLeft > 0 {
+                burstLeft -= 1
+                return true
+            }
+            guard lots.fall(share) else { return false }
+            burstLeft = max(1, misbehaviour.burst) - 1
+            return true
+        }
     }
 
     private var scenes: [Scene] = []
@@ -12,8 +28,11 @@ struct Script {
         add(contentsOf: misbehaviours)
     }
 
+    /// What is still to come, with what is left of `after` and `times`.
+    var pending: [Misbehaviour] { scenes.map(\.misbehaviour) }
+
     mutating func add(contentsOf misbehaviours: [Misbehaviour]) {
-        scenes += misbehaviours.map { Scene(misbehaviour: $0, toPass: $0.after, turnsLeft: $0.times) }
+        scenes += misbehaviours.map(Scene.init)
     }
 
     mutating func removeAll() {
@@ -23,14 +42,15 @@ struct Script {
     /// What happens to the next request that has passed every check; nil for the answer it has earned.
     mutating func next(_ service: LabService, _ target: String) -> Misbehaviour.Conduct? {
         for index in scenes.indices where scenes[index].misbehaviour.concerns(service, target) {
-            if scenes[index].toPass > 0 {
-                scenes[index].toPass -= 1
+            if scenes[index].misbehaviour.after > 0 {
+                scenes[index].misbehaviour.after -= 1
                 continue
             }
+            guard scenes[index].isDrawn() else { continue }
             let conduct = scenes[index].misbehaviour.conduct
-            if let left = scenes[index].turnsLeft {
+            if let left = scenes[index].misbehaviour.times {
                 if left > 1 {
-                    scenes[index].turnsLeft = left - 1
+                    scenes[index].misbehaviour.times = left - 1
                 } else {
                     scenes.remove(at: index)
                 }

@@ -23,8 +23,17 @@ struct OAuthRefusal: Error, Equatable {
         OAuthRefusal(error: "invalid_request", words: words, detail: detail)
     }
 
+    /// What a misbehaviour orders.
+    static func ordered(_ answer: OrderedAnswer) -> OAuthRefusal {
+        var refusal = usual(for: answer.status)
+        refusal.status = answer.status
+        refusal.error = answer.reason ?? refusal.error
+        refusal.words = answer.message ?? refusal.words
+        return refusal
+    }
+
     /// What the endpoint says with a status when nothing was named.
-    static func usual(for status: Int) -> OAuthRefusal {
+    private static func usual(for status: Int) -> OAuthRefusal {
         switch status {
         case 401: OAuthRefusal(status: status, error: "invalid_client")
         case 403: OAuthRefusal(status: status, error: "access_denied")

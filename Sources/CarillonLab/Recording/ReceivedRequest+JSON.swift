@@ -13,6 +13,7 @@ extension ReceivedRequest: Encodable {
         case reason
         case detail
         case misbehaviour
+        case isTaken = "taken"
         case headers
         case payload
         case body
@@ -35,6 +36,7 @@ extension ReceivedRequest: Encodable {
         try container.encodeIfPresent(reason, forKey: .reason)
         try container.encodeIfPresent(detail, forKey: .detail)
         try container.encodeIfPresent(misbehaviour?.kind, forKey: .misbehaviour)
+        try container.encode(isTaken, forKey: .isTaken)
         try container.encode(headers.map { [$0.name, $0.value] }, forKey: .headers)
         try container.encodeIfPresent(payload, forKey: .payload)
         if let text = String(validating: body, as: UTF8.self) {

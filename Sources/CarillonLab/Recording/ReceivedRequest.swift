@@ -64,6 +64,12 @@ public struct ReceivedRequest: Sendable, Hashable {
         return (200..<300).contains(status)
     }
 
+    /// True where the service has the push, whatever its client heard of it: a device would show it.
+    public var isTaken: Bool {
+        guard let misbehaviour else { return isAccepted }
+        return misbehaviour.sendsNoAnswer ? !misbehaviour.disownsRequest : isAccepted
+    }
+
     /// The body, or its clear text where it was decrypted, read as JSON; nil where it is not JSON.
     public var payload: JSONValue? {
         JSONValue(parsing: decrypted ?? body)

@@ -3,7 +3,7 @@ import NIOCore
 /// Decides what requests to the lab's UnifiedPush push server get, and records it.
 struct UnifiedPushDesk: Sendable {
     private struct Outcome {
-        var answer: HTTP1Answer
+        var answer: HTTPAnswer
         var reason: String?
         var detail: String?
         var decrypted: [UInt8]?
@@ -16,7 +16,7 @@ struct UnifiedPushDesk: Sendable {
         if request.method == "GET", NtfyPublication.asksForUnifiedPush(request),
             (try? NtfyPublication.topic(of: request)) != nil
         {
-            return .answer(withCORS(HTTP1Answer(status: 200, json: #"{"unifiedpush":{"version":1}}"#)))
+            return .answer(withCORS(HTTPAnswer(status: 200, json: #"{"unifiedpush":{"version":1}}"#)))
         }
         let now = core.now()
         let topic = (try? NtfyPublication.topic(of: request)) ?? ""
@@ -31,7 +31,7 @@ struct UnifiedPushDesk: Sendable {
             conduct = core.conduct(towards: topic, of: .unifiedPush)
         } catch {
             outcome = Outcome(
-                answer: HTTP1Answer(status: error.http, json: error.json),
+                answer: HTTPAnswer(status: error.http, json: error.json),
                 reason: error.error,
                 detail: error == .tooLarge ? "the message has more than \(NtfyPublication.messageLimit) bytes" : nil
             )
@@ -65,7 +65,7 @@ struct UnifiedPushDesk: Sendable {
             now: now / 1_000,
             random: core.random
         )
-        var outcome = Outcome(answer: HTTP1Answer(status: 200, json: message.json))
+        var outcome = Outcome(answer: HTTPAnswer(status: 200, json: message.json))
         let receiver = core.withState { $0.receivers[publication.topic] }
         guard let receiver else { return outcome }
         // A push server cannot look inside and takes anything; the record says what the device would have met.
@@ -83,24 +83,20 @@ struct UnifiedPushDesk: Sendable {
 
     private func misbehave(_ conduct: Misbehaviour.Conduct?, _ outcome: inout Outcome) {
         switch conduct {
-        case .answer(let status, let reason, let retryAfter):
-            guard status >= 300 else {
-                outcome.answer.status = status
-                return
+        case .answer(let ordered):
+            if ordered.status >= 300 {
+                var error = NtfyError.usual(for: ordered.status)
+                error.error = ordered.reason ?? error.error
+                outcome.answer = HTTPAnswer(status: ordered.status, json: error.json)
+                outcome.reason = error.error
             }
-            var error = NtfyError.usual(for: status)
-            error.error = reason ?? error.error
-            outcome.answer = HTTP1Answer(status: status, json: error.json)
-            outcome.reason = error.error
-            if let retryAfter {
-                outcome.answer.headers.append(LabHeader("retry-after", String(retryAfter)))
-            }
-        case .html(let status): outcome.answer = HTTP1Answer(htmlPageWithStatus: status)
+            outcome.answer.apply(ordered)
+        case .html(let status): outcome.answer = HTTPAnswer(htmlWithStatus: status)
         default: break
         }
     }
 
-    private func withCORS(_ answer: HTTP1Answer) -> HTTP1Answer {
+    private func withCORS(_ answer: HTTPAnswer) -> HTTPAnswer {
         var answer = answer
         answer.headers.append(LabHeader("access-control-allow-origin", "*"))
         return answer

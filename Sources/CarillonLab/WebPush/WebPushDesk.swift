@@ -7,17 +7,17 @@ struct WebPushDesk: Sendable {
     static let folder = "/push/"
 
     private struct Outcome {
-        var answer: HTTP1Answer
+        var answer: HTTPAnswer
         var reason: String?
         var detail: String?
         var decrypted: [UInt8]?
 
-        init(_ answer: HTTP1Answer) {
+        init(_ answer: HTTPAnswer) {
             self.answer = answer
         }
 
         init(_ refusal: WebPushRefusal) {
-            answer = HTTP1Answer(status: refusal.status, json: WebPushRefusal.json(reason: refusal.reason))
+            answer = HTTPAnswer(status: refusal.status, json: WebPushRefusal.json(reason: refusal.reason))
             reason = refusal.reason
             detail = refusal.detail
         }
@@ -88,7 +88,7 @@ struct WebPushDesk: Sendable {
             throw WebPushRefusal(400, "VapidPkHashMismatch", "the browser subscribed with another key than k")
         }
         let message = try WebPushMessageCheck(request)
-        var answer = HTTP1Answer(status: 201, contentType: "text/plain", [])
+        var answer = HTTPAnswer(status: 201, contentType: "text/plain", [])
         let resource = Base64URL.encode(core.random(16))
         answer.headers.append(LabHeader("location", "\(origin())/message/\(resource)"))
         answer.headers.append(LabHeader("ttl", String(message.timeToLive)))
@@ -105,17 +105,13 @@ struct WebPushDesk: Sendable {
 
     private func misbehave(_ conduct: Misbehaviour.Conduct?, _ outcome: inout Outcome) {
         switch conduct {
-        case .answer(let status, let reason, let retryAfter):
-            guard status >= 300 else {
-                outcome.answer.status = status
-                return
+        case .answer(let ordered):
+            if ordered.status >= 300 {
+                let usual = WebPushRefusal.usual(for: ordered.status)
+                outcome = Outcome(WebPushRefusal(ordered.status, ordered.reason ?? usual.reason, outcome.detail))
             }
-            let usual = WebPushRefusal.usual(for: status)
-            outcome = Outcome(WebPushRefusal(status, reason ?? usual.reason, outcome.detail))
-            if let retryAfter {
-                outcome.answer.headers.append(LabHeader("retry-after", String(retryAfter)))
-            }
-        case .html(let status): outcome.answer = HTTP1Answer(htmlPageWithStatus: status)
+            outcome.answer.apply(ordered)
+        case .html(let status): outcome.answer = HTTPAnswer(htmlWithStatus: status)
         default: break
         }
     }

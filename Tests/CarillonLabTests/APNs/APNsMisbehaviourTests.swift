@@ -122,6 +122,28 @@ struct APNsMisbehaviourTests {
         await bench.lab.shutdown()
     }
 
+    @Test func anyAnswerCanBeOrdered() async throws {
+        let bench = try await APNsBench()
+        bench.lab.misbehave(
+            Misbehaviour(.answer(status: 410, reason: "ExpiredToken", timestamp: 1_754_000_000_000)),
+            Misbehaviour(.answer(status: 418, reason: "Teapot", headers: [LabHeader("X-More", "yes")])),
+            Misbehaviour(.answer(status: 400, body: "not even JSON"))
+        )
+        let answers = try await Curl.run(Array(repeating: bench.request(), count: 3))
+        #expect(answers.map(\.status) == [410, 418, 400])
+        #expect(answers[0].body == #"{"reason":"ExpiredToken","timestamp":1754000000000}"#)
+        #expect(answers[1].reason == "Teapot")
+        #expect(answers[1].headers["x-more"] == "yes")
+        #expect(answers[2].body == "not even JSON")
+        await bench.lab.shutdown()
+    }
+
+    @Test func aGoAwayCanHaveAnyCode() async throws {
+        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.goAway(gracefully: true, code: 0xb))] }
+        #expect(try await bench.frames().contains("error_code=ENHANCE_YOUR_CALM(0x0b)"))
+        await bench.lab.shutdown()
+    }
+
     @Test func theStreamLimitCanSink() async throws {
         let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.limitStreams(3))] }
         let frames = try await bench.frames()

@@ -48,12 +48,16 @@ struct WaitingTests {
     }
 
     @Test func shutdownFreesPortsAndFolder() async throws {
-        let lab = try await Lab.start()
-        let answer = try await Curl.run("--http2", "--cacert", lab.caFile, lab.apnsURL)
+        // An address of its own: ports that are free again go to the labs of other tests.
+        var configuration = LabConfiguration()
+        configuration.host = "127.0.0.77"
+        let lab = try await Lab.start(configuration)
+        let there = ["--connect-to", "::127.0.0.77:", lab.apnsURL]
+        let answer = try await Curl.run([["--http2", "--cacert", lab.caFile] + there])[0]
         #expect(answer.status == 405)
         await lab.shutdown()
         #expect(try await Tool.run("test", ["-e", lab.caFile]).status == 1)
         // 7: nobody listens.
-        #expect(try await Curl.run("-k", lab.apnsURL).exit == 7)
+        #expect(try await Curl.run([["-k"] + there])[0].exit == 7)
     }
 }

@@ -1,9 +1,8 @@
-import CarillonLab
 import Foundation
 
 extension ReceivedRequest {
     /// A few lines for people: what came, what it got, and the payload indented.
-    var readable: String {
+    public var readable: String {
         let time = Date(timeIntervalSince1970: Double(receivedAt) / 1_000)
             .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
         var words = [time, service.rawValue, status.map(String.init) ?? "no answer"]

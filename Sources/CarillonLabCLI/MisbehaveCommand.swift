@@ -1,0 +1,56 @@
+import ArgumentParser
+import CarillonLab
+import Foundation
+
+/// `carillon-lab misbehave`: orders misbehaviour of a lab that runs.
+struct MisbehaveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "misbehave",
+        abstract: "Have a running lab misbehave, or tell what it still has before it.",
+        discussion: """
+            \(MisbehaviourHelp.text)
+
+            EXAMPLES
+              The next request to APNs gets its answer and then GOAWAY:
+                carillon-lab misbehave --lab /tmp/lab goaway,service=apns
+
+              The next three to FCM get 429 with Retry-After, the one after that UNREGISTERED:
+                carillon-lab misbehave --lab /tmp/lab answer,status=429,retry_after=2,times=3,service=fcm \\
+                  answer,status=404,reason=UNREGISTERED,service=fcm
+
+              APNs knows that a device is gone since a given time:
+                carillon-lab misbehave --lab /tmp/lab answer,status=410,reason=Unregistered,timestamp=1754000000000,target=<hex>
+
+              Windows' push service drops a message and says so in a header:
+                carillon-lab misbehave --lab /tmp/lab answer,status=200,header.X-WNS-NotificationStatus=dropped,service=webpush
+
+              One request in ten is reset, always the same ones for the same seed; one in fifty starts a burst of twenty 503:
+                carillon-lab misbehave --lab /tmp/lab reset,code=2,share=0.1,seed=7 answer,status=503,share=0.02,burst=20,seed=7
+
+              Back to good manners:
+                carillon-lab misbehave --lab /tmp/lab --none
+            """
+    )
+
+    @OptionGroup var lab: RunningLab
+
+    @Flag(help: "First withdraw every misbehaviour ordered before.")
+    var none = false
+
+    @Argument(help: ArgumentHelp("What to do instead of a good answer; without any, what is still to come is printed."))
+    var misbehaviours: [String] = []
+
+    func run() async throws {
+        // What is wrong is said before anything is ordered.
+        let orders = try misbehaviours.map { try Misbehaviour(parsing: $0) }
+        if none {
+            try await lab.order("DELETE", "/misbehave")
+        }
+        if !orders.isEmpty {
+            let json = String(decoding: try JSONEncoder().encode(orders), as: UTF8.self)
+            try await lab.order("POST", "/misbehave", body: json)
+        } else if !none {
+            print(try await lab.order("GET", "/misbehave"), terminator: "")
+        }
+    }
+}

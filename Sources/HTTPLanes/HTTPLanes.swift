@@ -11,36 +11,52 @@ import Synchronization
 ///     await lanes.shutdown()  // before the group's
 package final class HTTPLanes: HTTPSender {
     private let pool: LanePool
-    private let curl: CurlClient
-    private let isProxied: Bool
+    private let curl: CurlClients
+    private let usesLanes: Bool
     private let addressGuard: AddressGuard
-    private let shares = Atomic<UInt32>(0)
+    private let shares = Synchronization.Atomic<UInt32>(0)
 
     /// - Parameters:
-    ///   - configuration: Roots, exceptions, limits.
+    ///   - configuration: Roots, proxy, exceptions, limits.
     ///   - group: Carries the lanes; must outlive them.
     ///   - logger: For what concerns connections, never requests.
-    /// - Throws: `HTTPLanesError` when a file or a block of addresses cannot be used.
-    package init(configuration: Configuration, group: any EventLoopGroup, logger: Logger) throws {
+    /// - Throws: `HTTPLanesError` when a file, the proxy or a block of addresses cannot be used.
+    package convenience init(configuration: Configuration, group: any EventLoopGroup, logger: Logger) throws {
+        try self.init(configuration: configuration, group: group, logger: logger, names: LaneNames())
+    }
+
+    /// `names` looks names up for lanes.
+    init(configuration: Configuration, group: any EventLoopGroup, logger: Logger, names: LaneNames) throws {
         addressGuard = try AddressGuard(allowing: configuration.allowPrivate)
+        let proxy = try configuration.proxy.map { url in
+            guard let proxy = Proxy(url) else { throw HTTPLanesError.notAProxy }
+            return proxy
+        }
+        usesLanes = proxy?.carriesLanes ?? true
         let connector: LaneConnector
         do {
-            connector = try LaneConnector(caFile: configuration.caFile, addressGuard: addressGuard)
+            connector = try LaneConnector(
+                caFile: configuration.caFile,
+                addressGuard: addressGuard,
+                tunnel: proxy.map { ProxyTunnel(proxy: $0, log: logger) },
+                names: names
+            )
         } catch {
             throw HTTPLanesError.unusableRoots(configuration.caFile ?? "the system's")
         }
-        let curl = try CurlClient(configuration: configuration, addressGuard: addressGuard, logger: logger)
+        let curl = try CurlClients(configuration: configuration, addressGuard: addressGuard, logger: logger)
         self.curl = curl
-        isProxied = configuration.proxy != nil
         pool = LanePool(
             group: group,
-            connector: connector,
-            settings: configuration.lanes,
-            originLimit: configuration.multiplexedOrigins,
-            jitter: { Double.random(in: 0...1) },
-            withoutHTTP2: { exchange in
-                if !curl.send(exchange) { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
-            }
+            surroundings: OriginLanes.Surroundings(
+                connector: connector,
+                settings: configuration.lanes,
+                jitter: { Double.random(in: 0...1) },
+                withoutHTTP2: { exchange in
+                    if !curl.send(exchange) { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
+                }
+            ),
+            originLimit: configuration.multiplexedOrigins
         )
     }
 
@@ -55,10 +71,16 @@ package final class HTTPLanes: HTTPSender {
         }
         let deadline = NIODeadline.now().milliseconds + Int64(request.timeout)
         let exchange = Exchange(request: request, url: url, deadline: deadline, completion: completion)
-        let isMultiplexed = request.multiplexed && url.origin.isSecure && !isProxied
+        let isMultiplexed = request.multiplexed && url.origin.isSecure && usesLanes
         guard isMultiplexed ? pool.send(exchange) : curl.send(exchange) else {
             return Self.later { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
         }
+    }
+
+    package func retire(_ scope: ConnectionScope) {
+        scope.retire()
+        pool.retire(scope)
+        curl.retire(scope)
     }
 
     package func share() -> any HTTPSender {

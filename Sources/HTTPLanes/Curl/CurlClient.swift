@@ -1,66 +1,99 @@
 import CCurl
-import Logging
 import NIOConcurrencyHelpers
-import NIOPosix
 
 /// HTTP/1.1 and HTTP/2 through libcurl, for the many origins that are asked now and then. One thread of its own carries
-/// all transfers.
+/// all transfers, and they share connections.
 final class CurlClient: Sendable {
     private struct State {
         var errand = CurlWorker.Errand()
-        var outstanding = 0
+        var outstanding: FairShares
         /// For `curl_multi_wakeup` alone, which any thread may call; nil once the thread has ended.
         var waker: CurlWaker?
+        /// Wait for the thread's end.
+        var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state: NIOLockedValueBox<State>
-    private let thread = NIOThreadPool(numberOfThreads: 1)
-    private let limit: Int
 
-    init(configuration: HTTPLanes.Configuration, addressGuard: AddressGuard, logger: Logger) throws {
+    /// - Parameters:
+    ///   - configuration: Roots, proxy, limits.
+    ///   - addressGuard: For users' URLs.
+    ///   - scope: Whose requests share connections; those of other scopes get one each.
+    /// - Throws: `HTTPLanesError.noLibcurl`.
+    init(configuration: HTTPLanes.Configuration, addressGuard: AddressGuard, scope: ConnectionScope? = nil) throws {
         guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK, let multi = curl_multi_init() else {
             throw HTTPLanesError.noLibcurl
         }
-        limit = configuration.otherRequests
-        let state = NIOLockedValueBox(State(waker: CurlWaker(multi: multi)))
+        let state = NIOLockedValueBox(
+            State(outstanding: FairShares(room: configuration.otherRequests), waker: CurlWaker(multi: multi))
+        )
         self.state = state
-        let worker = CurlWorker(multi: multi, configuration: configuration, addressGuard: addressGuard)
-        thread.start()
-        thread.submit { _ in
+        let worker = CurlWorker(multi: multi, configuration: configuration, addressGuard: addressGuard, scope: scope)
+        let isRunning = DetachedThread.run {
             worker.run { finished in
                 state.withLockedValue { state in
-                    state.outstanding -= finished
-                    defer { state.errand = CurlWorker.Errand(isStopping: state.errand.isStopping) }
+                    for share in finished { state.outstanding.giveBack(share) }
+                    defer { state.errand = CurlWorker.Errand(end: state.errand.end) }
                     return state.errand
                 }
             }
-            state.withLockedValue { $0.waker = nil }
+            // Whoever retired this client may have sent more before it noticed.
+            let late = state.withLockedValue { state in
+                state.waker = nil
+                return state.errand.arrivals + state.errand.overflow
+            }
+            for exchange in late { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
             worker.close()
-            logger.debug("libcurl's thread has ended")
+            for waiter in state.withLockedValue({ $0.waiters }) { waiter.resume() }
+        }
+        guard isRunning else {
+            worker.close()
+            throw HTTPLanesError.noLibcurl
         }
     }
 
-    /// False after a shutdown, with nothing done.
+    /// Whether its thread has ended.
+    var hasEnded: Bool { state.withLockedValue { $0.waker == nil } }
+
+    /// Whether nothing is outstanding.
+    var isIdle: Bool { state.withLockedValue { $0.outstanding.taken == 0 } }
+
+    /// False after a shutdown or ``retire()``, with nothing done.
     func send(_ exchange: Exchange) -> Bool {
         state.withLockedValue { state in
-            guard !state.errand.isStopping else { return false }
+            guard state.errand.end == .none else { return false }
             let mustWake = state.errand.isEmpty
-            if state.outstanding < limit {
+            let share = exchange.request.share
+            if state.outstanding.hasRoom(for: share) {
                 state.errand.arrivals.append(exchange)
             } else {
                 state.errand.overflow.append(exchange)
             }
-            state.outstanding += 1
+            state.outstanding.take(share)
             if mustWake { state.waker?.wake() }
             return true
         }
     }
 
-    func shutDown() async {
+    /// Has it finish what it has and end.
+    func retire() {
         state.withLockedValue { state in
-            state.errand.isStopping = true
+            if state.errand.end == .none { state.errand.end = .whenDone }
             state.waker?.wake()
         }
-        try? await thread.shutdownGracefully()
+    }
+
+    /// Fails what is outstanding and returns when the thread has ended.
+    func shutDown() async {
+        await withCheckedContinuation { continuation in
+            let hasEnded = state.withLockedValue { state in
+                state.errand.end = .now
+                guard let waker = state.waker else { return true }
+                waker.wake()
+                state.waiters.append(continuation)
+                return false
+            }
+            if hasEnded { continuation.resume() }
+        }
     }
 }

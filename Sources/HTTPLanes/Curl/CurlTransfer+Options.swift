@@ -1,8 +1,8 @@
 import CCurl
 
 extension CurlTransfer {
-    /// Sets every option of the handle; false when libcurl refuses one.
-    func prepare(_ configuration: HTTPLanes.Configuration) -> Bool {
+    /// Sets every option of the handle; false when libcurl refuses one. Alone, it shares its connection with no other.
+    func prepare(_ configuration: HTTPLanes.Configuration, isAlone: Bool) -> Bool {
         let isProxied = configuration.proxy != nil
         let codes = [
             ccurl_set_string(easy, CURLOPT_URL, exchange.url.normalized),
@@ -20,7 +20,12 @@ extension CurlTransfer {
             ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.lanes.connectTimeout)),
             // An empty string keeps libcurl from looking into the environment.
             ccurl_set_string(easy, CURLOPT_PROXY, configuration.proxy ?? ""),
+            // What goes to a busy origin rather waits for a connection that may be shared than open another.
+            ccurl_set_long(easy, CURLOPT_PIPEWAIT, exchange.request.multiplexed ? 1 : 0),
+            ccurl_set_long(easy, CURLOPT_FRESH_CONNECT, isAlone ? 1 : 0),
+            ccurl_set_long(easy, CURLOPT_FORBID_REUSE, isAlone ? 1 : 0),
             setRoots(configuration.caFile),
+            setClientCertificate(exchange.request.scope?.clientCertificate),
             setMethodAndBody(),
             setHeaderFields(),
             setCallbacks(checksAddresses: isGuarded && !isProxied),
@@ -35,6 +40,22 @@ extension CurlTransfer {
             return CURLE_SSL_CACERT_BADFILE
         }
         return ccurl_set_string(easy, CURLOPT_CAINFO, caFile)
+    }
+
+    private func setClientCertificate(_ certificate: ClientCertificate?) -> CURLcode {
+        guard let certificate else { return CURLE_OK }
+        let codes = [
+            ccurl_set_string(easy, CURLOPT_SSLCERTTYPE, "PEM"),
+            ccurl_set_string(easy, CURLOPT_SSLKEYTYPE, "PEM"),
+            setBlob(CURLOPT_SSLCERT_BLOB, certificate.chainPEM),
+            setBlob(CURLOPT_SSLKEY_BLOB, certificate.keyPEM),
+        ]
+        return codes.first { $0 != CURLE_OK } ?? CURLE_OK
+    }
+
+    private func setBlob(_ option: CURLoption, _ text: String) -> CURLcode {
+        var text = text
+        return text.withUTF8 { ccurl_set_blob(easy, option, $0.baseAddress, $0.count) }
     }
 
     private func setMethodAndBody() -> CURLcode {

@@ -7,10 +7,14 @@ import NIOCore
 final class CurlWorker: @unchecked Sendable {
     /// What the thread is to do next.
     struct Errand {
+        enum End {
+            case none, whenDone, now
+        }
+
         var arrivals: [Exchange] = []
         /// Beyond what may be outstanding: to be refused, which must not happen on the sender's thread.
         var overflow: [Exchange] = []
-        var isStopping = false
+        var end = End.none
 
         var isEmpty: Bool { arrivals.isEmpty && overflow.isEmpty }
     }
@@ -18,15 +22,25 @@ final class CurlWorker: @unchecked Sendable {
     private let multi: UnsafeMutableRawPointer
     private let configuration: HTTPLanes.Configuration
     private let addressGuard: AddressGuard
+    private let scope: ConnectionScope?
+    private var queue: TransferQueue
     private var transfers: [UnsafeMutableRawPointer: CurlTransfer] = [:]
     private var spareHandles: [UnsafeMutableRawPointer] = []
     private var soonestDeadline: Int64 = .max
-    private var finished = 0
+    /// The shares of what came to its end.
+    private var finished: [UInt32] = []
 
-    init(multi: UnsafeMutableRawPointer, configuration: HTTPLanes.Configuration, addressGuard: AddressGuard) {
+    init(
+        multi: UnsafeMutableRawPointer,
+        configuration: HTTPLanes.Configuration,
+        addressGuard: AddressGuard,
+        scope: ConnectionScope?
+    ) {
         self.multi = multi
         self.configuration = configuration
         self.addressGuard = addressGuard
+        self.scope = scope
+        queue = TransferQueue(places: configuration.otherConnections)
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.otherConnections)
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.otherConnections)
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.otherConnectionsPerHost)
@@ -34,14 +48,16 @@ final class CurlWorker: @unchecked Sendable {
 
     /// Works until an errand says to stop, then fails what is left.
     ///
-    /// - Parameter nextErrand: Is told how many requests were completed since it was asked last.
-    func run(nextErrand: (_ finished: Int) -> Errand) {
+    /// - Parameter nextErrand: Is told the shares of the requests that were completed since it was asked last.
+    func run(nextErrand: (_ finished: [UInt32]) -> Errand) {
         while true {
             let errand = nextErrand(finished)
-            finished = 0
-            for exchange in errand.arrivals { begin(exchange) }
+            finished.removeAll(keepingCapacity: true)
+            for exchange in errand.arrivals { queue.append(exchange) }
             for exchange in errand.overflow { refuse(exchange, .overloaded) }
-            if errand.isStopping { break }
+            if errand.end == .now { break }
+            while let exchange = queue.next() { begin(exchange) }
+            if errand.end == .whenDone, transfers.isEmpty { break }
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
             collect()
@@ -49,6 +65,7 @@ final class CurlWorker: @unchecked Sendable {
             // A completion may have asked for more in the meantime: then a wake-up is pending and this returns at once.
             curl_multi_poll(multi, nil, 0, pause(), nil)
         }
+        for exchange in queue.takeAll() { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
         for transfer in transfers.values {
             curl_multi_remove_handle(multi, transfer.easy)
             let mayHaveBeenProcessed = transfer.mayHaveBeenProcessed
@@ -59,13 +76,18 @@ final class CurlWorker: @unchecked Sendable {
 
     func close() {
         for easy in spareHandles { curl_easy_cleanup(easy) }
+        spareHandles.removeAll()
         curl_multi_cleanup(multi)
     }
 
     private func begin(_ exchange: Exchange) {
-        guard let easy = spareHandles.popLast() ?? curl_easy_init() else { return refuse(exchange, .overloaded) }
+        guard let easy = spareHandles.popLast() ?? curl_easy_init() else {
+            queue.ended(exchange)
+            return refuse(exchange, .overloaded)
+        }
         let transfer = CurlTransfer(exchange: exchange, easy: easy, addressGuard: addressGuard)
-        guard transfer.prepare(configuration), curl_multi_add_handle(multi, easy) == CURLM_OK else {
+        let isAlone = exchange.request.scope != scope
+        guard transfer.prepare(configuration, isAlone: isAlone), curl_multi_add_handle(multi, easy) == CURLM_OK else {
             return refuse(end(transfer), .protocolError)
         }
         transfers[easy] = transfer
@@ -73,7 +95,7 @@ final class CurlWorker: @unchecked Sendable {
     }
 
     private func refuse(_ exchange: Exchange, _ reason: HTTPFailure.Reason) {
-        finished += 1
+        finished.append(exchange.request.share)
         exchange.fail(reason, mayHaveBeenProcessed: false)
     }
 
@@ -83,19 +105,20 @@ final class CurlWorker: @unchecked Sendable {
             curl_multi_remove_handle(multi, easy)
             guard let transfer = transfers.removeValue(forKey: easy) else { continue }
             let result = transfer.result(code)
-            finished += 1
+            finished.append(transfer.exchange.request.share)
             end(transfer).complete(result)
         }
     }
 
     private func expire() {
         let now = NIODeadline.now().milliseconds
+        for exchange in queue.takeDue(by: now) { refuse(exchange, .timeout) }
         guard soonestDeadline <= now else { return }
         for transfer in transfers.values where transfer.exchange.deadline <= now {
             curl_multi_remove_handle(multi, transfer.easy)
             transfers[transfer.easy] = nil
             let mayHaveBeenProcessed = transfer.mayHaveBeenProcessed
-            finished += 1
+            finished.append(transfer.exchange.request.share)
             end(transfer).fail(.timeout, mayHaveBeenProcessed: mayHaveBeenProcessed)
         }
         soonestDeadline = transfers.values.reduce(.max) { min($0, $1.exchange.deadline) }
@@ -103,16 +126,18 @@ final class CurlWorker: @unchecked Sendable {
 
     /// How long nothing need happen, in milliseconds.
     private func pause() -> Int32 {
-        if finished > 0 { return 0 }
-        let left = soonestDeadline == .max ? 60_000 : soonestDeadline - NIODeadline.now().milliseconds
+        if !finished.isEmpty { return 0 }
+        let deadline = min(soonestDeadline, queue.soonestDeadline)
+        let left = deadline == .max ? 60_000 : deadline - NIODeadline.now().milliseconds
         return Int32(min(max(left, 0), 60_000))
     }
 
-    /// Gives the handle back, with nothing of the transfer on it, and returns what remains to be answered.
+    /// Gives handle and place back, with nothing of the transfer on the handle, and returns what remains to be answered.
     private func end(_ transfer: CurlTransfer) -> Exchange {
         curl_easy_reset(transfer.easy)
         transfer.releaseHeaders()
         if spareHandles.count < 64 { spareHandles.append(transfer.easy) } else { curl_easy_cleanup(transfer.easy) }
+        queue.ended(transfer.exchange)
         return transfer.exchange
     }
 }

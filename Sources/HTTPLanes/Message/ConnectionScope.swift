@@ -1,3 +1,5 @@
+import NIOConcurrencyHelpers
+import NIOSSL
 import Synchronization
 
 /// Requests of different scopes never share a connection: for credentials that a server ties to a connection. Scopes are
@@ -7,7 +9,8 @@ package final class ConnectionScope: Sendable {
     package let word: String
     /// What connections of this scope authenticate themselves with.
     package let clientCertificate: ClientCertificate?
-    private let retired = Atomic(false)
+    private let retired = Synchronization.Atomic(false)
+    private let madeContext = NIOLockedValueBox<NIOSSLContext?>(nil)
 
     package init(word: String = "", clientCertificate: ClientCertificate? = nil) {
         self.word = word
@@ -18,6 +21,14 @@ package final class ConnectionScope: Sendable {
     var isRetired: Bool { retired.load(ordering: .relaxed) }
 
     func retire() { retired.store(true, ordering: .relaxed) }
+
+    /// What `make` made the first time.
+    func tlsContext(_ make: () -> NIOSSLContext?) -> NIOSSLContext? {
+        madeContext.withLockedValue { context in
+            context = context ?? make()
+            return context
+        }
+    }
 }
 
 extension ConnectionScope: Hashable {

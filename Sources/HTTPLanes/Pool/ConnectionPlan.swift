@@ -31,6 +31,15 @@ struct ConnectionPlan {
         return census.usable < limit && !census.hasUnproven && now >= backoff.retryAt ? .connect : .none
     }
 
+    /// Whether another connection is opened before anybody asks, because the last one takes no more: only where requests
+    /// still come.
+    func wantsReplacement(census: Census, lastRequest: Int64, now: Int64) -> Bool {
+        census.usable == 0 && census.connecting == 0 && now >= backoff.retryAt && now - lastRequest < Self.busyFor
+    }
+
+    /// How long after a request more are expected, in milliseconds.
+    private static let busyFor: Int64 = 60_000
+
     /// A connection that never answered anything ended.
     mutating func failed(_ reason: HTTPFailure.Reason, now: Int64, jitter: Double) {
         backoff.failed(reason, now: now, jitter: jitter)

@@ -1,14 +1,13 @@
-import Glibc
 import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Looks a name up once, on a thread that may block, and hands out only addresses that may be connected to.
+/// Looks a name up once and hands out only addresses that may be connected to.
 ///
 /// `@unchecked Sendable`: the promises are Sendable and `isStarted` is touched on the loop alone.
 package final class GuardedResolver: Resolver, @unchecked Sendable {
     private let addressGuard: AddressGuard?
-    private let threads: NIOThreadPool
+    private let names: any NameLookup
     private let v4: EventLoopPromise<[SocketAddress]>
     private let v6: EventLoopPromise<[SocketAddress]>
     private var isStarted = false
@@ -16,9 +15,17 @@ package final class GuardedResolver: Resolver, @unchecked Sendable {
 
     /// One resolver is for one connection. Without a guard every address is permitted. `threads` wait for name servers: whose names
     /// may be slow on purpose, needs threads of their own.
-    package init(loop: any EventLoop, addressGuard: AddressGuard?, threads: NIOThreadPool = .singleton) {
+    package convenience init(
+        loop: any EventLoop,
+        addressGuard: AddressGuard?,
+        threads: NIOThreadPool = .singleton
+    ) {
+        self.init(loop: loop, addressGuard: addressGuard, names: PooledLookup(threads: threads))
+    }
+
+    init(loop: any EventLoop, addressGuard: AddressGuard?, names: any NameLookup) {
         self.addressGuard = addressGuard
-        self.threads = threads
+        self.names = names
         v4 = loop.makePromise()
         v6 = loop.makePromise()
     }
@@ -41,44 +48,31 @@ package final class GuardedResolver: Resolver, @unchecked Sendable {
     private func start(host: String, port: Int) {
         guard !isStarted else { return }
         isStarted = true
-        threads.submit { state in
-            // Pools that are shut down do not look up.
-            let isWanted = state == .active && !self.isGivenUp.load(ordering: .relaxed)
-            let found = isWanted ? Self.lookUp(host: host, port: port) : []
-            let permitted = found.filter { self.addressGuard?.permits($0.ip) ?? true }
-            guard !permitted.isEmpty else {
-                let reason = found.isEmpty ? HTTPFailure.Reason.unresolved : .forbiddenAddress
-                let failure = HTTPFailure(reason, mayHaveBeenProcessed: false)
-                self.v4.fail(failure)
-                self.v6.fail(failure)
-                return
-            }
-            self.v6.succeed(permitted.map(\.socket).filter { $0.protocol == .inet6 })
-            self.v4.succeed(permitted.map(\.socket).filter { $0.protocol == .inet })
-        }
+        names.lookUp(
+            host,
+            port: port,
+            isWanted: { !self.isGivenUp.load(ordering: .relaxed) },
+            completion: { self.answer($0) }
+        )
     }
 
-    private static func lookUp(host: String, port: Int) -> [(ip: IPAddress, socket: SocketAddress)] {
-        var hints = addrinfo()
-        hints.ai_family = AF_UNSPEC
-        hints.ai_flags = AI_NUMERICSERV
-        var list: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(host, String(port), &hints, &list) == 0 else { return [] }
-        defer { freeaddrinfo(list) }
-        // Every address comes once for each kind of socket.
-        var seen: Set<IPAddress> = []
-        return sequence(first: list, next: { $0?.pointee.ai_next }).compactMap { entry in
-            guard let entry, let address = entry.pointee.ai_addr,
-                let ip = IPAddress(address, length: Int(entry.pointee.ai_addrlen)), seen.insert(ip).inserted
-            else { return nil }
-            let bytes = UnsafeRawPointer(address)
-            let socket =
-                if case .v4 = ip {
-                    SocketAddress(bytes.loadUnaligned(as: sockaddr_in.self), host: host)
-                } else {
-                    SocketAddress(bytes.loadUnaligned(as: sockaddr_in6.self), host: host)
-                }
-            return (ip, socket)
+    private func answer(_ found: [SocketAddress]) {
+        let permitted = found.filter { addressGuard?.permits($0) ?? true }
+        guard !permitted.isEmpty else {
+            let reason = found.isEmpty ? HTTPFailure.Reason.unresolved : .forbiddenAddress
+            let failure = HTTPFailure(reason, mayHaveBeenProcessed: false)
+            v4.fail(failure)
+            v6.fail(failure)
+            return
         }
+        v6.succeed(permitted.filter { $0.protocol == .inet6 })
+        v4.succeed(permitted.filter { $0.protocol == .inet })
+    }
+}
+
+extension AddressGuard {
+    fileprivate func permits(_ address: SocketAddress) -> Bool {
+        let ip = address.withSockAddr { IPAddress($0, length: $1) }
+        return ip.map { permits($0) } ?? false
     }
 }

@@ -7,15 +7,13 @@ protocol LaneConnecting: Sendable {
     ///
     /// - Parameters:
     ///   - lane: Where the channel's bytes go.
-    ///   - origin: Where to connect to, by a fresh look-up of its name.
-    ///   - isGuarded: Whether only addresses that the guard permits may be connected to.
+    ///   - route: Where to connect to, by a fresh look-up of its name.
     ///   - timeout: For the connection, in milliseconds.
     ///   - loop: The lane's.
     /// - Returns: Nothing, once connected.
     func connect(
         _ lane: NIOLoopBound<Lane>,
-        to origin: Origin,
-        isGuarded: Bool,
+        along route: LaneRoute,
         timeout: Int64,
         on loop: any EventLoop
     ) -> EventLoopFuture<Void>

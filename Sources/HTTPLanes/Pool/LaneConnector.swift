@@ -1,50 +1,85 @@
+import Logging
 import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Connects lanes over TCP and TLS (1.2 at least, certificates checked, ALPN offering `h2`).
+/// Connects lanes over TCP and TLS (1.2 at least, certificates checked, ALPN offering `h2`), through a proxy where there is
+/// one.
 struct LaneConnector: LaneConnecting {
-    private let tls: NIOSSLContext
+    private let tls: TLSConfiguration
+    private let sharedContext: NIOSSLContext
     private let addressGuard: AddressGuard
+    private let tunnel: ProxyTunnel?
+    private let names: LaneNames
 
     /// - Parameters:
     ///   - caFile: More roots in PEM, besides the system's.
     ///   - addressGuard: For guarded origins.
+    ///   - tunnel: The way through a proxy. Where guarded names lead is then for the proxy to judge.
+    ///   - names: Looks names up, anew for every connection.
     /// - Throws: NIOSSL's errors when the file cannot be read.
-    init(caFile: String?, addressGuard: AddressGuard) throws {
+    init(caFile: String?, addressGuard: AddressGuard, tunnel: ProxyTunnel?, names: LaneNames) throws {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         // A server that knows no h2 shall choose, not hang up, so that its requests can go another way.
         configuration.applicationProtocols = ["h2", "http/1.1"]
         if let caFile { configuration.additionalTrustRoots = [.file(caFile)] }
-        self.tls = try NIOSSLContext(configuration: configuration)
+        tls = configuration
+        sharedContext = try NIOSSLContext(configuration: configuration)
         self.addressGuard = addressGuard
+        self.tunnel = tunnel
+        self.names = names
     }
 
     func connect(
         _ lane: NIOLoopBound<Lane>,
-        to origin: Origin,
-        isGuarded: Bool,
+        along route: LaneRoute,
         timeout: Int64,
         on loop: any EventLoop
     ) -> EventLoopFuture<Void> {
-        let resolver = GuardedResolver(loop: loop, addressGuard: isGuarded ? addressGuard : nil)
+        let end = loop.now + .milliseconds(timeout)
+        let origin = route.origin
+        guard let context = context(of: route.scope) else {
+            return loop.makeFailedFuture(HTTPFailure(.tls, mayHaveBeenProcessed: false))
+        }
+        let checksAddresses = route.isGuarded && tunnel == nil
+        let resolver = GuardedResolver(
+            loop: loop,
+            addressGuard: checksAddresses ? addressGuard : nil,
+            names: checksAddresses ? names.users : names.operators
+        )
         return ClientBootstrap(group: loop)
             .resolver(resolver)
             .connectTimeout(.milliseconds(timeout))
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .connect(host: origin.host, port: Int(origin.port))
+            .connect(host: tunnel?.proxy.host ?? origin.host, port: tunnel?.proxy.port ?? Int(origin.port))
+            .flatMap { channel in
+                tunnel?.dig(through: channel, to: origin, deadline: end).map { channel }
+                    ?? loop.makeSucceededFuture(channel)
+            }
             .flatMapThrowing { channel in
                 // Only now: while addresses race there are several channels, of which one wins.
                 let name = origin.address == nil ? origin.host : nil
                 try channel.pipeline.syncOperations.addHandlers([
-                    NIOSSLClientHandler(context: tls, serverHostname: name), LaneHandler(lane: lane.value),
+                    NIOSSLClientHandler(context: context, serverHostname: name), LaneHandler(lane: lane.value),
                 ])
             }
             .flatMapErrorThrowing { throw Self.failure(of: $0) }
     }
 
+    /// Nil when the scope's certificate and key do not belong together.
+    private func context(of scope: ConnectionScope?) -> NIOSSLContext? {
+        guard let scope, let certificate = scope.clientCertificate else { return sharedContext }
+        return scope.tlsContext {
+            var configuration = tls
+            configuration.certificateChain = certificate.chain
+            configuration.privateKey = certificate.key
+            return try? NIOSSLContext(configuration: configuration)
+        }
+    }
+
     private static func failure(of error: any Error) -> HTTPFailure {
+        if let failure = error as? HTTPFailure { return failure }
         guard let error = error as? NIOConnectionError else {
             return HTTPFailure(error is NIOSSLExtraError ? .tls : .unreachable, mayHaveBeenProcessed: false)
         }

@@ -28,4 +28,11 @@ struct LaneInbox {
     mutating func close() {
         isClosed = true
     }
+
+    /// False when something has come.
+    mutating func closeIfEmpty() -> Bool {
+        guard arrivals.isEmpty else { return false }
+        isClosed = true
+        return true
+    }
 }

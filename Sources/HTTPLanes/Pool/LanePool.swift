@@ -1,78 +1,95 @@
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// Lanes by origin. Origins reached by users' URLs and by the operator's are kept apart: what one may connect to the other
-/// may not use.
+/// Lanes by route.
 final class LanePool: Sendable {
-    private struct Key: Hashable {
-        var origin: Origin
-        var isGuarded: Bool
-        var scope: ConnectionScope?
-    }
-
     private struct State {
-        var origins: [Key: OriginLanes] = [:]
+        var table: OriginTable
         var isShutDown = false
     }
 
-    private let group: any EventLoopGroup
-    private let connector: any LaneConnecting
-    private let settings: LaneSettings
-    private let originLimit: Int
-    private let jitter: @Sendable () -> Double
-    private let withoutHTTP2: @Sendable (Exchange) -> Void
-    private let state = NIOLockedValueBox(State())
+    private enum Place {
+        case found(OriginLanes)
+        case new(OriginLanes, leaves: [OriginLanes])
+        case noRoom(leaves: [OriginLanes])
+        case shutDown
+    }
 
+    private let group: any EventLoopGroup
+    private let surroundings: OriginLanes.Surroundings
+    private let now: @Sendable () -> Int64
+    private let state: NIOLockedValueBox<State>
+
+    /// - Parameters:
+    ///   - group: Carries the connections.
+    ///   - surroundings: What origins share; `left` is the pool's own.
+    ///   - originLimit: Origins at most; requests to further ones go without HTTP/2.
+    ///   - now: The event loops' clock, in milliseconds.
     init(
         group: any EventLoopGroup,
-        connector: any LaneConnecting,
-        settings: LaneSettings,
+        surroundings: OriginLanes.Surroundings,
         originLimit: Int,
-        jitter: @escaping @Sendable () -> Double,
-        withoutHTTP2: @escaping @Sendable (Exchange) -> Void
+        now: @escaping @Sendable () -> Int64 = { NIODeadline.now().milliseconds }
     ) {
+        let state = NIOLockedValueBox(
+            State(table: OriginTable(limit: originLimit, idleTimeout: surroundings.settings.idleTimeout))
+        )
         self.group = group
-        self.connector = connector
-        self.settings = settings
-        self.originLimit = originLimit
-        self.jitter = jitter
-        self.withoutHTTP2 = withoutHTTP2
+        self.state = state
+        self.now = now
+        var surroundings = surroundings
+        surroundings.left = { lanes in state.withLockedValue { $0.table.forget(lanes) } }
+        self.surroundings = surroundings
     }
+
+    /// Origins that have lanes, those that are leaving not counted.
+    var origins: Int { state.withLockedValue { $0.table.origins.count } }
 
     /// False after a shutdown, with nothing done.
     func send(_ exchange: Exchange) -> Bool {
-        let key = Key(
-            origin: exchange.url.origin,
-            isGuarded: exchange.request.untrustedURL,
-            scope: exchange.request.scope
-        )
-        let lanes: OriginLanes? = state.withLockedValue { state in
-            if let known = state.origins[key] { return known }
-            guard !state.isShutDown, state.origins.count < originLimit else { return nil }
-            let new = OriginLanes(
-                origin: key.origin,
-                isGuarded: key.isGuarded,
-                loop: group.next(),
-                connector: connector,
-                settings: settings,
-                jitter: jitter,
-                withoutHTTP2: withoutHTTP2
-            )
-            state.origins[key] = new
-            return new
+        let route = LaneRoute(exchange)
+        while true {
+            switch place(of: route) {
+            case .found(let lanes):
+                if lanes.post(exchange) { return true }
+                // It came to its end in the meantime.
+                state.withLockedValue { $0.table.forget(lanes) }
+            case .new(let lanes, let leaves):
+                for origin in leaves { origin.leave() }
+                if lanes.post(exchange) { return true }
+            case .noRoom(let leaves):
+                for origin in leaves { origin.leave() }
+                surroundings.withoutHTTP2(exchange)
+                return true
+            case .shutDown:
+                return false
+            }
         }
-        if let lanes { return lanes.post(exchange) }
-        guard !state.withLockedValue({ $0.isShutDown }) else { return false }
-        withoutHTTP2(exchange)
-        return true
+    }
+
+    /// Connections of `scope` finish what they have, and close.
+    func retire(_ scope: ConnectionScope) {
+        for origin in state.withLockedValue({ $0.table.takeOut(scope) }) { origin.leave() }
     }
 
     /// Fails whatever is outstanding and closes every connection.
     func shutDown() async {
         let origins = state.withLockedValue { state in
             state.isShutDown = true
-            return Array(state.origins.values)
+            return Array(state.table.origins.values) + Array(state.table.leaving.values)
         }
         for origin in origins { try? await origin.shutDown().get() }
+    }
+
+    private func place(of route: LaneRoute) -> Place {
+        state.withLockedValue { state in
+            guard !state.isShutDown else { return .shutDown }
+            if let known = state.table[route] { return .found(known) }
+            let (hasRoom, leaves) = state.table.makeRoom(for: route, now: now())
+            guard hasRoom else { return .noRoom(leaves: leaves) }
+            let new = OriginLanes(route: route, loop: group.next(), surroundings: surroundings)
+            state.table.add(new)
+            return .new(new, leaves: leaves)
+        }
     }
 }

@@ -1,18 +1,31 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import Synchronization
 
-/// All connections to one origin and what waits for them.
+/// All connections of one route and what waits for them.
 ///
-/// `@unchecked Sendable`: everything but the locked inbox is touched on `loop` alone.
+/// `@unchecked Sendable`: everything but the locked inbox and `lastRequest` is touched on `loop` alone.
 final class OriginLanes: @unchecked Sendable {
-    private let origin: Origin
-    private let isGuarded: Bool
-    private let loop: any EventLoop
-    private let connector: any LaneConnecting
-    private let settings: LaneSettings
-    private let jitter: @Sendable () -> Double
-    private let withoutHTTP2: @Sendable (Exchange) -> Void
+    /// What the origins of a pool have in common.
+    struct Surroundings: Sendable {
+        /// Makes connections.
+        var connector: any LaneConnecting
+        /// Limits and times.
+        var settings: LaneSettings
+        /// Chance between 0 and 1.
+        var jitter: @Sendable () -> Double
+        /// Takes requests when an origin speaks no HTTP/2.
+        var withoutHTTP2: @Sendable (Exchange) -> Void
+        /// Is told of the end of one that was to leave, on its loop.
+        var left: @Sendable (OriginLanes) -> Void = { _ in }
+    }
+
+    let route: LaneRoute
+    let loop: any EventLoop
+    let settings: LaneSettings
+    private let surroundings: Surroundings
     private let inbox = NIOLockedValueBox(LaneInbox())
+    private let lastArrival: Synchronization.Atomic<Int64>
 
     private var arrivals: [Exchange] = []
     private var waiting: WaitingRequests
@@ -22,36 +35,28 @@ final class OriginLanes: @unchecked Sendable {
     private var timer: Scheduled<Void>?
     private var timerAt: Int64 = .max
     private var isShutDown = false
+    private var isLeaving: Bool
+    private var isGone = false
 
     /// - Parameters:
-    ///   - origin: Where to.
-    ///   - isGuarded: Whether addresses are checked.
+    ///   - route: Where to.
     ///   - loop: Carries everything.
-    ///   - connector: Makes connections.
-    ///   - settings: Limits and times.
-    ///   - jitter: Chance between 0 and 1.
-    ///   - withoutHTTP2: Takes requests when the origin speaks no HTTP/2.
-    init(
-        origin: Origin,
-        isGuarded: Bool,
-        loop: any EventLoop,
-        connector: any LaneConnecting,
-        settings: LaneSettings,
-        jitter: @escaping @Sendable () -> Double,
-        withoutHTTP2: @escaping @Sendable (Exchange) -> Void
-    ) {
-        self.origin = origin
-        self.isGuarded = isGuarded
+    ///   - surroundings: What it shares with others.
+    init(route: LaneRoute, loop: any EventLoop, surroundings: Surroundings) {
+        self.route = route
         self.loop = loop
-        self.connector = connector
-        self.settings = settings
-        self.jitter = jitter
-        self.withoutHTTP2 = withoutHTTP2
+        self.surroundings = surroundings
+        settings = surroundings.settings
+        lastArrival = Synchronization.Atomic(loop.milliseconds)
+        isLeaving = route.scope?.isRetired ?? false
         waiting = WaitingRequests(limit: settings.waitingPerOrigin)
         plan = ConnectionPlan(settings: settings)
     }
 
-    /// Takes `exchange` from any thread; false after a shutdown.
+    /// When the last request came, on the loop's clock.
+    var lastRequest: Int64 { lastArrival.load(ordering: .relaxed) }
+
+    /// Takes `exchange` from any thread; false after its end.
     func post(_ exchange: Exchange) -> Bool {
         switch inbox.withLockedValue({ $0.post(exchange) }) {
         case .first:
@@ -76,15 +81,24 @@ final class OriginLanes: @unchecked Sendable {
         }
     }
 
+    /// Has it do what it has, then close its connections and end.
+    func leave() {
+        loop.execute {
+            self.isLeaving = true
+            self.leaveIfDone()
+        }
+    }
+
     private func drainInbox() {
         inbox.withLockedValue { $0.drain(into: &arrivals) }
         let now = loop.milliseconds
+        lastArrival.store(now, ordering: .relaxed)
         let hasLanes = lanes.contains { $0.isConnecting || $0.isUsable }
         for exchange in arrivals {
             if isShutDown {
                 exchange.fail(.shutdown, mayHaveBeenProcessed: false)
             } else if now < leftToCurlUntil {
-                withoutHTTP2(exchange)
+                surroundings.withoutHTTP2(exchange)
             } else if !hasLanes, let reason = plan.hopeless(deadline: exchange.deadline, now: now) {
                 exchange.fail(reason, mayHaveBeenProcessed: false)
             } else if waiting.append(exchange) {
@@ -95,22 +109,13 @@ final class OriginLanes: @unchecked Sendable {
         }
         arrivals.removeAll(keepingCapacity: true)
         assign()
+        leaveSoonIfDone()
     }
 
     /// Gives lanes what they have room for, and sees to another lane when there is more.
     private func assign() {
         let now = loop.milliseconds
-        for lane in lanes where !waiting.isEmpty && lane.free > 0 {
-            while lane.free > 0, let exchange = waiting.next() {
-                if exchange.deadline <= now {
-                    exchange.fail(.timeout, mayHaveBeenProcessed: false)
-                } else if !lane.submit(exchange, now: now) {
-                    waiting.putBack(exchange)
-                    break
-                }
-            }
-            lane.flush()
-        }
+        if !waiting.isEmpty { spread(now: now) }
         guard !isShutDown, !waiting.isEmpty else { return }
         switch plan.decide(waiting: waiting.count, census: census(), now: now) {
         case .none:
@@ -120,6 +125,33 @@ final class OriginLanes: @unchecked Sendable {
         case .connectAt(let time):
             wake(by: time)
         }
+    }
+
+    /// Each request goes to the lane that has least to do.
+    private func spread(now: Int64) {
+        let usable = lanes.filter { $0.free > 0 }
+        guard !usable.isEmpty else { return }
+        while !waiting.isEmpty, let lane = Self.leastLoaded(usable), let exchange = waiting.next() {
+            if exchange.deadline <= now {
+                exchange.fail(.timeout, mayHaveBeenProcessed: false)
+            } else if !lane.submit(exchange, now: now) {
+                waiting.putBack(exchange)
+                // A lane that says so has no room from then on.
+                guard lane.free == 0 else { break }
+            }
+        }
+        for lane in usable { lane.flush() }
+    }
+
+    private static func leastLoaded(_ lanes: [Lane]) -> Lane? {
+        if lanes.count == 1 { return lanes[0].free > 0 ? lanes[0] : nil }
+        var best: Lane?
+        var load = Int.max
+        for lane in lanes where lane.free > 0 && lane.inFlight < load {
+            best = lane
+            load = lane.inFlight
+        }
+        return best
     }
 
     private func census() -> ConnectionPlan.Census {
@@ -136,10 +168,32 @@ final class OriginLanes: @unchecked Sendable {
         lanes.append(lane)
         wake(by: loop.milliseconds + settings.connectTimeout)
         let bound = NIOLoopBound(lane, eventLoop: loop)
-        connector.connect(bound, to: origin, isGuarded: isGuarded, timeout: settings.connectTimeout, on: loop)
+        surroundings.connector.connect(bound, along: route, timeout: settings.connectTimeout, on: loop)
             .whenFailure { error in
                 bound.value.connectFailed((error as? HTTPFailure)?.reason ?? .unreachable)
             }
+    }
+
+    /// The peer takes no more on its connection: whoever comes next shall find another one.
+    private func replaceDrained() {
+        let now = loop.milliseconds
+        guard !isShutDown, !isLeaving, waiting.isEmpty else { return }
+        if plan.wantsReplacement(census: census(), lastRequest: lastRequest, now: now) { connect() }
+    }
+
+    private func leaveSoonIfDone() {
+        guard isLeaving else { return }
+        // Later: lanes are in the middle of what brought us here.
+        loop.execute { self.leaveIfDone() }
+    }
+
+    private func leaveIfDone() {
+        guard isLeaving, !isShutDown, !isGone, waiting.isEmpty else { return }
+        for lane in lanes where lane.inFlight == 0 { lane.close(.closed) }
+        guard lanes.isEmpty, inbox.withLockedValue({ $0.closeIfEmpty() }) else { return }
+        isGone = true
+        timer?.cancel()
+        surroundings.left(self)
     }
 
     /// Has `sweep` run at `time` at the latest.
@@ -158,18 +212,21 @@ final class OriginLanes: @unchecked Sendable {
         let next = lanes.reduce(waiting.soonestDeadline) { min($0, $1.check() ?? .max) }
         if next < .max { wake(by: max(next, now + 1)) }
         assign()
+        leaveSoonIfDone()
     }
 }
 
 extension OriginLanes: LaneOwner {
     func laneHasRoom(_ lane: Lane) {
         if lane.hasAnswered { plan.succeeded() }
+        if !lane.isUsable { replaceDrained() }
         assign()
+        leaveSoonIfDone()
     }
 
     func laneSpeaksNoHTTP2(_ lane: Lane) {
         leftToCurlUntil = loop.milliseconds + settings.withoutHTTP2
-        for exchange in waiting.takeAll() { withoutHTTP2(exchange) }
+        for exchange in waiting.takeAll() { surroundings.withoutHTTP2(exchange) }
     }
 
     func laneRefused(_ exchange: Exchange) {
@@ -180,6 +237,7 @@ extension OriginLanes: LaneOwner {
             exchange.fail(.closed, mayHaveBeenProcessed: false)
         } else {
             waiting.putBack(exchange)
+            wake(by: exchange.deadline)
         }
     }
 
@@ -187,11 +245,12 @@ extension OriginLanes: LaneOwner {
         lanes.removeAll { $0 === lane }
         let now = loop.milliseconds
         if !hasAnswered, now >= leftToCurlUntil {
-            plan.failed(reason, now: now, jitter: jitter())
+            plan.failed(reason, now: now, jitter: surroundings.jitter())
             if !lanes.contains(where: { $0.isConnecting || $0.isUsable }) {
                 for exchange in waiting.takeAll() { exchange.fail(reason, mayHaveBeenProcessed: false) }
             }
         }
         assign()
+        leaveSoonIfDone()
     }
 }

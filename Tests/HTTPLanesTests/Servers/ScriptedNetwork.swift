@@ -33,8 +33,7 @@ final class ScriptedNetwork: LaneConnecting, @unchecked Sendable {
 
     func connect(
         _ lane: NIOLoopBound<Lane>,
-        to origin: Origin,
-        isGuarded: Bool,
+        along route: LaneRoute,
         timeout: Int64,
         on loop: any EventLoop
     ) -> EventLoopFuture<Void> {
@@ -55,16 +54,21 @@ final class ScriptedNetwork: LaneConnecting, @unchecked Sendable {
         }
     }
 
-    func origin(_ settings: LaneSettings = LaneSettings()) throws -> OriginLanes {
-        let url = try #require(URLParts("https://push.example/"))
-        return OriginLanes(
-            origin: url.origin,
-            isGuarded: false,
-            loop: loop,
+    func surroundings(_ settings: LaneSettings = LaneSettings()) -> OriginLanes.Surroundings {
+        OriginLanes.Surroundings(
             connector: self,
             settings: settings,
             jitter: { 1 },
             withoutHTTP2: { exchange in self.handedOver.withLockedValue { $0.append(exchange) } }
+        )
+    }
+
+    func origin(_ settings: LaneSettings = LaneSettings()) throws -> OriginLanes {
+        let url = try #require(URLParts("https://push.example/"))
+        return OriginLanes(
+            route: LaneRoute(origin: url.origin, isGuarded: false),
+            loop: loop,
+            surroundings: surroundings(settings)
         )
     }
 

@@ -166,7 +166,7 @@ struct CurlOnTheWireTests {
 
     @Test func whatExceedsTheLimitIsRefusedAndAShutdownFailsTheRest() async throws {
         let server = try await PlainServer()
-        let lanes = try HTTPLanes.forTests(.init(otherRequests: 2))
+        let lanes = try HTTPLanes.forTests(.init(otherRequests: 4))
         let answers = Answers()
         await withCheckedContinuation { refused in
             for number in 1...3 {

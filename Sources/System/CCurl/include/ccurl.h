@@ -18,6 +18,11 @@ static inline CURLcode ccurl_set_string(CURL *easy, CURLoption option, const cha
 static inline CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, const void *value) {
     return curl_easy_setopt(easy, option, value);
 }
+/* libcurl copies the bytes. */
+static inline CURLcode ccurl_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count) {
+    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
+    return curl_easy_setopt(easy, option, &blob);
+}
 static inline CURLcode ccurl_set_headers(CURL *easy, struct curl_slist *headers) {
     return curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
 }
@@ -54,6 +59,8 @@ static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, l
     return curl_multi_setopt(multi, option, value);
 }
 
+/* Whether names are looked up without holding up other transfers. */
+int ccurl_resolves_aside(void);
 /* Zero when libcurl cannot tell. */
 long ccurl_response_code(CURL *easy);
 /* True once the connection stood and the request was about to leave, so that the server may have seen it. */

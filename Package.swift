@@ -402,6 +402,14 @@ let package = Package(
                 "Schnorr", "YAMLReading", logging,
             ]
         ),
+        // Every row of the push services' status lists, from the outbox to the lab and back, with the built plugins.
+        .testTarget(
+            name: "StatusTableTests",
+            dependencies: [
+                "Delivery", "PluginHost", "HTTPLanes", "Notifications", "CarillonLab", "APNsTransport", "FCMTransport",
+                "WebPushTransport", nio, nioPosix, logging,
+            ]
+        ),
         .testTarget(
             name: "CarillonRouterTests",
             dependencies: [

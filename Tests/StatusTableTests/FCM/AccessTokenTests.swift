@@ -1,0 +1,43 @@
+import CarillonLab
+import Delivery
+import Testing
+
+/// facts/protocols 2.1, and RFC 6749 section 5.2: what Google's token endpoint says when it gives no access token.
+///
+/// What comes after is the machine's clock's affair, for by that the plugin leaves the endpoint in peace.
+struct AccessTokenTests {
+    private static let rows: [StatusRow] = [
+        .misconfigured(.says(400, "invalid_grant"), "invalid-grant"),
+        .misconfigured(.says(401, "invalid_client"), "invalid-client"),
+        .misconfigured(.says(400, "invalid_request"), "invalid-request"),
+        .misconfigured(.says(400, "unauthorized_client"), "unauthorized-client"),
+        .misconfigured(.says(400, "unsupported_grant_type"), "unsupported-grant-type"),
+        .misconfigured(.says(400, "invalid_scope"), "invalid-scope"),
+        .misconfigured(.html(status: 403), "token-refused"),
+        .retry(.says(429), "token-too-many-requests"),
+        .retry(.says(500), "token-server-error"),
+        .retry(.html(status: 503), "token-server-error"),
+        .retry(.says(200, body: "{}"), "token-unreadable"),
+        .retry(.close, "closed"),
+    ]
+
+    @Test(arguments: rows)
+    func everyRefusal(_ row: StatusRow) async throws {
+        try await StatusBench.with(FCM()) { bench in
+            let project = try #require(FCM.projects[.first])
+            bench.lab.misbehave(Misbehaviour(row.says, service: .oauth, target: project.clientEmail))
+            let itself = try bench.register(.itself)
+            let ofOtherApp = try bench.register(.ofOtherApp)
+            let deliveries = try bench.accept([(itself.device, .first), (ofOtherApp.device, .second)])
+            let record = try await bench.books.record(when: "both have answers") { record in
+                deliveries.allSatisfy { !record.of($0).isEmpty }
+            }
+            let report = try #require(record.of(deliveries[0]).first)
+            #expect(report.kind == row.kind && report.reason == row.reason && report.attempt == 1, "\(report)")
+            #expect(record.of(deliveries[1]).map(\.kind) == [.delivered], "of the other project")
+            #expect(record.pauses.map(\.queue.app) == (row.kind == .misconfigured ? [App.first.rawValue] : []))
+            #expect(bench.devices.address(of: itself.device) != nil)
+            #expect(bench.lab.received.filter { $0.target == itself.place.target }.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import CarillonLab
+import Foundation
+
+/// Firebase, with a service account for each of two projects.
+struct FCM: PushService {
+    /// Keys take long to make.
+    static let projects: [App: FCMServiceAccount] = [
+        .first: FCMServiceAccount(projectID: "first-project"), .second: FCMServiceAccount(projectID: "second-project"),
+    ]
+
+    let platform = "android"
+    let service = LabService.fcm
+
+    /// Another project than the service account's, for the first app.
+    var projectOfFirst: String?
+
+    func configure(_ lab: inout LabConfiguration) {
+        lab.fcm = LabConfiguration.FCM(accounts: App.allCases.compactMap { Self.projects[$0] })
+    }
+
+    func block(_ app: App, _ lab: Lab) throws -> [String: any Sendable] {
+        guard let fcm = lab.fcm, let project = Self.projects[app] else { return [:] }
+        let account = try JSONSerialization.jsonObject(with: Data(project.json(tokenURI: fcm.tokenURL).utf8))
+        return [
+            "service_account_json": account as? [String: String] ?? [:],
+            "project_id": app == .first ? projectOfFirst ?? project.projectID : project.projectID,
+            "origin": fcm.url,
+        ]
+    }
+
+    func place(_ device: TestDevice, _ lab: Lab) -> Place {
+        let token = "device\(device.rawValue):APA91b" + String(repeating: "x", count: 120)
+        return Place(token: token, target: token)
+    }
+}

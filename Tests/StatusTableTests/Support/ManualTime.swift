@@ -1,0 +1,50 @@
+import Delivery
+import Synchronization
+
+/// A clock that moves when told, and the alarms set on it.
+final class ManualTime: Alarm {
+    private struct State {
+        var now: Int64
+        var alarms: [(time: Int64, action: @Sendable () -> Void)] = []
+    }
+
+    private let state: Mutex<State>
+
+    /// `now` in milliseconds since 1970.
+    init(now: Int64) {
+        state = Mutex(State(now: now))
+    }
+
+    var now: Int64 { state.withLock { $0.now } }
+
+    func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
+        let rings = state.withLock { state in
+            if time <= state.now { return true }
+            state.alarms.append((time, action))
+            return false
+        }
+        if rings { action() }
+    }
+
+    func advance(by milliseconds: Int64) {
+        advance(to: now + milliseconds)
+    }
+
+    /// Moves to the next alarm and rings it. False when none is set.
+    func advanceToNextAlarm() -> Bool {
+        guard let next = state.withLock({ $0.alarms.map(\.time).min() }) else { return false }
+        advance(to: next)
+        return true
+    }
+
+    private func advance(to time: Int64) {
+        let actions = state.withLock { state in
+            state.now = max(state.now, time)
+            let now = state.now
+            let due = state.alarms.filter { $0.time <= now }.sorted { $0.time < $1.time }
+            state.alarms.removeAll { $0.time <= now }
+            return due.map(\.action)
+        }
+        for action in actions { action() }
+    }
+}

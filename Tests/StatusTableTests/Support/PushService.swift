@@ -1,0 +1,50 @@
+import CarillonLab
+import Foundation
+import Notifications
+
+/// How a push service is set up for a table: the lab's part, the operator's configuration, and devices.
+protocol PushService: Sendable {
+    var platform: String { get }
+    var service: LabService { get }
+    func configure(_ lab: inout LabConfiguration)
+    /// The operator's block, for each of two apps.
+    func block(_ app: App, _ lab: Lab) throws -> [String: any Sendable]
+    func place(_ device: TestDevice, _ lab: Lab) throws -> Place
+    /// The message id that a request carries, where the push service has one.
+    func messageID(_ request: ReceivedRequest) -> String?
+}
+
+extension PushService {
+    func messageID(_ request: ReceivedRequest) -> String? { nil }
+}
+
+/// Two apps are two queues.
+enum App: String, CaseIterable {
+    case first
+    case second
+}
+
+/// The device of a row, and three that may be held up with it.
+enum TestDevice: Int, CaseIterable {
+    case itself = 1
+    case neighbour
+    /// On another host, where users choose it.
+    case stranger
+    /// Of the other app.
+    case ofOtherApp
+
+    var app: App { self == .ofOtherApp ? .second : .first }
+
+    /// The lab's address, whose host goes by another name for the stranger.
+    func reached(at url: String?) -> String {
+        let url = url ?? ""
+        return self == .stranger ? url.replacingOccurrences(of: "localhost", with: "127.0.0.1") : url
+    }
+}
+
+/// Where a device is reached, and what the lab calls it.
+struct Place {
+    var token: String
+    var fields: [String: String] = [:]
+    var target: String
+}

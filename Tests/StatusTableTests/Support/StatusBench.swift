@@ -1,0 +1,177 @@
+import CarillonLab
+import Foundation
+import HTTPLanes
+import Logging
+import NIOPosix
+import Notifications
+import PluginHost
+
+@testable import Delivery
+
+/// A router's second half, put together for one row: outbox, courier, built plugin, real connections, and the lab at the other
+/// end. Nothing in it waits for the machine's clock.
+final class StatusBench: Sendable {
+    /// A registration is this old: 2023-11-14.
+    static let registeredAt: Int64 = 1_700_000_000_000
+
+    let service: any PushService
+    let lab: Lab
+    let time = ManualTime(now: Int64(Date().timeIntervalSince1970 * 1000))
+    let books = Books()
+    let devices = Devices()
+    let courier: Courier
+    private let lanes: HTTPLanes
+    private let plugins: PluginHost
+    private let instances: [QueueName: TransportInstance]
+    private let folder: URL
+
+    /// Runs `body` with a bench and takes it down again.
+    static func with(
+        _ service: some PushService,
+        _ body: (StatusBench) async throws -> Void
+    ) async throws {
+        var configuration = LabConfiguration()
+        configuration.fcm = nil
+        configuration.unifiedPush = nil
+        configuration.webPush = nil
+        service.configure(&configuration)
+        let lab = try await Lab.start(configuration)
+        let bench: StatusBench
+        do {
+            bench = try StatusBench(service, lab)
+        } catch {
+            await lab.shutdown()
+            throw error
+        }
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(bench)) } catch { result = .failure(error) }
+        await bench.shutDown()
+        try result.get()
+    }
+
+    private init(_ service: some PushService, _ lab: Lab) throws {
+        self.service = service
+        self.lab = lab
+        let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        plugins = try BuiltPlugins.host()
+        lanes = try HTTPLanes(
+            configuration: HTTPLanes.Configuration(caFile: lab.caFile, allowPrivate: ["127.0.0.0/8", "::1/128"]),
+            group: MultiThreadedEventLoopGroup.singleton,
+            logger: log
+        )
+        var instances: [QueueName: TransportInstance] = [:]
+        for app in App.allCases {
+            let block = try JSONSerialization.data(withJSONObject: try service.block(app, lab))
+            instances[QueueName(platform: service.platform, app: app.rawValue)] = try plugins.makeTransport(
+                platform: service.platform,
+                app: app.rawValue,
+                configuration: String(decoding: block, as: UTF8.self),
+                settings: InstanceSettings(sender: lanes, log: log, now: { [time] in time.now })
+            )
+        }
+        self.instances = instances
+        folder = FileManager.default.temporaryDirectory.appending(path: "carillon-status-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        courier = try Courier(
+            CourierEnvironment(
+                store: try Outbox(path: folder.appending(path: "outbox").path),
+                directory: devices,
+                observer: books,
+                now: { [time] in time.now },
+                alarm: time,
+                random: LargestGenerator(),
+                host: { URLParts($0.token)?.origin.host },
+                transport: { [instances] queue in instances[queue].map(PluginCarriage.init) }
+            ),
+            log: log
+        )
+        courier.start()
+    }
+
+    /// Connections first, so that nobody waits for an answer that does not come.
+    private func shutDown() async {
+        await lanes.shutdown()
+        await courier.shutdown(deadline: .max)
+        for instance in instances.values { _ = await plugins.retire(instance, within: 1000) }
+        await lab.shutdown()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    func register(_ device: TestDevice) throws -> (device: DeviceID, place: Place) {
+        let place = try service.place(device, lab)
+        let id = devices.register(
+            DeviceAddress(
+                platform: service.platform,
+                app: device.app.rawValue,
+                token: place.token,
+                fields: place.fields,
+                registeredAt: Self.registeredAt
+            )
+        )
+        return (id, place)
+    }
+
+    /// Puts an alert for each device into the outbox, in one go; returns the deliveries' ids.
+    @discardableResult
+    func accept(_ devices: [(DeviceID, App)]) throws -> [String] {
+        let deliveries = devices.map { device, app in
+            Delivery(
+                id: UUID().uuidString.lowercased(),
+                device: device,
+                platform: service.platform,
+                app: app.rawValue,
+                notification: Notification(
+                    mode: .alert,
+                    signal: .dm,
+                    title: "Alice",
+                    body: "See you at noon",
+                    neutral: NeutralTexts(title: "New message", body: "Open the app to read it")
+                ),
+                acceptedAt: time.now
+            )
+        }
+        try courier.accept(deliveries)
+        return deliveries.map(\.id)
+    }
+
+    /// Waits until a request reached the lab, and then lets the time pass that a plugin has for a delivery.
+    func letDeadlinePass(ofRequestTo target: String) async throws {
+        try await lab.waitFor(count: 1) { $0.target == target }
+        time.advance(by: 60_000)
+        plugins.expireDeadlines()
+    }
+
+    /// Waits for `delivery` to be reported on more than `count` times, moving the clock to the next alarm whenever nothing is
+    /// under way.
+    func reports(of delivery: String, after count: Int) async throws -> [DeliveryReport] {
+        while books.record.of(delivery).count <= count {
+            await courier.settle()
+            let known = books.record.reports.count
+            if courier.status.contains(where: { $0.inFlight > 0 }) || books.record.of(delivery).count > count {
+                try await books.record(when: "an attempt ends") {
+                    $0.of(delivery).count > count || $0.reports.count > known
+                }
+            } else if !time.advanceToNextAlarm() {
+                throw Books.Overdue(description: "\(delivery) waits for nothing; the books say \(books.record)")
+            }
+        }
+        return books.record.of(delivery)
+    }
+
+    /// Waits for the end of `delivery`, and returns all that was decided about it.
+    func untilTheEnd(of delivery: String) async throws -> [DeliveryReport] {
+        var reports = books.record.of(delivery)
+        while reports.last?.kind.isFinal != true {
+            reports = try await self.reports(of: delivery, after: reports.count)
+        }
+        return reports
+    }
+}
+
+extension Courier {
+    /// Returns when what has arrived so far is decided and on disk.
+    func settle() async {
+        await withCheckedContinuation { continuation in mailbox.queue.async { continuation.resume() } }
+        await withCheckedContinuation { continuation in writer.mailbox.queue.async { continuation.resume() } }
+    }
+}

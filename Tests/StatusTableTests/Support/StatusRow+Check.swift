@@ -1,0 +1,97 @@
+import CarillonLab
+import Delivery
+import Notifications
+import Testing
+
+extension StatusRow {
+    /// Plays the row from outbox to lab and back, and holds every column against what happened.
+    func check(with service: some PushService, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        try await StatusBench.with(service) { bench in
+            var cast: [TestDevice: (device: DeviceID, place: Place)] = [:]
+            for device in TestDevice.allCases { cast[device] = try bench.register(device) }
+            let itself = try #require(cast[.itself])
+            let others = TestDevice.allCases.filter { $0 != .itself }.compactMap { device in
+                cast[device].map { (device, $0.device) }
+            }
+            if isProven {
+                for delivery in try bench.accept(others.map { ($0.1, $0.0.app) }) {
+                    let reports = try await bench.untilTheEnd(of: delivery)
+                    try #require(reports.map(\.kind) == [.delivered], "\(reports)", sourceLocation: sourceLocation)
+                }
+            }
+            bench.lab.misbehave(
+                Misbehaviour(says, service: service.service, target: itself.place.target, times: times)
+            )
+
+            let began = bench.time.now
+            let delivery = try bench.accept([(itself.device, .first)])[0]
+            if says == .silence { try await bench.letDeadlinePass(ofRequestTo: itself.place.target) }
+            let first = try #require(
+                try await bench.reports(of: delivery, after: 0).first,
+                sourceLocation: sourceLocation
+            )
+            #expect(first.kind == kind, "\(first)", sourceLocation: sourceLocation)
+            #expect(first.reason == reason, sourceLocation: sourceLocation)
+            if let status = says.status, kind != .delivered {
+                #expect(first.status == UInt32(status), sourceLocation: sourceLocation)
+            }
+            if let wait {
+                let asked = ((first.nextDue ?? began) - began) / 1000
+                #expect(wait.contains(asked), "\(asked) s", sourceLocation: sourceLocation)
+            }
+            if !first.kind.isFinal, kind != .reduced {
+                let found = try await whoWaits(bench, others)
+                #expect(found == expectedToWait, "held up", sourceLocation: sourceLocation)
+            }
+
+            let reports = try await bench.untilTheEnd(of: delivery)
+            let last = try #require(reports.last, sourceLocation: sourceLocation)
+            #expect(last.kind == (kind.isFinal ? kind : .delivered), "\(reports)", sourceLocation: sourceLocation)
+            #expect(last.attempt == attempts, "\(reports)", sourceLocation: sourceLocation)
+            #expect(reports.filter { $0.kind.isFinal }.count == 1, "\(reports)", sourceLocation: sourceLocation)
+            let isKept = bench.devices.address(of: itself.device) != nil
+            #expect(isKept == (fate == .stays), "the device", sourceLocation: sourceLocation)
+            let seen = bench.lab.received.filter { $0.service == service.service && $0.target == itself.place.target }
+            #expect(seen.count == requests, "\(seen.map(\.status))", sourceLocation: sourceLocation)
+            let ids = Set(seen.compactMap(service.messageID))
+            #expect(ids.isSubset(of: [delivery]), "one id for all attempts", sourceLocation: sourceLocation)
+            #expect(bench.books.record.failures.isEmpty, sourceLocation: sourceLocation)
+        }
+    }
+
+    private var expectedToWait: Set<TestDevice> {
+        switch holdsUp {
+        case .nobody: []
+        case .host: [.neighbour]
+        case .queue: [.neighbour, .stranger]
+        }
+    }
+
+    /// Sends something to all others while the clock stands still: whoever gets it was not held up.
+    private func whoWaits(
+        _ bench: StatusBench,
+        _ others: [(TestDevice, DeviceID)]
+    ) async throws -> Set<TestDevice> {
+        let deliveries = zip(try bench.accept(others.map { ($0.1, $0.0.app) }), others.map(\.0))
+        await bench.courier.settle()
+        let expected = expectedToWait
+        let free = deliveries.filter { !expected.contains($0.1) }.map(\.0)
+        try await bench.books.record(when: "the others have theirs") { record in
+            free.allSatisfy { record.of($0).last?.kind.isFinal == true }
+        }
+        await bench.courier.settle()
+        let record = bench.books.record
+        return Set(deliveries.filter { record.of($0.0).isEmpty }.map(\.1))
+    }
+}
+
+extension Misbehaviour.Conduct {
+    /// What the books say of it; nil: no answer comes.
+    fileprivate var status: Int? {
+        switch self {
+        case .answer(let answer): answer.status
+        case .html(let status): status
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import CarillonLab
+import Delivery
+import Testing
+
+/// One line of a status table: what a push service says to a device's push, and what must follow.
+struct StatusRow: Sendable, CustomTestStringConvertible {
+    enum Fate: Sendable {
+        case stays
+        case deleted
+    }
+
+    /// Who waits, besides the device itself, while a retry is not due.
+    enum HeldUp: Sendable {
+        case nobody
+        /// Every device whose endpoint is on the same host.
+        case host
+        /// Every device of the same platform and app.
+        case queue
+    }
+
+    /// What the push service does, `times` in a row, before it behaves again.
+    var says: Misbehaviour.Conduct
+    var times: Int
+    /// The first line in the books.
+    var kind: DeliveryReport.Kind
+    var reason: String
+    var fate: Fate
+    /// Of the courier, up to the end.
+    var attempts: Int
+    /// That reached the push service: more than the attempts where one of them is allowed to ask again.
+    var requests: Int
+    /// How long the push service, or its rule, wants us to wait before the next attempt, in seconds.
+    var wait: ClosedRange<Int64>?
+    var holdsUp: HeldUp
+    /// Whether the push service took pushes with the same credentials before.
+    var isProven: Bool
+
+    var testDescription: String {
+        "\(says.words)\(times == 1 ? "" : " × \(times)"): \(kind) \(reason)\(isProven ? "" : ", never delivered before")"
+    }
+
+    /// Taken at the first attempt. `requests` of them where the connection's layer may ask again by itself, as what went before was
+    /// provably not processed.
+    static func delivered(_ says: Misbehaviour.Conduct, requests: Int = 1) -> StatusRow {
+        StatusRow(says, .delivered, "delivered", attempts: 1, requests: requests)
+    }
+
+    /// The message is lost; the device stays, and nobody waits.
+    static func rejected(_ says: Misbehaviour.Conduct, _ reason: String, isProven: Bool = true) -> StatusRow {
+        StatusRow(says, .rejected, reason, attempts: 1, isProven: isProven)
+    }
+
+    /// The device is deleted.
+    static func gone(_ says: Misbehaviour.Conduct, _ reason: String) -> StatusRow {
+        StatusRow(says, .gone, reason, .deleted, attempts: 1)
+    }
+
+    /// It goes out again at once, saying less, and that passes.
+    static func reduced(_ says: Misbehaviour.Conduct, _ reason: String) -> StatusRow {
+        StatusRow(says, .reduced, reason, attempts: 2)
+    }
+
+    /// Another attempt passes, after a time of ours or the one that the push service asked for, in seconds.
+    static func retry(
+        _ says: Misbehaviour.Conduct,
+        _ reason: String,
+        wait: ClosedRange<Int64>? = nil,
+        holdsUp: HeldUp = .nobody,
+        isProven: Bool = true
+    ) -> StatusRow {
+        StatusRow(says, .retry, reason, attempts: 2, wait: wait, holdsUp: holdsUp, isProven: isProven)
+    }
+
+    /// The queue pauses; a probe that passes ends the pause.
+    static func misconfigured(
+        _ says: Misbehaviour.Conduct,
+        times: Int = 1,
+        _ reason: String,
+        requests: Int? = nil
+    ) -> StatusRow {
+        StatusRow(says, times: times, .misconfigured, reason, attempts: 2, requests: requests, holdsUp: .queue)
+    }
+
+    private init(
+        _ says: Misbehaviour.Conduct,
+        times: Int = 1,
+        _ kind: DeliveryReport.Kind,
+        _ reason: String,
+        _ fate: Fate = .stays,
+        attempts: Int,
+        requests: Int? = nil,
+        wait: ClosedRange<Int64>? = nil,
+        holdsUp: HeldUp = .nobody,
+        isProven: Bool = true
+    ) {
+        self.says = says
+        self.times = times
+        self.kind = kind
+        self.reason = reason
+        self.fate = fate
+        self.attempts = attempts
+        self.requests = requests ?? attempts
+        self.wait = wait
+        self.holdsUp = holdsUp
+        self.isProven = isProven
+    }
+}
+
+extension Misbehaviour.Conduct {
+    /// The push service's own form with its own word.
+    static func says(_ status: Int, _ reason: String? = nil, retryAfter: Int? = nil) -> Self {
+        .answer(status: status, reason: reason, retryAfter: retryAfter)
+    }
+
+    /// Just so, whatever the push service's own form is.
+    static func says(_ status: Int, body: String, headers: [LabHeader] = []) -> Self {
+        .answer(status: status, headers: headers, body: body)
+    }
+
+    /// As short as a table's column.
+    var words: String {
+        switch self {
+        case .answer(let answer):
+            [
+                "\(answer.status)", answer.reason, answer.body,
+                answer.headers.isEmpty ? nil : answer.headers.map { "\($0.name): \($0.value)" }.joined(separator: ", "),
+                answer.retryAfter.map { "Retry-After: \($0)" },
+            ].compactMap { $0 }.joined(separator: " ")
+        case .html(let status): "\(status) in HTML"
+        default: "\(self)"
+        }
+    }
+}

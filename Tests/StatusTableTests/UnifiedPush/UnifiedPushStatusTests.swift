@@ -1,0 +1,46 @@
+import CarillonLab
+import Testing
+
+/// facts/protocols 3.2, and of 3.4 what ntfy says as a UnifiedPush server, row by row.
+struct UnifiedPushStatusTests {
+    private static let rows: [StatusRow] = [
+        .delivered(.says(200)),
+        .delivered(.says(201)),
+        .delivered(.says(202)),
+        .rejected(.redirect(301), "redirect"),
+        .rejected(.redirect(302), "redirect"),
+        .rejected(.redirect(303), "redirect"),
+        .rejected(.redirect(307), "redirect"),
+        .rejected(.redirect(308), "redirect"),
+        .rejected(.says(400), "other"),
+        .rejected(.says(401), "unauthorized"),
+        .rejected(.says(403), "forbidden"),
+        .gone(.says(404), "not-found"),
+        .rejected(.says(405), "other"),
+        .retry(.says(408), "timeout"),
+        .gone(.says(410), "gone"),
+        .reduced(.says(413), "payload-too-large"),
+        .retry(.says(429), "too-many-requests", wait: 5...6, holdsUp: .host),
+        .retry(.says(429, retryAfter: 40), "too-many-requests", wait: 40...41, holdsUp: .host),
+        .retry(.says(500), "server-error", wait: 0...1),
+        .retry(.html(status: 502), "server-error", wait: 0...1),
+        .retry(.says(503), "server-error", wait: 5...6, holdsUp: .host),
+        .retry(.says(503, retryAfter: 25), "server-error", wait: 25...26, holdsUp: .host),
+        .retry(.html(status: 504), "server-error"),
+        .retry(.says(507), "insufficient-storage"),
+        .retry(.close, "closed", isProven: false),
+        // On a connection that was kept, libcurl asks again by itself.
+        .delivered(.close, requests: 2),
+        .retry(.silence, "deadline"),
+    ]
+
+    @Test(arguments: rows)
+    func everyStatus(_ row: StatusRow) async throws { try await row.check(with: UnifiedPush()) }
+}
+
+extension Misbehaviour.Conduct {
+    /// To another topic, which would take the message.
+    fileprivate static func redirect(_ status: Int) -> Self {
+        .says(status, body: "", headers: [LabHeader("location", "/upTopic2aaaaaa?up=1")])
+    }
+}

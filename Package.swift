@@ -277,6 +277,19 @@ let package = Package(
             path: "contrib/bench/delivery/Sources"
         ),
 
+        .target(
+            name: "ChaosKit",
+            dependencies: [
+                "CarillonLab", "Cipher", "Delivery", "HTTPLanes", "Notifications", "PluginHost", nio, nioPosix, logging,
+            ],
+            path: "contrib/bench/chaos/Kit"
+        ),
+        .executableTarget(
+            name: "ChaosBench",
+            dependencies: ["ChaosKit", argumentParser],
+            path: "contrib/bench/chaos/Sources"
+        ),
+
         .testTarget(name: "CipherTests", dependencies: ["Cipher", "Schnorr"], resources: [.copy("Vectors")]),
         .testTarget(name: "NostrTests", dependencies: ["Nostr", "Cipher", "Schnorr"], resources: [.copy("Vectors")]),
         .testTarget(
@@ -410,6 +423,8 @@ let package = Package(
                 "WebPushTransport", nio, nioPosix, logging,
             ]
         ),
+        // The built plugins under chaos; they are found beside the test too.
+        .testTarget(name: "ChaosTests", dependencies: ["ChaosKit", "CarillonLab", "Delivery", "Notifications"]),
         .testTarget(
             name: "CarillonRouterTests",
             dependencies: [

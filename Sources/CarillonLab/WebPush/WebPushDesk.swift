@@ -108,7 +108,9 @@ struct WebPushDesk: Sendable {
         case .answer(let ordered):
             if ordered.status >= 300 {
                 let usual = WebPushRefusal.usual(for: ordered.status)
+                let decrypted = outcome.decrypted
                 outcome = Outcome(WebPushRefusal(ordered.status, ordered.reason ?? usual.reason, outcome.detail))
+                outcome.decrypted = decrypted
             }
             outcome.answer.apply(ordered)
         case .html(let status): outcome.answer = HTTPAnswer(htmlWithStatus: status)

@@ -1,0 +1,136 @@
+import Delivery
+import Notifications
+import Synchronization
+
+/// What happened on our side, in the order in which it happened.
+package struct Journal: Sendable {
+    /// What became of a request, as the lanes told the plugin.
+    package enum End: Sendable, Equatable {
+        case answered(status: Int)
+        case failed(reason: String, mayHaveBeenProcessed: Bool)
+    }
+
+    /// One request that a plugin asked for.
+    package struct Sending: Sendable {
+        /// A place in `attempts`.
+        package var attempt: Int
+        /// A moment: counted over everything that is noted here.
+        package var began: Int
+        package var ended: Int?
+        package var end: End?
+
+        package init(attempt: Int, began: Int, ended: Int? = nil, end: End? = nil) {
+            self.attempt = attempt
+            self.began = began
+            self.ended = ended
+            self.end = end
+        }
+    }
+
+    /// One attempt of the courier's.
+    package struct Attempt: Sendable {
+        /// A place among the population's deliveries.
+        package var delivery: Int
+        package var began: Int
+        package var ended: Int?
+        package var outcome: Outcome?
+
+        package init(delivery: Int, began: Int, ended: Int? = nil, outcome: Outcome? = nil) {
+            self.delivery = delivery
+            self.began = began
+            self.ended = ended
+            self.outcome = outcome
+        }
+    }
+
+    /// Numbered from 0: the number goes along in a header, so that the lab's record tells them apart.
+    package var sendings: [Sending] = []
+    package var attempts: [Attempt] = []
+    package var reports: [DeliveryReport] = []
+    /// Requests for no delivery that was under way.
+    package var strays = 0
+    package var pauses = 0
+    package var outboxFailures: [String] = []
+
+    package init() {}
+}
+
+/// Keeps the journal while a run is going on.
+final class JournalKeeper: Sendable {
+    private struct State {
+        var journal = Journal()
+        var moment = 0
+        /// By device, the number of the attempt under way.
+        var underWay: [DeviceID: Int] = [:]
+
+        mutating func nextMoment() -> Int {
+            moment += 1
+            return moment
+        }
+    }
+
+    private let population: Population
+    private let state = Mutex(State())
+
+    init(_ population: Population) {
+        self.population = population
+    }
+
+    var journal: Journal { state.withLock { $0.journal } }
+
+    /// The reports from that one on.
+    func reports(from index: Int) -> ArraySlice<DeliveryReport> { state.withLock { $0.journal.reports[index...] } }
+
+    func attemptBegan(_ delivery: Delivery) -> Int? {
+        guard let index = population.index(of: delivery.id) else { return nil }
+        return state.withLock { state in
+            let number = state.journal.attempts.count
+            state.journal.attempts.append(Journal.Attempt(delivery: index, began: state.nextMoment()))
+            state.underWay[delivery.device] = number
+            return number
+        }
+    }
+
+    func attemptEnded(_ number: Int?, to device: DeviceID, _ outcome: Outcome) {
+        guard let number else { return }
+        state.withLock { state in
+            if state.underWay[device] == number { state.underWay[device] = nil }
+            state.journal.attempts[number].ended = state.nextMoment()
+            state.journal.attempts[number].outcome = outcome
+        }
+    }
+
+    /// The number of a request for that device; nil where nothing is under way for it.
+    func sendingBegan(to device: DeviceID) -> Int? {
+        state.withLock { state in
+            guard let attempt = state.underWay[device] else {
+                state.journal.strays += 1
+                return nil
+            }
+            let number = state.journal.sendings.count
+            state.journal.sendings.append(Journal.Sending(attempt: attempt, began: state.nextMoment()))
+            return number
+        }
+    }
+
+    func sendingEnded(_ number: Int, _ end: Journal.End) {
+        state.withLock { state in
+            state.journal.sendings[number].ended = state.nextMoment()
+            state.journal.sendings[number].end = end
+        }
+    }
+}
+
+extension JournalKeeper: DeliveryObserver {
+    func deliveriesReported(_ reports: [DeliveryReport]) {
+        state.withLock { state in
+            state.journal.reports += reports
+        }
+    }
+
+    func queuePaused(_ pause: QueuePause) { state.withLock { $0.journal.pauses += 1 } }
+
+    func queueResumed(_ queue: QueueName) {}
+
+    func outboxFailed(_ error: any Error) { state.withLock { $0.journal.outboxFailures.append("\(error)") } }
+}

@@ -1,0 +1,93 @@
+import CarillonLab
+
+/// A request as the lab recorded it.
+package struct Arrival: Sendable {
+    /// What became of it there.
+    package enum Fate: Sendable, Equatable {
+        /// Answered with 200 to 299, or meant to be.
+        case accepted(status: Int)
+        /// Answered with anything else.
+        case refused(status: Int)
+        /// Not processed, and the client was told so: REFUSED_STREAM, or beyond the last stream of a GOAWAY.
+        case unprocessed
+        /// No answer: it may have been processed.
+        case unanswered
+    }
+
+    package var transport: ChaosTransport
+    package var target: String
+    /// Our number for it; nil where there was none.
+    package var sending: Int?
+    package var fate: Fate
+    /// What the lab was told to do with it.
+    package var conduct: Misbehaviour.Conduct?
+    /// APNs' `apns-id`.
+    package var messageID: String?
+    /// Every text in the message, as the device reads it; nil where it cannot be read.
+    package var texts: Set<String>?
+    /// What the lab finds wrong with it.
+    package var complaint: String?
+
+    package init(
+        transport: ChaosTransport,
+        target: String,
+        sending: Int?,
+        fate: Fate,
+        conduct: Misbehaviour.Conduct? = nil,
+        messageID: String? = nil,
+        texts: Set<String>? = nil,
+        complaint: String? = nil
+    ) {
+        self.transport = transport
+        self.target = target
+        self.sending = sending
+        self.fate = fate
+        self.conduct = conduct
+        self.messageID = messageID
+        self.texts = texts
+        self.complaint = complaint
+    }
+
+    /// Nil for a request to a service that delivers nothing.
+    init?(_ request: ReceivedRequest) {
+        guard let transport = ChaosTransport(service: request.service) else { return nil }
+        self.init(
+            transport: transport,
+            target: request.target,
+            sending: request.header(NumberedSender.header).flatMap { Int($0) },
+            fate: Fate(request, speaksHTTP2: transport.speaksHTTP2),
+            conduct: request.misbehaviour,
+            messageID: request.header("apns-id"),
+            texts: request.payload.map(Self.texts),
+            complaint: request.detail
+        )
+    }
+
+    /// Whether the device may have got it.
+    package var mayHaveArrived: Bool {
+        switch fate {
+        case .accepted, .unanswered: true
+        case .refused, .unprocessed: false
+        }
+    }
+
+    private static func texts(in value: JSONValue) -> Set<String> {
+        switch value {
+        case .string(let text): [text]
+        case .array(let elements): elements.reduce(into: []) { $0.formUnion(texts(in: $1)) }
+        case .object(let members): members.values.reduce(into: []) { $0.formUnion(texts(in: $1)) }
+        default: []
+        }
+    }
+}
+
+extension Arrival.Fate {
+    init(_ request: ReceivedRequest, speaksHTTP2: Bool) {
+        switch (request.status, request.misbehaviour) {
+        case (let status?, _): self = request.isAccepted ? .accepted(status: status) : .refused(status: status)
+        case (nil, .reset(code: 0x7)) where speaksHTTP2: self = .unprocessed
+        case (nil, .goAway(gracefully: false, reason: _, code: _)) where speaksHTTP2: self = .unprocessed
+        case (nil, _): self = .unanswered
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import CarillonLab
+import Synchronization
+
+/// Decides what goes wrong with each request that the lab finds nothing wrong with.
+///
+/// What happens to a device's n-th request depends on the seed, the device, n and the phase of its push service, and on
+/// nothing else: a run with the same seed meets the same trouble, as far as its requests come in the same order.
+package final class MischiefMaker: Sendable {
+    private struct Target {
+        var requests = 0
+        /// Without the answer it had earned.
+        var inARow = 0
+    }
+
+    private struct State {
+        var requests: [ChaosTransport: Int] = [:]
+        var targets: [String: Target] = [:]
+        var injected: [ChaosTransport: [Mischief: Int]] = [:]
+        var hanging: ChaosTransport?
+        var tokenRequests = 0
+        var tokenMischiefs = 0
+    }
+
+    /// So often in a row, and no more, a device's request goes without the answer it has earned: every delivery finds its end.
+    private static let mostInARow = 5
+
+    private let plan: ChaosPlan
+    package let scripts: [ChaosTransport: PhaseScript]
+    private let deaths: [String: Int]
+    private let state: Mutex<State>
+
+    init(_ plan: ChaosPlan, _ devices: [ChaosDevice]) {
+        self.plan = plan
+        var scripts: [ChaosTransport: PhaseScript] = [:]
+        if plan.weather == .chaos {
+            for transport in plan.transports {
+                let requests = plan.deliveries / plan.transports.count
+                scripts[transport] = PhaseScript(seed: plan.seed, transport: transport, requests: requests)
+            }
+        }
+        self.scripts = scripts
+        deaths = Dictionary(
+            uniqueKeysWithValues: devices.compactMap { device in device.requestsBeforeDeath.map { (device.target, $0) }
+            }
+        )
+        var state = State()
+        if case .hanging(let transport) = plan.weather { state.hanging = transport }
+        self.state = Mutex(state)
+    }
+
+    /// What has been done so far.
+    package var injected: [ChaosTransport: [Mischief: Int]] { state.withLock { $0.injected } }
+
+    /// Requests for access tokens that went wrong.
+    package var tokenMischiefs: Int { state.withLock { $0.tokenMischiefs } }
+
+    /// What hung answers from now on.
+    func release() { state.withLock { $0.hanging = nil } }
+
+    /// `LabConfiguration.mischief`.
+    func conduct(_ service: LabService, _ target: String) -> Misbehaviour.Conduct? {
+        guard let transport = ChaosTransport(service: service) else {
+            return service == .oauth ? conductOfTokenEndpoint() : nil
+        }
+        return state.withLock { state in
+            let number = state.requests[transport, default: 0]
+            state.requests[transport] = number + 1
+            var known = state.targets[target] ?? Target()
+            defer {
+                known.requests += 1
+                state.targets[target] = known
+            }
+            var random = SplitMix64(seed: plan.seed, for: "request \(known.requests) for \(target)")
+            let mischief: Mischief?
+            if state.hanging == transport {
+                mischief = .silence
+            } else if let death = deaths[target], known.requests >= death {
+                mischief = .gone
+            } else if known.inARow >= Self.mostInARow {
+                mischief = nil
+            } else {
+                mischief = scripts[transport]?.phase(ofRequest: number)
+                    .mischief(drawing: random.next(), for: transport)
+            }
+            guard let mischief else {
+                known.inARow = 0
+                return nil
+            }
+            known.inARow += 1
+            state.injected[transport, default: [:]][mischief, default: 0] += 1
+            return mischief.conduct(of: transport, requestTimeout: plan.requestTimeout, draw: random.next())
+        }
+    }
+
+    /// Every other request for a token goes wrong, so that the pauses between them, which are real seconds, stay short.
+    private func conductOfTokenEndpoint() -> Misbehaviour.Conduct? {
+        guard plan.weather == .chaos else { return nil }
+        return state.withLock { state in
+            state.tokenRequests += 1
+            guard state.tokenRequests.isMultiple(of: 2) == false else { return nil }
+            state.tokenMischiefs += 1
+            var random = SplitMix64(seed: plan.seed, for: "token request \(state.tokenRequests)")
+            switch random.next() % 5 {
+            case 0: return .answer(status: 503)
+            case 1: return .tooManyRequests(retryAfter: 1)
+            case 2: return .html(status: 502)
+            case 3: return .cut
+            default: return .close
+            }
+        }
+    }
+}

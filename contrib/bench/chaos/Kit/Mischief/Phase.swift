@@ -1,0 +1,49 @@
+/// A stretch of a push service's day: what goes wrong with how many of a thousand requests.
+package struct Phase: Sendable, Equatable {
+    package let name: String
+    let shares: [Share]
+
+    struct Share: Sendable, Equatable {
+        let mischief: Mischief
+        let perMille: Int
+    }
+
+    private init(_ name: String, _ shares: KeyValuePairs<Mischief, Int>) {
+        self.name = name
+        self.shares = shares.map { Share(mischief: $0.key, perMille: $0.value) }
+    }
+
+    static let calm = Phase("calm", [.manyStreams: 30])
+
+    /// In each of them connections that were told to be narrow are widened again, some time.
+    static let troubled = [
+        Phase("resets", [.refusedStream: 150, .internalError: 50, .cancel: 50, .drop: 10, .manyStreams: 30]),
+        Phase("goaway", [.gracefulGoAway: 25, .abruptGoAway: 25, .manyStreams: 30]),
+        Phase("throttled", [.tooMany: 350, .tooManyRetryAfter: 200, .manyStreams: 30]),
+        Phase("down", [.unavailable: 500, .unavailableRetryAfter: 150, .serverError: 100, .manyStreams: 30]),
+        Phase("hanging", [.silence: 80, .manyStreams: 30]),
+        Phase("dropping", [.drop: 25, .cut: 35, .manyStreams: 30]),
+        Phase("late", [.slow: 250, .tooLate: 40, .manyStreams: 30]),
+        Phase("proxied", [.html: 250, .slow: 50, .manyStreams: 30]),
+        Phase("narrow", [.oneStream: 60, .slow: 20, .refusedStream: 40]),
+        Phase("expiring", [.expiredToken: 50, .manyStreams: 30]),
+        Phase(
+            "storm",
+            [
+                .refusedStream: 60, .internalError: 20, .cancel: 20, .gracefulGoAway: 5, .abruptGoAway: 5, .tooMany: 40,
+                .tooManyRetryAfter: 30, .unavailable: 60, .serverError: 30, .html: 30, .silence: 15, .drop: 8, .cut: 12,
+                .slow: 60, .tooLate: 10, .oneStream: 10, .manyStreams: 40, .expiredToken: 2,
+            ]
+        ),
+    ]
+
+    /// What a draw from 0 to 999 means, as far as it concerns that transport; nil: the request gets what it has earned.
+    func mischief(drawing draw: UInt64, for transport: ChaosTransport) -> Mischief? {
+        var rest = Int(draw % 1_000)
+        for share in shares {
+            guard rest >= share.perMille else { return share.mischief.concerns(transport) ? share.mischief : nil }
+            rest -= share.perMille
+        }
+        return nil
+    }
+}

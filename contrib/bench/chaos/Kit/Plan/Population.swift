@@ -1,0 +1,99 @@
+import Delivery
+import Notifications
+
+/// The devices of a run and what is pushed to them.
+package struct Population: Sendable {
+    static let app = "default"
+
+    package let devices: [ChaosDevice]
+    package let deliveries: [Delivery]
+    private let indices: [String: Int]
+
+    /// `now` is the courier's, in milliseconds since 1970.
+    package init(_ plan: ChaosPlan, now: Int64) {
+        var random = SplitMix64(seed: plan.seed, for: "population")
+        var devices: [ChaosDevice] = []
+        var byTransport: [ChaosTransport: [Int]] = [:]
+        for (index, transport) in plan.transports.enumerated() {
+            let share =
+                plan.deliveries / plan.transports.count + (index < plan.deliveries % plan.transports.count ? 1 : 0)
+            for _ in 0..<max(1, share / plan.deliveriesPerDevice) {
+                let dies = plan.weather == .chaos && Int.random(in: 0..<plan.devicesPerDeath, using: &random) == 0
+                byTransport[transport, default: []].append(devices.count)
+                devices.append(
+                    ChaosDevice(
+                        devices.count,
+                        transport,
+                        seed: plan.seed,
+                        requestsBeforeDeath: dies ? Int.random(in: 0..<plan.deliveriesPerDevice, using: &random) : nil
+                    )
+                )
+            }
+        }
+        // In turn, as events wake devices of all kinds: none comes after the others.
+        deliveries = (0..<plan.deliveries).map { number in
+            let own = byTransport[plan.transports[number % plan.transports.count], default: []]
+            return Self.delivery(number, to: devices[own[number / plan.transports.count % own.count]], now, &random)
+        }
+        self.devices = devices
+        indices = Dictionary(uniqueKeysWithValues: deliveries.enumerated().map { ($1.id, $0) })
+    }
+
+    /// The place in `deliveries` of the one with that id.
+    package func index(of delivery: String) -> Int? { indices[delivery] }
+
+    /// Devices count from 1 in their order.
+    package func device(_ id: DeviceID) -> ChaosDevice? {
+        let index = Int(id.rawValue) - 1
+        return devices.indices.contains(index) ? devices[index] : nil
+    }
+
+    private static func delivery(
+        _ number: Int,
+        to device: ChaosDevice,
+        _ now: Int64,
+        _ random: inout SplitMix64
+    ) -> Delivery {
+        let words = (0..<Int.random(in: 1...120, using: &random)).map { _ in
+            Self.words[Int.random(in: Self.words.indices, using: &random)]
+        }
+        return Delivery(
+            id: uuid(&random),
+            device: device.id,
+            platform: device.transport.platform,
+            app: app,
+            notification: Notification(
+                mode: .alert,
+                signal: .mention,
+                urgency: Urgency.allCases[Int.random(in: Urgency.allCases.indices, using: &random)],
+                title: "Delivery \(number)",
+                body: words.joined(separator: " "),
+                thread: "chaos"
+            ),
+            acceptedAt: now
+        )
+    }
+
+    /// RFC 9562, section 5.4.
+    private static func uuid(_ random: inout SplitMix64) -> String {
+        let high = random.next() & 0xffff_ffff_ffff_0fff | 0x4000
+        let low = random.next() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000
+        let digits = [high, low].map { word in
+            let text = String(word, radix: 16)
+            return String(repeating: "0", count: 16 - text.count) + text
+        }.joined()
+        var groups: [Substring] = []
+        var rest = digits[...]
+        for length in [8, 4, 4, 4, 12] {
+            groups.append(rest.prefix(length))
+            rest = rest.dropFirst(length)
+        }
+        return groups.joined(separator: "-")
+    }
+
+    /// With letters of one to four bytes, and what JSON escapes.
+    private static let words = [
+        "push", "caf\u{e9}", "\u{6d88}\u{606f}", "\u{1f514}", "\"quoted\"", "back\\slash", "and/or", "wake",
+        "\u{441}\u{43e}\u{43d}", "<b>",
+    ]
+}

@@ -1,0 +1,130 @@
+import CarillonLab
+import Delivery
+import HTTPLanes
+import Logging
+import NIOCore
+import NIOPosix
+import Notifications
+import PluginHost
+
+/// Our side of a run, connected as in the router.
+final class ChaosClient {
+    let journal: JournalKeeper
+    let directory: RegisteredPopulation
+    private let courier: Courier
+    private let host: PluginHost
+    private let instances: [QueueName: TransportInstance]
+    private let lanes: HTTPLanes
+    private let group: MultiThreadedEventLoopGroup
+
+    init(_ run: ChaosRun, _ population: Population, lab: Lab, outbox: String, clock: FastClock) throws {
+        let plan = run.plan
+        let addresses = try population.devices.map { ($0.id, try $0.address(at: lab)) }
+        directory = RegisteredPopulation(Dictionary(uniqueKeysWithValues: addresses))
+        journal = JournalKeeper(population)
+        group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+        lanes = try HTTPLanes(configuration: Self.lanes(lab), group: group, logger: run.log)
+        host = try run.plugins.load(run.log)
+        let sender = NumberedSender(
+            lanes: lanes,
+            journal: journal,
+            devices: Dictionary(uniqueKeysWithValues: population.devices.map { ($0.target, $0.id) }),
+            timeout: plan.requestTimeout
+        )
+        var instances: [QueueName: TransportInstance] = [:]
+        for transport in plan.transports {
+            let queue = QueueName(platform: transport.platform, app: Population.app)
+            let instance = try host.makeTransport(
+                platform: transport.platform,
+                app: Population.app,
+                configuration: try Self.configuration(of: transport, lab),
+                settings: InstanceSettings(sender: sender, log: run.log)
+            )
+            instances[queue] = instance
+        }
+        for (device, address) in addresses {
+            let queue = QueueName(platform: address.platform, app: address.app)
+            do {
+                try instances[queue]?.validate(address)
+            } catch {
+                throw ChaosError("device \(device.rawValue) cannot register: \(error)")
+            }
+        }
+        let transports = instances
+        self.instances = instances
+        courier = try Courier(
+            CourierEnvironment(
+                store: Outbox(path: outbox),
+                directory: directory,
+                observer: journal,
+                now: { clock.now },
+                alarm: FastAlarm(clock: clock, speed: plan.haste),
+                random: SplitMix64(seed: plan.seed, for: "retries"),
+                host: { URLParts($0.token)?.origin.host },
+                transport: { [journal] queue in
+                    transports[queue].map { JournalledTransport(instance: $0, journal: journal) }
+                }
+            ),
+            limits: CourierLimits(inFlight: plan.inFlight),
+            policy: RetryPolicy(cap: 120_000, lifetime: 30 * 24 * 3_600_000),
+            log: run.log
+        )
+    }
+
+    func start() { courier.start() }
+
+    func accept(_ deliveries: [Delivery]) throws { try courier.accept(deliveries) }
+
+    /// To be called four times a second at least.
+    func expireDeadlines() { host.expireDeadlines() }
+
+    /// What the instances' plugins did against the ABI's rules, a line each.
+    var pluginMistakes: [String] {
+        instances.compactMap { queue, instance in
+            let statistics = instance.statistics
+            return statistics == TransportStatistics() ? nil : "\(queue.platform): \(statistics)"
+        }
+    }
+
+    func shutDown(now: Int64) async {
+        await courier.shutdown(deadline: now + 24 * 3_600_000)
+        await host.shutDown(within: 10_000)
+        await lanes.shutdown()
+        try? await group.shutdownGracefully()
+    }
+
+    /// Waits of seconds become waits of a fraction.
+    private static func lanes(_ lab: Lab) -> HTTPLanes.Configuration {
+        var settings = LaneSettings()
+        settings.backoffStart = 10
+        settings.backoffLimit = 200
+        settings.doubtAfterSilence = 1_000
+        return HTTPLanes.Configuration(
+            caFile: lab.caFile,
+            allowPrivate: ["127.0.0.0/8", "::1/128"],
+            lanes: settings
+        )
+    }
+
+    private static func configuration(of transport: ChaosTransport, _ lab: Lab) throws -> String {
+        let block: JSONValue
+        switch transport {
+        case .apns:
+            block = .object([
+                "topic": .string(lab.credentials.topic), "team_id": .string(lab.credentials.teamID),
+                "key_id": .string(lab.credentials.keyID), "key": .string(lab.credentials.keyPEM),
+                "environment": .string(lab.apnsURL),
+            ])
+        case .fcm:
+            guard let fcm = lab.fcm else { throw ChaosError("the lab plays no FCM") }
+            block = .object([
+                "service_account": .string(fcm.serviceAccountFile), "origin": .string(fcm.url),
+            ])
+        case .webPush:
+            guard let vapid = lab.vapid else { throw ChaosError("the lab plays no Web Push") }
+            block = .object(["vapid_key": .string(vapid.keyPEM), "subject": .string("mailto:chaos@example.com")])
+        case .unifiedPush: block = .object([:])
+        }
+        return block.prettyPrinted
+    }
+}

@@ -1,0 +1,105 @@
+import CarillonLab
+import Delivery
+import Foundation
+import HTTPLanes
+import Logging
+import NIOCore
+import NIOPosix
+import Notifications
+import PluginHost
+
+/// One run: a lab that misbehaves, and everything of ours from the outbox to the sockets, as the router connects it.
+///
+/// The lab is in the same process on event loops of its own, so that both cores have work and its record is at hand.
+package struct ChaosRun {
+    private static let groupOfDeliveries = 128
+
+    let plan: ChaosPlan
+    let plugins: BuiltPlugins
+    let log: Logger
+    /// Told now and then how many deliveries have ended, of how many.
+    let progress: @Sendable (Int, Int) -> Void
+
+    package init(
+        _ plan: ChaosPlan,
+        plugins: BuiltPlugins,
+        log: Logger = Logger(label: "chaos") { _ in SwiftLogNoOpLogHandler() },
+        progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }
+    ) {
+        self.plan = plan
+        self.plugins = plugins
+        self.log = log
+        self.progress = progress
+    }
+
+    /// Throws where the run could not be made; what went wrong in it is the judge's to find.
+    package func run() async throws -> ChaosRecord {
+        let clock = FastClock(speed: plan.haste, start: Int64(Date().timeIntervalSince1970 * 1_000))
+        let population = Population(plan, now: clock.now)
+        let maker = MischiefMaker(plan, population.devices)
+        let lab = try await Lab.start(labConfiguration(population, maker))
+        let folder = FileManager.default.temporaryDirectory.appending(path: "carillon-chaos-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let outbox = folder.appending(path: "outbox.sqlite").path
+        let client = try ChaosClient(self, population, lab: lab, outbox: outbox, clock: clock)
+        let watch = try await follow(client, population, maker)
+        await client.shutDown(now: clock.now)
+        var record = ChaosRecord(
+            plan: plan,
+            population: population,
+            journal: client.journal.journal,
+            arrivals: lab.received.compactMap(Arrival.init),
+            registered: Set(client.directory.devices.map(\.rawValue)),
+            leftInOutbox: try Outbox(path: outbox).count
+        )
+        record.tokenRequests = lab.received.count { $0.service == .oauth }
+        record.pluginMistakes = client.pluginMistakes
+        record.injected = maker.injected
+        record.tokenMischiefs = maker.tokenMischiefs
+        record.scripts = maker.scripts
+        record.seconds = watch.seconds
+        record.wasStuck = watch.wasStuck
+        await lab.shutdown()
+        return record
+    }
+
+    private func labConfiguration(_ population: Population, _ maker: MischiefMaker) -> LabConfiguration {
+        var configuration = LabConfiguration()
+        configuration.fcm = LabConfiguration.FCM()
+        let key = configuration.webPush?.vapid.applicationServerKey
+        for device in population.devices {
+            guard let receiver = device.receiver else { continue }
+            switch device.transport {
+            case .unifiedPush: configuration.unifiedPush?.receivers.append(receiver)
+            case .webPush:
+                configuration.webPush?.subscriptions.append(
+                    WebPushSubscription(receiver: receiver, applicationServerKey: key)
+                )
+            case .apns, .fcm: break
+            }
+        }
+        configuration.keptRequests = 20 * plan.deliveries + 1_000
+        configuration.keptBytes = 2 << 30
+        configuration.mischief = { maker.conduct($0, $1) }
+        return configuration
+    }
+
+    /// Hands everything over and waits until all deliveries have ended, or nothing happens any more.
+    private func follow(_ client: ChaosClient, _ population: Population, _ maker: MischiefMaker) async throws -> Watch {
+        var watch = Watch(plan, population)
+        client.start()
+        for first in stride(from: 0, to: population.deliveries.count, by: Self.groupOfDeliveries) {
+            let group = population.deliveries[first..<min(first + Self.groupOfDeliveries, population.deliveries.count)]
+            try client.accept(Array(group))
+        }
+        while !watch.isOver {
+            try? await Task.sleep(for: .milliseconds(20))
+            client.expireDeadlines()
+            watch.look(at: client.journal)
+            if watch.onlyHangingIsLeft { maker.release() }
+            progress(watch.ended, population.deliveries.count)
+        }
+        return watch
+    }
+}

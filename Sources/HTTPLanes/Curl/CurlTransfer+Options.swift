@@ -111,6 +111,8 @@ extension CurlTransfer {
         ]
         if checksAddresses {
             codes.append(ccurl_set_opensocket(easy, onOpenSocket, context))
+            codes.append(ccurl_set_prereq(easy, onConnectedGuarded, context))
+        } else {
             codes.append(ccurl_set_prereq(easy, onConnected, context))
         }
         return codes.first { $0 != CURLE_OK } ?? CURLE_OK
@@ -155,15 +157,27 @@ private func onOpenSocket(
     return ccurl_socket(address)
 }
 
-/// Sees the address of a connection that is about to be used, also of one that another request has opened.
+/// Sees a connection that is about to be used.
 private func onConnected(
+    _ context: UnsafeMutableRawPointer?,
+    _: UnsafeMutablePointer<CChar>?,
+    _: UnsafeMutablePointer<CChar>?,
+    _: Int32,
+    _: Int32
+) -> Int32 {
+    transfer(context)?.begin() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+}
+
+/// Sees the address of a connection that is about to be used, also of one that another request has opened.
+private func onConnectedGuarded(
     _ context: UnsafeMutableRawPointer?,
     _ address: UnsafeMutablePointer<CChar>?,
     _ local: UnsafeMutablePointer<CChar>?,
     _ port: Int32,
     _ localPort: Int32
 ) -> Int32 {
-    guard let address, let transfer = transfer(context), transfer.connected(to: IPAddress(String(cString: address)))
+    guard let address, let transfer = transfer(context), transfer.connected(to: IPAddress(String(cString: address))),
+        transfer.begin()
     else {
         return CURL_PREREQFUNC_ABORT
     }

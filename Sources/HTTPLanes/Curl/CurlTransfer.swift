@@ -6,6 +6,8 @@ final class CurlTransfer {
     let easy: UnsafeMutableRawPointer
     let isGuarded: Bool
     private var wasForbidden = false
+    private var hasBegun = false
+    private var wasRepeated = false
     private let addressGuard: AddressGuard
     private var headerList: UnsafeMutablePointer<curl_slist>?
     private var headers = HTTPFields()
@@ -22,6 +24,14 @@ final class CurlTransfer {
 
     /// Whether the request may have left.
     var mayHaveBeenProcessed: Bool { ccurl_may_have_sent(easy) != 0 }
+
+    /// A connection is about to carry the request. False for another one: when a connection that was used before ends without
+    /// an answer libcurl sends the request again by itself, though it may have been processed.
+    func begin() -> Bool {
+        wasRepeated = hasBegun
+        hasBegun = true
+        return !wasRepeated
+    }
 
     func permits(_ address: IPAddress?) -> Bool {
         guard let address, addressGuard.permits(address) else {
@@ -78,6 +88,7 @@ final class CurlTransfer {
         if wasForbidden, code != CURLE_OK {
             return .failure(HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false))
         }
+        if wasRepeated { return .failure(HTTPFailure(.closed, mayHaveBeenProcessed: true)) }
         let status = ccurl_response_code(easy)
         if status >= 200, code == CURLE_OK || isCutOff {
             return .success(HTTPResponse(status: status, headers: headers, body: body))

@@ -51,6 +51,25 @@ struct CurlOnTheWireTests {
         await server.stop()
     }
 
+    /// libcurl would send it again over another connection, and it may have been processed.
+    @Test(arguments: [true, false])
+    func aConnectionThatEndsUnderARequestEndsTheRequest(_ isGuarded: Bool) async throws {
+        let server = try await PlainServer()
+        let lanes = try HTTPLanes.forTests(HTTPLanes.Configuration(allowPrivate: ["127.0.0.0/8", "::1/128"]))
+        var first = request(server.port)
+        first.untrustedURL = isGuarded
+        #expect(try await lanes.answer(to: first).get().status == 200)
+        var post = request(server.port, "/close")
+        post.method = "POST"
+        post.body = [1, 2, 3]
+        post.untrustedURL = isGuarded
+        let failure = await lanes.answer(to: post)
+        #expect(failure == .failure(HTTPFailure(.closed, mayHaveBeenProcessed: true)))
+        #expect(server.paths == ["/echo", "/close"])
+        await lanes.shutdown()
+        await server.stop()
+    }
+
     @Test func aRedirectIsAnAnswerAndNotFollowed() async throws {
         let server = try await PlainServer()
         let lanes = try HTTPLanes.forTests()

@@ -1,9 +1,10 @@
-/// Why an instance of a transport could not be made, or a registration not be accepted.
+/// Why an instance of a transport could not be made, a registration not be accepted, or a command not be done.
 package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
     private enum Code: Hashable {
         case unknownPlatform(available: [String])
         case refusedConfiguration(String)
         case refusedRegistration(String)
+        case refusedCommand(String)
     }
 
     private let code: Code
@@ -26,6 +27,10 @@ package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
         PluginError(.refusedRegistration(text), platform)
     }
 
+    static func refusedCommand(_ platform: String, saying text: String) -> PluginError {
+        PluginError(.refusedCommand(text), platform)
+    }
+
     /// No loaded plugin serves the platform.
     package var isUnknownPlatform: Bool {
         if case .unknownPlatform = code { true } else { false }
@@ -37,6 +42,7 @@ package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
             "no loaded plugin serves \(platform); there are: \(available.isEmpty ? "none" : available.joined(separator: ", "))"
         case .refusedConfiguration(let text): "the \(platform) transport refuses its configuration: \(text)"
         case .refusedRegistration(let text): "the \(platform) transport refuses the registration: \(text)"
+        case .refusedCommand(let text): "the \(platform) transport does not do that: \(text)"
         }
     }
 }

@@ -38,7 +38,7 @@ struct ServiceTests {
         let bench = try Bench(doing: "malformed-requests", http: http)
         #expect(bench.deliver().reasons == ["all-refused"])
         #expect(http.requests.isEmpty)
-        #expect(bench.instance.statistics.malformedRequests == 31)
+        #expect(bench.instance.statistics.malformedRequests == 36)
     }
 
     @Test func logIsBoundedAndHarmless() throws {

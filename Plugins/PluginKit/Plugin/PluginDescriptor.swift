@@ -85,21 +85,6 @@ private func cancelDelivery(_ instance: UnsafeMutableRawPointer?, _ number: UInt
     TransportBox.at(instance).transport.cancel(number)
 }
 
-/// What the host gave to be called back with.
-///
-/// Unchecked: the pointer is the host's own business and never looked into here.
-private struct CommandReply: @unchecked Sendable {
-    let done: carillon_command_done
-    let context: UnsafeMutableRawPointer?
-
-    func send(_ answer: CommandAnswer) {
-        var text = answer.text
-        text.withUTF8 {
-            done(context, answer.isGood ? .CARILLON_OK : .CARILLON_FAILED, carillon_str(UnsafeRawBufferPointer($0)))
-        }
-    }
-}
-
 private func runCommand(
     _ instance: UnsafeMutableRawPointer?,
     _ words: UnsafePointer<carillon_str>?,
@@ -110,5 +95,8 @@ private func runCommand(
     guard let instance, let done, count == 0 || words != nil else { return .CARILLON_INVALID }
     let words = UnsafeBufferPointer(start: words, count: count).map { BorrowedText($0).string }
     let reply = CommandReply(done: done, context: context)
-    return TransportBox.at(instance).transport.command(words, completion: reply.send).status
+    let admission = TransportBox.at(instance).transport.command(words) { reply.send($0) }
+    // A command that was answered was accepted, whatever the transport says afterwards.
+    guard admission.status != .CARILLON_OK, reply.withdraw() else { return .CARILLON_OK }
+    return admission.status
 }

@@ -31,6 +31,10 @@ func hostQuery(_: UnsafePointer<carillon_host>?, _ service: carillon_str) -> Uns
     PluginText.bytes(service, limit: 128).flatMap(HostService.table)
 }
 
+func hostCommandDone(_ context: UnsafeMutableRawPointer?, _ status: carillon_status, _ answer: carillon_str) {
+    HostDoor.answer(context, status, answer)
+}
+
 func hostPresent(
     _ host: UnsafePointer<carillon_host>?,
     _ connection: carillon_str,

@@ -12,26 +12,9 @@ final class HostDoor: Sendable {
     typealias Completion = @Sendable (Outcome) -> Void
     typealias State = InstanceState<Completion>
 
-    private struct Shell {
-        /// What there is to tidy up when nothing is sent any more.
-        typealias Rest = (sender: (any HTTPSender)?, scopes: [ConnectionScope])
-
-        var state = State()
-        /// Nil once nothing may be sent any more.
-        var sender: (any HTTPSender)?
-        /// Waits for the drain to settle.
-        var waiter: CheckedContinuation<Bool, Never>?
-        var connections = ConnectionWords()
-
-        mutating func shut() -> Rest {
-            defer { sender = nil }
-            return (sender, connections.removeAll())
-        }
-    }
-
     let log: Logger
     let now: @Sendable () -> Int64
-    private let shell: Mutex<Shell>
+    let shell: Mutex<Shell>
 
     /// Keeps a door and the struct that leads to it.
     ///
@@ -64,15 +47,29 @@ final class HostDoor: Sendable {
             )
         )
         let opened = Opened(door: self, host: UnsafePointer(host))
-        Self.everOpened.withLock { $0.append(opened) }
+        let number = Self.everOpened.withLock { doors in
+            doors.append(opened)
+            return doors.count - 1
+        }
+        shell.withLock { $0.number = number }
         return opened.host
+    }
+
+    /// The door of that number, as long as there was one.
+    static func opened(_ number: Int) -> HostDoor? {
+        everOpened.withLock { $0.indices.contains(number) ? $0[number].door : nil }
     }
 
     var statistics: TransportStatistics { shell.withLock { $0.state.statistics } }
 
     /// Changes the state, and lets the waiting drain go on when that settles it.
     func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
-        let (result, isAwaited) = shell.withLock { (body(&$0.state), $0.waiter != nil) }
+        changeShell { body(&$0.state) }
+    }
+
+    /// The same with all that the lock holds.
+    func changeShell<Result: Sendable>(_ body: (inout Shell) -> Result) -> Result {
+        let (result, isAwaited) = shell.withLock { (body(&$0), $0.waiter != nil) }
         if isAwaited { settle() }
         return result
     }
@@ -102,11 +99,12 @@ final class HostDoor: Sendable {
 
     /// Lets nothing through any more: there was never an instance behind it.
     func close() {
-        let (sender, scopes) = shell.withLock { shell in
-            shell.state.close()
-            return shell.shut()
-        }
-        for scope in scopes { sender?.retire(scope) }
+        Self.tidyUp(
+            shell.withLock { shell in
+                shell.state.close()
+                return shell.shut()
+            }
+        )
     }
 
     /// Waits until the drain that began has settled: true when the instance may be destroyed.
@@ -139,7 +137,7 @@ final class HostDoor: Sendable {
             return (settlement, waiter, shell.shut())
         }
         guard let (settlement, waiter, rest) = settled else { return }
-        for scope in rest.scopes { rest.sender?.retire(scope) }
+        Self.tidyUp(rest)
         switch settlement {
         case .idle: waiter.resume(returning: true)
         case .stuck(let completions):

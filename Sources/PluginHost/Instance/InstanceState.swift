@@ -8,6 +8,12 @@ struct InstanceState<Payload: Sendable>: Sendable {
         case refused(Payload, reason: String)
     }
 
+    /// Whether a command may be handed to the plugin.
+    enum CommandAdmission: Sendable {
+        case admitted(number: UInt64)
+        case refused(CommandEnd)
+    }
+
     /// What became of an instance that was asked to end.
     enum Settlement: Sendable {
         /// Nothing is left: destroy it.
@@ -26,6 +32,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     private var callsInside = 0
     private var openRequests = 0
     private(set) var tickets: TicketTable<Payload>
+    private(set) var commands = OpenCommands()
     var statistics = TransportStatistics()
 
     init(tickets: TicketTable<Payload> = TicketTable()) {
@@ -82,11 +89,12 @@ struct InstanceState<Payload: Sendable>: Sendable {
     /// A call to the plugin returned.
     mutating func leave() { callsInside -= 1 }
 
-    /// Whether the plugin may ask for an HTTP request now. While draining only what still carries a delivery may.
+    /// Whether the plugin may ask for an HTTP request now. While draining only what still carries a delivery or
+    /// a command may.
     mutating func beginRequest() -> Bool {
         switch phase {
         case .running: break
-        case .draining: guard tickets.outstanding > 0 else { return false }
+        case .draining: guard tickets.outstanding > 0 || !commands.isEmpty else { return false }
         case .settled: return false
         }
         openRequests += 1
@@ -95,6 +103,32 @@ struct InstanceState<Payload: Sendable>: Sendable {
 
     /// The `done` of a request has returned.
     mutating func endRequest() { openRequests -= 1 }
+
+    /// An operator's command begins, and with it a call to the plugin; ``leave()`` must follow.
+    mutating func beginCommand(deadline: Int64) -> CommandAdmission {
+        guard case .running = phase else { return .refused(.draining) }
+        guard let number = commands.open(deadline: deadline) else { return .refused(.tooMany) }
+        callsInside += 1
+        return .admitted(number: number)
+    }
+
+    /// The plugin answered a command, or refused it.
+    mutating func endCommand(_ number: UInt64) -> OpenCommands.End {
+        let end = commands.end(number)
+        switch end {
+        case .ended: break
+        case .late: statistics.lateCompletions += 1
+        case .unknown: statistics.unknownTickets += 1
+        }
+        return end
+    }
+
+    /// Stops waiting for the answers to commands that are due: those hold nothing up any more.
+    mutating func expireCommands(now: Int64) -> [UInt64] {
+        let expired = commands.expire(now: now)
+        statistics.deadlinesMissed += UInt64(expired.count)
+        return expired
+    }
 
     /// Accepts nothing more. Returns the tickets to cancel; one call to the plugin begins, and ``leave()`` must follow.
     mutating func drain(deadline: Int64) -> [UInt64] {
@@ -112,7 +146,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     /// What draining came to, exactly once, when it has come to something.
     mutating func settle(now: Int64) -> Settlement? {
         guard case .draining(let deadline) = phase else { return nil }
-        if callsInside == 0, openRequests == 0, tickets.outstanding == 0 {
+        if callsInside == 0, openRequests == 0, tickets.outstanding == 0, commands.isEmpty {
             close()
             return .idle
         }

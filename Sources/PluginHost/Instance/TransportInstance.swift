@@ -13,16 +13,16 @@ package final class TransportInstance: NotificationTransport {
     /// The plugin's own pointer, never looked into here.
     ///
     /// Unchecked: the plugin promises to take it from any thread.
-    private struct Handle: @unchecked Sendable {
+    struct Handle: @unchecked Sendable {
         var pointer: UnsafeMutableRawPointer?
     }
 
     package let platform: String
     package let app: String
-    private let functions: TransportFunctions
+    let functions: TransportFunctions
     private let library: PluginLibrary
-    private let door: HostDoor
-    private let handle: Handle
+    let door: HostDoor
+    let handle: Handle
     private let timeout: Int64
     private let draining = Mutex<Task<Bool, Never>?>(nil)
 
@@ -94,16 +94,20 @@ package final class TransportInstance: NotificationTransport {
             let status = notification.lend(id: id, to: address) { registration, notification in
                 functions.deliver(handle.pointer, ticket, registration, notification)
             }
-            let refused = status == .CARILLON_OK ? nil : door.change { $0.withdraw(ticket) }
-            door.change { $0.leave() }
+            let refused = door.change { state in
+                state.leave()
+                return status == .CARILLON_OK ? nil : state.withdraw(ticket)
+            }
             refused?(Outcome(refusal: status))
         }
     }
 
-    /// Ends deliveries whose deadline has passed as retries, and asks the plugin to cancel them. To be called often enough
+    /// Ends deliveries whose deadline has passed as retries, and asks the plugin to cancel them, and those of commands.
+    /// To be called often enough
     /// for the deadlines to mean something, such as four times a second.
     package func expireDeadlines() {
         let now = door.now()
+        door.expireCommands(now: now)
         let expired = door.change { $0.expire(now: now) }
         guard !expired.isEmpty else { return }
         for (ticket, completion) in expired {

@@ -50,11 +50,27 @@ enum PluginText {
         return text.len > limit ? line + "…" : line
     }
 
+    /// The first `limit` bytes of `text` for people, in lines: broken UTF-8 and other control characters become U+FFFD.
+    static func page(_ text: carillon_str, limit: Int) -> String {
+        guard text.len > 0, let start = text.ptr else { return "" }
+        let page = String(decoding: UnsafeRawBufferPointer(start: start, count: min(text.len, limit)), as: UTF8.self)
+        return replacingUnprintable(in: page) { $0 == "\n" || $0 == "\t" }
+    }
+
     /// `text` with everything replaced that could move a terminal's cursor, start a line or turn the writing direction.
     static func printable(_ text: String) -> String {
-        guard !text.unicodeScalars.allSatisfy(isPrintable) else { return text }
+        replacingUnprintable(in: text) { _ in false }
+    }
+
+    private static func replacingUnprintable(
+        in text: String,
+        but isAllowed: (Unicode.Scalar) -> Bool
+    ) -> String {
+        guard !text.unicodeScalars.allSatisfy({ isPrintable($0) || isAllowed($0) }) else { return text }
         var result = String.UnicodeScalarView()
-        result.append(contentsOf: text.unicodeScalars.lazy.map { isPrintable($0) ? $0 : "\u{FFFD}" })
+        for scalar in text.unicodeScalars {
+            result.append(isPrintable(scalar) || isAllowed(scalar) ? scalar : "\u{FFFD}")
+        }
         return String(result)
     }
 

@@ -21,6 +21,12 @@ struct TransportFunctions: @unchecked Sendable {
         ) -> carillon_status
     typealias Cancel = @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void
 
+    typealias Command =
+        @convention(c) (
+            UnsafeMutableRawPointer?, UnsafePointer<carillon_str>?, Int, carillon_command_done?,
+            UnsafeMutableRawPointer?
+        ) -> carillon_status
+
     let platform: String
     /// Whether it seals notifications itself (`CARILLON_TRANSPORT_ENCRYPTS`).
     let encrypts: Bool
@@ -29,6 +35,7 @@ struct TransportFunctions: @unchecked Sendable {
     let validate: Validate?
     let deliver: Deliver
     let cancel: Cancel?
+    let command: Command?
 
     init(reading pointer: UnsafePointer<carillon_transport>) throws(PluginRefusal.Reason) {
         guard let transport = carillon_transport(adopting: pointer) else {
@@ -48,5 +55,6 @@ struct TransportFunctions: @unchecked Sendable {
         self.validate = transport.validate
         self.deliver = deliver
         self.cancel = transport.cancel
+        self.command = transport.command
     }
 }

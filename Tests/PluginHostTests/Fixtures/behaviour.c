@@ -86,9 +86,10 @@ static const char *malformed_requests(fixture *self) {
     const carillon_field null_value = { CARILLON_STR("a"), { NULL, 5 } };
     const carillon_field endless_value = { CARILLON_STR("a"), { "b", SIZE_MAX } };
     const carillon_field heavy = { CARILLON_STR("a"), { large, 33 << 10 } };
+    static const char long_word[129] = "w";
     const carillon_http_request good = { .struct_size = sizeof good, .method = CARILLON_STR("POST"),
                                          .url = CARILLON_STR("https://example.com/") };
-    carillon_http_request bad[28];
+    carillon_http_request bad[33];
     size_t n = 0;
 #define BAD(change) do { bad[n] = good; carillon_http_request *r = &bad[n++]; change; } while (0)
     BAD(r->struct_size = 0);
@@ -119,6 +120,11 @@ static const char *malformed_requests(fixture *self) {
     BAD(r->body.len = 1);
     BAD(r->body.ptr = large; r->body.len = sizeof large);
     BAD(r->timeout_ms = 3600000);
+    BAD(r->connection = (carillon_str)CARILLON_STR("two\nlines"));
+    BAD(r->connection = (carillon_str)CARILLON_STR("\xc3\xa4"));
+    BAD(r->connection.ptr = long_word; r->connection.len = sizeof long_word);
+    BAD(r->connection.len = 1);
+    BAD(r->connection.ptr = "w"; r->connection.len = SIZE_MAX);
     for (size_t i = 0; i < n; i++)
         if (self->host->http_request(self->host, &bad[i], answered, NULL) != CARILLON_INVALID) return "one-accepted";
     if (self->host->http_request(self->host, NULL, answered, NULL) != CARILLON_INVALID) return "null-accepted";
@@ -127,6 +133,83 @@ static const char *malformed_requests(fixture *self) {
     flagged.flags = 1u << 31;
     if (self->host->http_request(self->host, &flagged, answered, NULL) != CARILLON_UNSUPPORTED) return "flag-accepted";
     return "all-refused";
+}
+
+/* One request on the connection that the notification's body names; 0 when the host takes it. */
+static carillon_status request_on(fixture *self, uint64_t ticket, carillon_str connection) {
+    const carillon_http_request request = { .struct_size = sizeof request, .method = CARILLON_STR("GET"),
+                                            .url = CARILLON_STR("https://example.com/"), .connection = connection };
+    job *task = malloc(sizeof *task);
+    if (task == NULL) return CARILLON_BUSY;
+    *task = (job){ self, ticket };
+    carillon_status status = self->host->http_request(self->host, &request, answered, task);
+    if (status != CARILLON_OK) free(task);
+    return status;
+}
+
+/* Presents title (certificates) and subtitle (key) on the connection that the body names, and says what the host said. */
+static void present(fixture *self, uint64_t ticket, const carillon_notification *notification) {
+    const carillon_client_certificates *service;
+    char said[256] = "", line[512];
+    carillon_error error = { said, sizeof said, 0 };
+    carillon_str name = CARILLON_STR("carillon.client-certificate/1");
+    service = self->host->query(self->host, name);
+    if (service == NULL || !CARILLON_HAS(service, present)) { end(self, ticket, "no-service"); return; }
+    carillon_status status = service->present(self->host, notification->body, notification->title, notification->subtitle, &error);
+    snprintf(line, sizeof line, "present %d: %.*s", (int)status, (int)error.len, error.buf);
+    say(self, line);
+    carillon_error none = { NULL, 0, 0 };
+    const carillon_str no_text = { NULL, 9 };
+    if (service->present(self->host, notification->body, no_text, no_text, &none) != CARILLON_INVALID
+        || service->present(self->host, notification->body, no_text, no_text, NULL) != CARILLON_INVALID
+        || service->present(NULL, notification->body, no_text, no_text, &none) != CARILLON_INVALID) { end(self, ticket, "took-nothing"); return; }
+    end(self, ticket, status == CARILLON_OK ? "presented" : "refused");
+}
+
+static struct { carillon_command_done done; void *context; } kept; /* of a command that is answered later */
+
+static void *answer_command(void *unused) {
+    (void)unused;
+    kept.done(kept.context, CARILLON_OK, (carillon_str)CARILLON_STR("from a thread"));
+    return NULL;
+}
+
+static carillon_status command(void *instance, const carillon_str *words, size_t count, carillon_command_done done, void *context) {
+    char line[256];
+    pthread_t thread;
+    (void)instance;
+#define WORD(i, text) (count > (i) && words[i].len == sizeof text - 1 && memcmp(words[i].ptr, text, sizeof text - 1) == 0)
+    if (WORD(0, "echo")) {
+        size_t n = 0;
+        for (size_t i = 1; i < count; i++) n += (size_t)snprintf(line + n, sizeof line - n, "[%.*s]", (int)words[i].len, (const char *)words[i].ptr);
+        done(context, CARILLON_OK, (carillon_str){ line, n });
+        return CARILLON_OK;
+    }
+    if (WORD(0, "lines")) { done(context, CARILLON_OK, (carillon_str)CARILLON_STR("one\n\ttwo\x1b[31m\xff")); return CARILLON_OK; }
+    if (WORD(0, "fail")) { done(context, CARILLON_FAILED, (carillon_str)CARILLON_STR("no such channel")); return CARILLON_OK; }
+    if (WORD(0, "twice")) {
+        done(context, CARILLON_OK, (carillon_str)CARILLON_STR("first"));
+        done(context, CARILLON_OK, (carillon_str)CARILLON_STR("second"));
+        return CARILLON_OK;
+    }
+    if (WORD(0, "stray")) {
+        done(NULL, CARILLON_OK, (carillon_str){ NULL, 5 });
+        done((void *)((uintptr_t)0xfffff << 40 | 5), CARILLON_OK, (carillon_str){ NULL, 5 });
+        done((void *)UINTPTR_MAX, CARILLON_OK, (carillon_str){ NULL, SIZE_MAX });
+        done(context, CARILLON_OK, (carillon_str){ NULL, 5 });
+        return CARILLON_OK;
+    }
+    if (WORD(0, "refuse-and-answer")) { done(context, CARILLON_OK, (carillon_str)CARILLON_STR("answered")); return CARILLON_BUSY; }
+    if (WORD(0, "never")) { kept.done = done; kept.context = context; return CARILLON_OK; }
+    if (WORD(0, "late")) { kept.done(kept.context, CARILLON_OK, (carillon_str)CARILLON_STR("late")); done(context, CARILLON_OK, (carillon_str)CARILLON_STR("now")); return CARILLON_OK; }
+    if (WORD(0, "thread")) {
+        kept.done = done; kept.context = context;
+        if (pthread_create(&thread, NULL, answer_command, NULL) != 0) return CARILLON_FAILED;
+        pthread_detach(thread);
+        return CARILLON_OK;
+    }
+    if (WORD(0, "busy")) return CARILLON_BUSY;
+    return count == 0 || words == NULL ? CARILLON_INVALID : CARILLON_UNSUPPORTED;
 }
 
 static void cancel(void *instance, uint64_t ticket) {
@@ -189,6 +272,8 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     else if (is(self, "refuse-and-end")) { end(self, ticket, "ended"); return CARILLON_BUSY; }
     else if (is(self, "hostile-log")) { hostile_log(self); end(self, ticket, "logged"); }
     else if (is(self, "malformed-requests")) end(self, ticket, malformed_requests(self));
+    else if (is(self, "request-on")) return request_on(self, ticket, notification->body);
+    else if (is(self, "present")) present(self, ticket, notification);
     else if (is(self, "query")) {
         carillon_str service = CARILLON_STR("carillon.timer/1"), odd_service = { NULL, 9 };
         end(self, ticket, host->query(host, service) == NULL && host->query(host, odd_service) == NULL ? "none" : "some");
@@ -241,7 +326,7 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
 
 static const carillon_transport transport = {
     .struct_size = sizeof transport, .platform = CARILLON_STR("fixture"), .create = create, .destroy = destroy,
-    .validate = validate, .deliver = deliver, .cancel = cancel,
+    .validate = validate, .deliver = deliver, .cancel = cancel, .command = command,
 };
 static const carillon_transport *const transports[] = { &transport };
 static const carillon_plugin plugin = {

@@ -15,6 +15,30 @@ final class EchoTransport: PluginTransport {
         behaviour = try configuration.requiredText("behaviour", expected: "what to do")
     }
 
+    func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+        let answer = CommandAnswer(isGood: words.last != "badly", text: words.joined(separator: "|"))
+        switch words.first {
+        case "answer": completion(answer)
+        case "answer twice":
+            completion(answer)
+            completion(CommandAnswer(isGood: false, text: "again"))
+        case "answer and refuse":
+            completion(answer)
+            return .failed
+        case "lose": break
+        case "present":
+            do throws(PluginError) {
+                try host.present(certificates: "certificates", key: "key", onConnection: "word")
+                completion(answer)
+            } catch {
+                completion(CommandAnswer(isGood: false, text: error.description))
+            }
+        case "refuse": return .busy
+        default: return .unsupported
+        }
+        return .accepted
+    }
+
     func validate(_ registration: borrowing Registration) throws(PluginError) {
         guard registration.token == "good" else { throw PluginError("token: expected good") }
     }

@@ -1,0 +1,48 @@
+/// The commands that a plugin has not answered: a pure structure that knows no lock, clock or plugin.
+///
+/// Numbers never repeat. They end one by one or when their time is over; there are few, so nothing is sorted.
+struct OpenCommands: Sendable {
+    static let limit = 64
+
+    /// What an answer came to.
+    enum End: Sendable {
+        case ended
+        /// Nobody waited any more.
+        case late
+        /// Never asked for, or answered before.
+        case unknown
+    }
+
+    private var deadlines: [UInt64: Int64] = [:]
+    /// Those that nobody waits for any more and whose answer would still be the first.
+    private var expired: Set<UInt64> = []
+    private var last: UInt64 = 0
+
+    var count: Int { deadlines.count }
+    var isEmpty: Bool { deadlines.isEmpty }
+
+    /// The number of a new command, or nil when too many are open.
+    mutating func open(deadline: Int64) -> UInt64? {
+        guard deadlines.count < Self.limit else { return nil }
+        last += 1
+        deadlines[last] = deadline
+        return last
+    }
+
+    mutating func end(_ number: UInt64) -> End {
+        if deadlines.removeValue(forKey: number) != nil { return .ended }
+        return expired.remove(number) == nil ? .unknown : .late
+    }
+
+    /// Stops waiting for what is due.
+    mutating func expire(now: Int64) -> [UInt64] {
+        let due = deadlines.filter { $0.value <= now }.keys.sorted()
+        for number in due {
+            deadlines[number] = nil
+            expired.insert(number)
+        }
+        // A plugin that never answers shall not fill the memory.
+        while expired.count > Self.limit, let oldest = expired.min() { expired.remove(oldest) }
+        return due
+    }
+}

@@ -1,0 +1,40 @@
+import Testing
+
+@testable import PluginHost
+
+struct CommandContextTests {
+    @Test(arguments: [(0, 1), (1, 1), (1 << 23 - 1, 1 << 40 - 1), (7, 4711)])
+    func comesBackAsItWent(door: Int, number: UInt64) {
+        let context = CommandContext(door: door, number: number)
+        #expect(CommandContext(context.pointer) == context)
+    }
+
+    @Test(arguments: [(0, 0), (-1, 1), (1 << 23, 1), (0, 1 << 40)])
+    func hasNoPointerForWhatWouldNotFit(door: Int, number: UInt64) {
+        #expect(CommandContext(door: door, number: number).pointer == nil)
+    }
+
+    @Test func nothingIsNoContext() {
+        #expect(CommandContext(nil) == nil)
+    }
+
+    @Test func expiredCommandsAreForgottenInTheEnd() {
+        var commands = OpenCommands()
+        var numbers: [UInt64] = []
+        for _ in 0..<3 {
+            for _ in 0..<OpenCommands.limit {
+                guard let number = commands.open(deadline: 5) else { break }
+                numbers.append(number)
+            }
+            let (further, early) = (commands.open(deadline: 5), commands.expire(now: 4))
+            #expect(further == nil && early.isEmpty)
+            let due = commands.expire(now: 5)
+            #expect(due == numbers.suffix(OpenCommands.limit))
+            #expect(commands.isEmpty)
+        }
+        #expect(Set(numbers).count == 3 * OpenCommands.limit)
+        let newest = numbers[numbers.count - 1]
+        let ends = [commands.end(numbers[0]), commands.end(newest), commands.end(newest)]
+        #expect(ends == [.unknown, .late, .unknown])
+    }
+}

@@ -1,0 +1,94 @@
+import Testing
+
+@testable import PluginHost
+
+/// Operators' commands: one end each, whatever a plugin does.
+@Suite(.timeLimit(.minutes(1)))
+struct CommandTests {
+    private let bench: Bench
+
+    init() throws {
+        bench = try Bench(doing: "inline")
+    }
+
+    private func mistake(_ words: String...) async -> String {
+        do throws(PluginError) {
+            return "no mistake: " + (try await bench.instance.command(words))
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test(arguments: [
+        (["echo"], ""), (["echo", "a", "b c"], "[a][b c]"), (["echo", "", "ä\n"], "[][ä\n]"),
+        (["lines"], "one\n\ttwo\u{FFFD}[31m\u{FFFD}"), (["thread"], "from a thread"), (["twice"], "first"),
+        (["refuse-and-answer"], "answered"), (["stray"], ""),
+    ])
+    func theFirstAnswerIsTheAnswer(_ words: [String], _ answer: String) async throws {
+        #expect(try await bench.instance.command(words) == answer)
+    }
+
+    @Test func whatAPluginDoesAgainstTheRulesIsCounted() async throws {
+        _ = try await bench.instance.command(["twice"])
+        #expect(bench.instance.statistics.unknownTickets == 1)
+        _ = try await bench.instance.command(["refuse-and-answer"])
+        #expect(bench.instance.statistics.unknownTickets == 2)
+    }
+
+    @Test func whatIsNotDoneSaysWhy() async {
+        #expect(await mistake("fail") == "the fixture transport does not do that: no such channel")
+        #expect(await mistake("nonsense").hasSuffix("there is no such command (\"help\" lists what there is)"))
+        #expect(await mistake().hasSuffix("it is malformed (\"help\" lists what there is)"))
+        #expect(await mistake("busy").hasSuffix("not now, try again later"))
+    }
+
+    @Test func anAnswerThatNeverComesCostsNothingButTheWait() async throws {
+        let instance = bench.instance
+        let waiting = Task { () -> String in
+            do throws(PluginError) {
+                return try await instance.command(["never"], within: 1_000)
+            } catch {
+                return error.description
+            }
+        }
+        while instance.statistics.deadlinesMissed == 0 {
+            bench.clock.advance(by: 1_000)
+            instance.expireDeadlines()
+            await Task.yield()
+        }
+        #expect(await waiting.value == "the fixture transport does not do that: no answer came in time")
+        #expect(try await instance.command(["late"]) == "now")
+        #expect(instance.statistics.lateCompletions == 1)
+        #expect(instance.statistics.unknownTickets == 0)
+        #expect(await bench.host.retire(instance, within: 60_000))
+    }
+
+    @Test func aCommandUnderWayHoldsTheInstanceUntilItsDeadline() async throws {
+        let instance = bench.instance
+        let waiting = Task { () -> String in
+            do throws(PluginError) {
+                return try await instance.command(["never"], within: 1_000)
+            } catch {
+                return error.description
+            }
+        }
+        // The command may be anywhere on its way until then.
+        while bench.instance.openCommands == 0 { await Task.yield() }
+        let draining = Task { await instance.drain(within: 60_000) }
+        while await !mistake("echo").hasSuffix("the transport is being shut down") { await Task.yield() }
+        bench.clock.advance(by: 1_000)
+        instance.expireDeadlines()
+        #expect(await waiting.value.hasSuffix("no answer came in time"))
+        #expect(await draining.value)
+    }
+
+    @Test func aPluginOfAnOlderVersionTakesNone() async throws {
+        let older = try Bench("descriptor.c")
+        await #expect(throws: PluginError.self) { try await older.instance.command(["help"]) }
+        do throws(PluginError) {
+            _ = try await older.instance.command(["help"])
+        } catch {
+            #expect(error.description.hasSuffix("does not do that: it takes none"))
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import CarillonABI
+import PluginKit
+import PluginTestSupport
+import Synchronization
+import Testing
+
+/// Commands as a host gives them, and certificates as one takes them.
+struct CommandTests {
+    private final class Answers: Sendable {
+        private let kept = Mutex<[String]>([])
+        var all: [String] { kept.withLock(\.self) }
+        func append(_ answer: String) { kept.withLock { $0.append(answer) } }
+    }
+
+    /// What `command` returned, and what it answered.
+    private struct Course: Equatable {
+        let status: carillon_status
+        let answers: [String]
+
+        init(_ status: carillon_status, _ answers: [String]) {
+            self.status = status
+            self.answers = answers
+        }
+    }
+
+    private func run(_ words: [String]?, on host: FakeHost = FakeHost()) throws -> Course {
+        let transport = try #require(echoPlugin.pointee.transports?[0]).pointee
+        let arena = ABIArena()
+        var instance: UnsafeMutableRawPointer?
+        #expect(transport.create(host.pointer, arena.text(#"{"behaviour":""}"#), &instance, nil) == .CARILLON_OK)
+        let made = try #require(instance)
+        let answers = Answers()
+        let texts = (words ?? []).map { arena.text($0) }
+        let status = withExtendedLifetime((arena, answers)) {
+            transport.command(
+                made,
+                arena.array(texts),
+                words?.count ?? 3,
+                { context, status, answer in
+                    guard let context else { return }
+                    Unmanaged<Answers>.fromOpaque(context).takeUnretainedValue()
+                        .append("\(status.rawValue) \(FakeHost.text(answer))")
+                },
+                Unmanaged.passUnretained(answers).toOpaque()
+            )
+        }
+        transport.destroy(made)
+        return Course(status, answers.all)
+    }
+
+    @Test(arguments: [
+        (["answer", "a", "ä"], ["0 answer|a|ä"]), (["answer", "badly"], ["4 answer|badly"]),
+        (["answer twice"], ["0 answer twice"]), (["answer and refuse"], ["0 answer and refuse"]),
+        (["lose"], ["4 the transport gave no answer"]),
+    ])
+    func oneThatIsTakenOnIsAnsweredOnce(_ words: [String], _ answers: [String]) throws {
+        #expect(try run(words) == Course(.CARILLON_OK, answers))
+    }
+
+    @Test func oneThatIsNotTakenOnIsNotAnswered() throws {
+        #expect(try run(["refuse"]) == Course(.CARILLON_BUSY, []))
+        #expect(try run(["nonsense"]) == Course(.CARILLON_UNSUPPORTED, []))
+        #expect(try run([]) == Course(.CARILLON_UNSUPPORTED, []))
+        // No words where some were announced.
+        #expect(try run(nil) == Course(.CARILLON_INVALID, []))
+    }
+
+    @Test func aCertificateGoesToTheHost() throws {
+        let host = FakeHost()
+        #expect(try run(["present"], on: host) == Course(.CARILLON_OK, ["0 present"]))
+        #expect(host.presented.map(\.connection) == ["word"])
+        #expect(host.presented.map(\.certificates) == ["certificates"])
+        #expect(host.presented.map(\.key) == ["key"])
+    }
+
+    @Test func aHostWithoutTheServiceIsNamed() throws {
+        let course = try run(["present"], on: FakeHost(takesCertificates: false))
+        #expect(
+            course.answers == [
+                "4 the router offers no carillon.client-certificate/1: a router of ABI 1.2 or newer is needed"
+            ]
+        )
+    }
+}

@@ -195,7 +195,9 @@ let package = Package(
         // Push services on loopback.
         .target(
             name: "CarillonLab",
-            dependencies: ["Cipher", "COpenSSL", nio, nioPosix, nioHTTP1, nioHTTP2, nioSSL, nioConcurrency, logging]
+            dependencies: [
+                "Cipher", "COpenSSL", nio, nioPosix, nioHTTP1, nioHTTP2, nioTLS, nioSSL, nioConcurrency, logging,
+            ]
         ),
         .executableTarget(name: "CarillonLabCLI", dependencies: ["CarillonLab", argumentParser]),
         .executableTarget(

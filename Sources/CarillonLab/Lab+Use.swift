@@ -4,25 +4,6 @@ extension Lab {
     /// Every request kept, in order.
     public var received: [ReceivedRequest] { core.recorder.requests }
 
-    /// Where the lab is reached, as `lab.json` says it.
-    public var addresses: LabAddresses {
-        LabAddresses(
-            apns: LabAddresses.APNs(
-                url: apnsURL,
-                teamID: credentials.teamID,
-                keyID: credentials.keyID,
-                topic: credentials.topic
-            ),
-            fcm: fcm,
-            unifiedPush: unifiedPushURL,
-            webPush: webPushURL.flatMap { url in
-                vapid.map { LabAddresses.WebPush(url: url, applicationServerKey: $0.applicationServerKey) }
-            },
-            control: controlURL,
-            caFile: caFile
-        )
-    }
-
     /// The oldest request that this function has not returned yet; waits for one where there is none.
     ///
     /// Throws `LabError` when the time is over (nil for no limit) or the lab is shut down.
@@ -75,7 +56,18 @@ extension Lab {
 
     /// Says what becomes of a device token; replaces what was said of it before.
     public func declare(_ device: APNsDevice) {
-        core.withState { $0.devices.declare(contentsOf: [device]) }
+        core.withState { $0.apns.devices.declare(contentsOf: [device]) }
+    }
+
+    /// Lets a key send, or changes what one may send for. Connections that have sent with it keep to what it was for then.
+    ///
+    /// Throws `LabError` where the public key is none.
+    public func declare(_ credentials: LabCredentials, topics: Set<String> = []) throws {
+        let key = try credentials.providerKey(topics: topics)
+        core.withState { state in
+            state.apns.keys.removeAll { $0.keyID == key.keyID }
+            state.apns.keys.append(key)
+        }
     }
 
     /// Gives the lab a receiver's keys, so that it can read what is sent to its topic.

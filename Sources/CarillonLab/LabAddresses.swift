@@ -10,6 +10,14 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         public var topic: String
         /// Where the private key was written; nil for a key that only the program holds.
         public var keyFile: String?
+        /// `https://localhost:PORT`, where broadcast channels are managed.
+        public var channelsURL: String
+        /// A push certificate with its key, in PEM; for both environments.
+        public var certificateFile: String
+        /// The same as PKCS#12.
+        public var pkcs12File: String
+        /// The password of `pkcs12File`.
+        public var passwordFile: String
 
         private enum CodingKeys: String, CodingKey {
             case url
@@ -17,6 +25,10 @@ public struct LabAddresses: Sendable, Hashable, Codable {
             case keyID = "key_id"
             case topic
             case keyFile = "key_file"
+            case channelsURL = "broadcast_management"
+            case certificateFile = "certificate_file"
+            case pkcs12File = "certificate_p12_file"
+            case passwordFile = "certificate_password_file"
         }
     }
 
@@ -54,6 +66,8 @@ public struct LabAddresses: Sendable, Hashable, Codable {
     }
 
     public var apns: APNs
+    /// Nil where it was left out.
+    public var apnsSandbox: APNs?
     public var fcm: FCM?
     /// `http://localhost:PORT`, to be followed by a slash and a topic.
     public var unifiedPush: String?
@@ -64,6 +78,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
 
     private enum CodingKeys: String, CodingKey {
         case apns
+        case apnsSandbox = "apns_sandbox"
         case fcm
         case unifiedPush = "unifiedpush_url"
         case webPush = "webpush"

@@ -3,6 +3,12 @@ extension LabConfiguration {
     public struct APNs: Sendable {
         /// 0 for a port that the system picks.
         public var port = 0
+        /// Of the sandbox, 0 for one that the system picks; nil to leave it out.
+        public var sandboxPort: Int? = 0
+        /// Of the management of production's broadcast channels, 0 for one that the system picks.
+        public var channelsPort = 0
+        /// Whether the apps have Apple's capability for broadcasts.
+        public var allowsBroadcasts = true
         /// Whose provider tokens are good. Each may send for its own topic and for `topics`.
         public var credentials = [LabCredentials()]
         /// Further bundle ids.

@@ -5,7 +5,7 @@ import NIOConcurrencyHelpers
 final class LabCore: Sendable {
     struct State: Sendable {
         var script: Script
-        var devices: APNsDevices
+        var apns: APNsState
         /// By topic.
         var receivers: [String: WebPushDecryption] = [:]
         var subscriptions = WebPushSubscriptions()
@@ -13,9 +13,8 @@ final class LabCore: Sendable {
 
         /// What a configuration declares. Throws `LabError` where a key is none.
         init(_ configuration: LabConfiguration) throws {
-            let apns = configuration.apns
             script = Script(configuration.misbehaviours)
-            devices = APNsDevices(apns.devices, acceptsUndeclared: apns.acceptsUndeclaredDevices)
+            apns = try APNsState(configuration.apns)
             fcm = try configuration.fcm.map(FCMState.init) ?? FCMState()
             for receiver in configuration.unifiedPush?.receivers ?? [] {
                 receivers[receiver.topic] = try WebPushDecryption(receiver)
@@ -30,7 +29,6 @@ final class LabCore: Sendable {
     private let initial: State
     private let mischief: LabConfiguration.Mischief?
     let recorder: Recorder
-    let providerKeys: [ProviderKey]
     let now: @Sendable () -> Int64
     let random: RandomBytes = SecureRandom.bytes
 
@@ -38,7 +36,6 @@ final class LabCore: Sendable {
         initial = try State(configuration)
         state = NIOLockedValueBox(initial)
         recorder = Recorder(maximumCount: configuration.keptRequests, maximumBytes: configuration.keptBytes)
-        providerKeys = try configuration.apns.credentials.map { try $0.providerKey(topics: configuration.apns.topics) }
         now = configuration.now
         mischief = configuration.mischief
     }

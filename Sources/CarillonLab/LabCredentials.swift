@@ -11,6 +11,8 @@ public struct LabCredentials: Sendable, Hashable {
     public var teamID: String
     /// The app's bundle id.
     public var topic: String
+    /// Where the key may send; elsewhere it gets 403 `BadEnvironmentKeyIdInToken`.
+    public var environments = Set(APNsEnvironment.allCases)
 
     /// Makes a new key.
     public init(keyID: String = "LABKEY0001", teamID: String = "LABTEAM001", topic: String = "com.example.app") {
@@ -38,7 +40,13 @@ public struct LabCredentials: Sendable, Hashable {
         guard let publicKey = try? P256PublicKey(pem: publicKeyPEM) else {
             throw LabError.invalid("The public APNs key of \(keyID) is not a key on P-256 in PEM.")
         }
-        return ProviderKey(keyID: keyID, teamID: teamID, publicKey: publicKey, topics: topics.union([topic]))
+        return ProviderKey(
+            keyID: keyID,
+            teamID: teamID,
+            publicKey: publicKey,
+            topics: topics.union([topic]),
+            environments: environments
+        )
     }
 }
 

@@ -21,12 +21,17 @@ struct LabFolder: Sendable {
 
     /// Writes a file as a whole or not at all, and returns its path. A secret is readable by its owner only.
     func write(_ text: String, to name: String, isSecret: Bool = false) throws(LabError) -> String {
+        try write(Array(text.utf8), to: name, isSecret: isSecret)
+    }
+
+    /// The same of bytes.
+    func write(_ bytes: [UInt8], to name: String, isSecret: Bool = false) throws(LabError) -> String {
         let file = path + "/" + name
         let partial = file + ".partial"
         try? FileManager.default.removeItem(atPath: partial)
         let isMade = FileManager.default.createFile(
             atPath: partial,
-            contents: Data(text.utf8),
+            contents: Data(bytes),
             attributes: [.posixPermissions: isSecret ? 0o600 : 0o644]
         )
         guard isMade, rename(partial, file) == 0 else {

@@ -8,7 +8,7 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Start the services and print every request.",
         discussion: """
-            Writes ca.pem, AuthKey.p8, service-account.json and vapid.pem (keys are kept when they are already there) and, once \
+            Writes ca.pem, AuthKey.p8, push-certificate.pem and .p12, service-account.json and vapid.pem (keys are kept when they are already there) and, once \
             everything listens, lab.json into the folder.
 
             \(MisbehaviourHelp.text)
@@ -20,6 +20,12 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
     var apnsPort: UInt16 = 0
+
+    @Option(help: ArgumentHelp("APNs' sandbox; 0 for any free port.", valueName: "port"))
+    var apnsSandboxPort: UInt16 = 0
+
+    @Option(help: ArgumentHelp("The management of APNs' broadcast channels; 0 for any free port.", valueName: "port"))
+    var apnsChannelsPort: UInt16 = 0
 
     @Option(help: ArgumentHelp("FCM and its token endpoint; 0 for any free port.", valueName: "port"))
     var fcmPort: UInt16 = 0
@@ -89,6 +95,7 @@ struct ServeCommand: AsyncParsableCommand {
         let lab = try await Lab.start(configuration)
         var addresses = lab.addresses
         addresses.apns.keyFile = keyFile.path
+        addresses.apnsSandbox?.keyFile = keyFile.path
         addresses.webPush?.keyFile = vapidFile.path
         do {
             try Data((addresses.json + "\n").utf8).write(
@@ -111,6 +118,8 @@ struct ServeCommand: AsyncParsableCommand {
         var configuration = LabConfiguration()
         configuration.folder = folder
         configuration.apns.port = Int(apnsPort)
+        configuration.apns.sandboxPort = Int(apnsSandboxPort)
+        configuration.apns.channelsPort = Int(apnsChannelsPort)
         configuration.apns.credentials = [credentials]
         configuration.apns.acceptsUndeclaredDevices = !declaredTokensOnly
         configuration.apns.streams = streams

@@ -16,41 +16,53 @@ struct APNsAnswer {
             status: verdict.refusal?.reason.status ?? 200,
             reason: verdict.refusal?.reason.rawValue,
             timestamp: verdict.refusal?.timestamp,
-            id: verdict.id
+            verdict
         )
-    }
-
-    /// What was ordered; `now` in milliseconds since 1970.
-    init(_ ordered: OrderedAnswer, id: String, now: Int64) {
-        let status = ordered.status
-        let isGood = (200..<300).contains(status)
-        self.init(
-            status: status,
-            reason: ordered.reason
-                ?? (isGood ? nil : APNsReason.usual(for: status)?.rawValue ?? APNsReason.internalServerError.rawValue),
-            timestamp: status == 410 ? ordered.timestamp ?? now : nil,
-            id: id
-        )
-        http.apply(ordered)
-    }
-
-    /// What a proxy in front of the service might say.
-    init(htmlWithStatus status: Int) {
-        http = HTTPAnswer(htmlWithStatus: status)
     }
 
     /// `timestamp` in milliseconds since 1970.
-    private init(status: Int, reason: String?, timestamp: Int64?, id: String) {
+    private init(status: Int, reason: String?, timestamp: Int64?, _ verdict: APNsVerdict) {
         self.reason = reason
         http = HTTPAnswer(
             status: status,
-            headers: [LabHeader("apns-id", id)],
+            headers: [LabHeader("apns-id", verdict.id)],
             body: reason.map { Self.reasonBody($0, timestamp: timestamp) } ?? []
         )
+        if let requestID = verdict.requestID {
+            http.headers.append(LabHeader("apns-request-id", requestID))
+        }
+    }
+
+    /// What was ordered takes its place. `now` in milliseconds since 1970.
+    mutating func misbehave(_ conduct: Misbehaviour.Conduct?, _ verdict: APNsVerdict, now: Int64) {
+        switch conduct {
+        case .answer(let ordered):
+            let status = ordered.status
+            if status < 200 || status > 299 || ordered.reason != nil {
+                let usual = APNsReason.usual(for: status) ?? .internalServerError
+                self = APNsAnswer(
+                    status: status,
+                    reason: ordered.reason ?? usual.rawValue,
+                    timestamp: status == 410 ? ordered.timestamp ?? now : nil,
+                    verdict
+                )
+            }
+            http.apply(ordered)
+        case .html(let status):
+            http = HTTPAnswer(htmlWithStatus: status)
+            reason = nil
+        default: break
+        }
+    }
+
+    /// The debug data of a GOAWAY; none where it is empty.
+    static func farewell(_ conduct: Misbehaviour.Conduct?) -> [UInt8] {
+        guard case .goAway(_, let reason?, code: _) = conduct else { return [] }
+        return reasonBody(reason)
     }
 
     /// The JSON of an error; GOAWAY carries the same as debug data.
-    static func reasonBody(_ reason: String, timestamp: Int64? = nil) -> [UInt8] {
+    private static func reasonBody(_ reason: String, timestamp: Int64? = nil) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         return (try? encoder.encode(Body(reason: reason, timestamp: timestamp))).map(Array.init) ?? []

@@ -4,11 +4,14 @@ extension APNsDevice: Decodable {
         case state
         case since
         case topics
+        case environment
     }
 
-    /// From `{"token": "…", "state": "unregistered", "since": 1754000000000, "topics": ["com.example.app"]}`.
+    /// From `{"token": "…", "state": "unregistered", "since": 1754000000000, "topics": ["com.example.app"],
+    /// "environment": "sandbox"}`.
     ///
-    /// `state` is one of registered (the default), unregistered, expired and bad; `since` is in milliseconds.
+    /// `state` is one of registered (the default), unregistered, expired and bad; `since` is in milliseconds; `environment` is
+    /// production where it is left out, unless `service` is apns_sandbox.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let since = try container.decodeIfPresent(Int64.self, forKey: .since) ?? 0
@@ -19,16 +22,13 @@ extension APNsDevice: Decodable {
             case "expired": .expired(since: since)
             case "bad": .bad
             default:
-                throw DecodingError.dataCorruptedError(
-                    forKey: .state,
-                    in: container,
-                    debugDescription: "state is one of registered, unregistered, expired, bad"
-                )
+                throw container.mistake(.state, "state is one of registered, unregistered, expired, bad")
             }
         self.init(
             token: try container.decode(String.self, forKey: .token),
             state: state,
-            topics: try container.decodeIfPresent(Set<String>.self, forKey: .topics)
+            topics: try container.decodeIfPresent(Set<String>.self, forKey: .topics),
+            environment: try container.decodeIfPresent(APNsEnvironment.self, forKey: .environment) ?? .production
         )
     }
 }

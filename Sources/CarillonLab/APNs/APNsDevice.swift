@@ -6,7 +6,7 @@ public struct APNsDevice: Sendable, Hashable {
         case unregistered(since: Int64)
         /// 410 `ExpiredToken`. `since` in milliseconds since 1970.
         case expired(since: Int64)
-        /// Of another environment, or garbage: 400 `BadDeviceToken`.
+        /// Garbage: 400 `BadDeviceToken`.
         case bad
     }
 
@@ -15,10 +15,18 @@ public struct APNsDevice: Sendable, Hashable {
     public var state: State
     /// The topics it belongs to; with any other, 400 `DeviceTokenNotForTopic`. Nil for all.
     public var topics: Set<String>?
+    /// Where it is a device; in the other environment its token gets 400 `BadDeviceToken`.
+    public var environment: APNsEnvironment
 
-    public init(token: String, state: State = .registered, topics: Set<String>? = nil) {
+    public init(
+        token: String,
+        state: State = .registered,
+        topics: Set<String>? = nil,
+        environment: APNsEnvironment = .production
+    ) {
         self.token = token
         self.state = state
         self.topics = topics
+        self.environment = environment
     }
 }

@@ -1,8 +1,8 @@
 import Cipher
 
 /// The device tokens declared, and what becomes of the others.
-struct APNsDevices {
-    private var devices: [String: APNsDevice] = [:]
+struct APNsDevices: Sendable {
+    private var devices: [APNsEnvironment: [String: APNsDevice]] = [:]
     private let acceptsUndeclared: Bool
 
     init(_ devices: [APNsDevice], acceptsUndeclared: Bool) {
@@ -10,15 +10,15 @@ struct APNsDevices {
         declare(contentsOf: devices)
     }
 
-    /// What was said of the same tokens before is forgotten.
+    /// What was said of the same tokens in the same environment before is forgotten.
     mutating func declare(contentsOf devices: [APNsDevice]) {
         for device in devices {
-            self.devices[device.token.lowercased()] = device
+            self.devices[device.environment, default: [:]][device.token.lowercased()] = device
         }
     }
 
     /// Checks the path of a request and the token in it.
-    func check(_ path: String, topic: String) throws(APNsRefusal) {
+    func check(_ path: String, topic: String, in environment: APNsEnvironment) throws(APNsRefusal) {
         guard path.hasPrefix(HTTP2Request.devicePath) else {
             throw APNsRefusal(.badPath, "the path is not /3/device/ and a token")
         }
@@ -29,7 +29,10 @@ struct APNsDevices {
         guard let bytes = Hex.decode(anyCase: token), (32...128).contains(bytes.count) else {
             throw APNsRefusal(.badDeviceToken, "the token is not 32 to 128 bytes in hex")
         }
-        guard let device = devices[token] else {
+        guard let device = devices[environment]?[token] else {
+            guard !devices.contains(where: { $0.key != environment && $0.value[token] != nil }) else {
+                throw APNsRefusal(.badDeviceToken, "the token belongs to the other environment")
+            }
             guard acceptsUndeclared else { throw APNsRefusal(.badDeviceToken, "the token was not declared") }
             return
         }
@@ -38,7 +41,7 @@ struct APNsDevices {
         case .unregistered(let since):
             throw APNsRefusal(.unregistered, timestamp: since, "the app is not on this device")
         case .expired(let since): throw APNsRefusal(.expiredToken, timestamp: since, "the token has expired")
-        case .bad: throw APNsRefusal(.badDeviceToken, "the token belongs to another environment")
+        case .bad: throw APNsRefusal(.badDeviceToken, "the token is not one of a device")
         }
         guard device.topics?.contains(topic) ?? true else {
             throw APNsRefusal(.deviceTokenNotForTopic, "the token does not belong to this apns-topic")

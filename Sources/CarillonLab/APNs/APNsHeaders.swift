@@ -12,16 +12,14 @@ struct APNsHeaders {
         "apns-collapse-id",
     ]
 
-    /// Checks in the order of APNs.
-    init(checking request: HTTP2Request) throws(APNsRefusal) {
-        for name in Self.single where request.headers.count(where: { $0.name == name }) > 1 {
-            throw APNsRefusal(.duplicateHeaders, "the header \(name) stands more than once")
-        }
+    /// Checks in the order of APNs. `defaultTopic` is that of a certificate for a single one.
+    init(checking request: HTTP2Request, defaultTopic: String? = nil) throws(APNsRefusal) {
+        try Self.checkDuplicates(request, Self.single)
         id = try Self.id(request.header("apns-id"))
         guard request.method == "POST" else {
             throw APNsRefusal(.methodNotAllowed, "the method is \(request.method), expected POST")
         }
-        topic = try Self.topic(request.header("apns-topic"))
+        topic = try Self.topic(request.header("apns-topic") ?? defaultTopic)
         if let collapseID = request.header("apns-collapse-id"), collapseID.utf8.count > 64 {
             throw APNsRefusal(
                 .badCollapseID,
@@ -35,15 +33,21 @@ struct APNsHeaders {
         pushType = try Self.pushType(request.header("apns-push-type"))
     }
 
+    static func checkDuplicates(_ request: HTTP2Request, _ names: [String]) throws(APNsRefusal) {
+        for name in names where request.headers.count(where: { $0.name == name }) > 1 {
+            throw APNsRefusal(.duplicateHeaders, "the header \(name) stands more than once")
+        }
+    }
+
     /// An id that came, if it is a canonical lowercase UUID: 8-4-4-4-12.
-    static func id(_ text: String?) throws(APNsRefusal) -> String? {
+    static func id(_ text: String?, header: String = "apns-id") throws(APNsRefusal) -> String? {
         guard let text else { return nil }
         let groups = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         let isCanonical =
             groups.map(\.count) == [8, 4, 4, 4, 12]
             && groups.joined().allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
         guard isCanonical else {
-            throw APNsRefusal(.badMessageID, "apns-id is not a UUID in lower case, 8-4-4-4-12")
+            throw APNsRefusal(.badMessageID, "\(header) is not a UUID in lower case, 8-4-4-4-12")
         }
         return text
     }
@@ -63,7 +67,7 @@ struct APNsHeaders {
         return text
     }
 
-    private static func priority(_ text: String?) throws(APNsRefusal) -> Int {
+    static func priority(_ text: String?) throws(APNsRefusal) -> Int {
         switch text {
         case nil, "10": return 10
         case "5": return 5
@@ -72,7 +76,7 @@ struct APNsHeaders {
         }
     }
 
-    private static func pushType(_ text: String?) throws(APNsRefusal) -> APNsPushType? {
+    static func pushType(_ text: String?) throws(APNsRefusal) -> APNsPushType? {
         guard let text else { return nil }
         guard let pushType = APNsPushType(rawValue: text) else {
             let known = APNsPushType.allCases.map(\.rawValue).joined(separator: ", ")
@@ -81,7 +85,7 @@ struct APNsHeaders {
         return pushType
     }
 
-    private static func isUnixTime(_ text: String) -> Bool {
+    static func isUnixTime(_ text: String) -> Bool {
         text.utf8.allSatisfy { (0x30...0x39).contains($0) } && Int64(text) != nil
     }
 }

@@ -28,6 +28,22 @@ struct APNsPayload {
         try APNsPayload(aps: members, priority: headers.priority).check(headers.pushType)
     }
 
+    /// Checks the body of a push to a channel, which updates or ends Live Activities.
+    static func check(broadcast request: HTTP2Request, limit: Int, priority: Int) throws(APNsRefusal) {
+        guard !request.body.isEmpty else { throw APNsRefusal(.payloadEmpty, "there is no payload") }
+        guard request.body.count <= limit, !request.isCut else {
+            throw APNsRefusal(.payloadTooLarge, "the payload has more than the \(limit) bytes of a broadcast")
+        }
+        guard let aps = JSONValue(parsing: request.body)?["aps"]?.object else {
+            throw APNsRefusal(.badRequestPayload, "the payload is not a JSON object with an object \"aps\"")
+        }
+        try APSKey.check(aps)
+        guard aps["event"]?.string != "start" else {
+            throw APNsRefusal(.badRequestPayload, "a broadcast starts no Live Activity")
+        }
+        try LiveActivityRules(aps: aps).check(priority: priority)
+    }
+
     private let aps: [String: JSONValue]
     private let priority: Int
 

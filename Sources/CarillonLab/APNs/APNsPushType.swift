@@ -27,6 +27,14 @@ enum APNsPushType: String, CaseIterable {
         }
     }
 
+    /// What a topic has after the bundle id, as far as that is one of Apple's endings.
+    static func suffix(of topic: String) -> String {
+        allCases.map(\.topicSuffix).first { !$0.isEmpty && topic.hasSuffix($0) } ?? ""
+    }
+
+    /// Goes to people who hold a certificate as well as to those who hold a key.
+    var takesCertificates: Bool { self != .location }
+
     /// In bytes.
     var payloadLimit: Int { self == .voip ? 5120 : 4096 }
 }

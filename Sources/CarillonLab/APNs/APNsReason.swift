@@ -1,16 +1,25 @@
-/// The reasons APNs gives beside a status, in Apple's words ("Handling notification responses from APNs").
+/// The reasons APNs gives beside a status, in Apple's words ("Handling notification responses from APNs", "Handling error
+/// responses from Apple Push Notification service").
 enum APNsReason: String, CaseIterable {
+    case badChannelID = "BadChannelId"
     case badCollapseID = "BadCollapseId"
     case badDeviceToken = "BadDeviceToken"
     case badExpirationDate = "BadExpirationDate"
     case badMessageID = "BadMessageId"
     case badPriority = "BadPriority"
+    case badRequestParams = "BadRequestParams"
+    case badRequestPayload = "BadRequestPayload"
     case badTopic = "BadTopic"
+    case cannotCreateChannelConfig = "CannotCreateChannelConfig"
+    case channelNotRegistered = "ChannelNotRegistered"
     case deviceTokenNotForTopic = "DeviceTokenNotForTopic"
     case duplicateHeaders = "DuplicateHeaders"
+    case featureNotEnabled = "FeatureNotEnabled"
     case idleTimeout = "IdleTimeout"
     case invalidPushType = "InvalidPushType"
+    case missingChannelID = "MissingChannelId"
     case missingDeviceToken = "MissingDeviceToken"
+    case missingPushType = "MissingPushType"
     case missingTopic = "MissingTopic"
     case payloadEmpty = "PayloadEmpty"
     case topicDisallowed = "TopicDisallowed"
@@ -21,6 +30,7 @@ enum APNsReason: String, CaseIterable {
     case forbidden = "Forbidden"
     case invalidProviderToken = "InvalidProviderToken"
     case missingProviderToken = "MissingProviderToken"
+    case topicMismatch = "TopicMismatch"
     case unrelatedKeyIDInToken = "UnrelatedKeyIdInToken"
     case badPath = "BadPath"
     case methodNotAllowed = "MethodNotAllowed"
@@ -35,12 +45,13 @@ enum APNsReason: String, CaseIterable {
 
     var status: Int {
         switch self {
-        case .badCollapseID, .badDeviceToken, .badExpirationDate, .badMessageID, .badPriority, .badTopic,
-            .deviceTokenNotForTopic, .duplicateHeaders, .idleTimeout, .invalidPushType, .missingDeviceToken,
-            .missingTopic, .payloadEmpty, .topicDisallowed:
+        case .badChannelID, .badCollapseID, .badDeviceToken, .badExpirationDate, .badMessageID, .badPriority,
+            .badRequestParams, .badRequestPayload, .badTopic, .cannotCreateChannelConfig, .channelNotRegistered,
+            .deviceTokenNotForTopic, .duplicateHeaders, .featureNotEnabled, .idleTimeout, .invalidPushType,
+            .missingChannelID, .missingDeviceToken, .missingPushType, .missingTopic, .payloadEmpty, .topicDisallowed:
             400
         case .badCertificate, .badCertificateEnvironment, .badEnvironmentKeyIDInToken, .expiredProviderToken,
-            .forbidden, .invalidProviderToken, .missingProviderToken, .unrelatedKeyIDInToken:
+            .forbidden, .invalidProviderToken, .missingProviderToken, .topicMismatch, .unrelatedKeyIDInToken:
             403
         case .badPath: 404
         case .methodNotAllowed: 405

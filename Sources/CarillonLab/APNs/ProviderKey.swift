@@ -7,4 +7,6 @@ struct ProviderKey: Sendable {
     var publicKey: P256PublicKey
     /// Bundle ids it may send for.
     var topics: Set<String>
+    /// Where it may send.
+    var environments: Set<APNsEnvironment>
 }

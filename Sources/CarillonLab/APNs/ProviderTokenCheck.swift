@@ -1,7 +1,7 @@
 /// The provider token of one connection, through its changes.
 ///
 /// APNs wants a token no older than an hour that changes no more than once in 20 minutes, and one team and one key on a
-/// connection.
+/// connection. The first push fixes the bundle ids of a connection: what the key may send for later takes another one.
 struct ProviderTokenCheck {
     private struct Accepted {
         var text: String
@@ -14,16 +14,16 @@ struct ProviderTokenCheck {
     static let lifetimeSeconds: Int64 = 3_600
     static let minimumChangeMilliseconds: Int64 = 20 * 60 * 1_000
 
-    private let keys: [ProviderKey]
     private var accepted: Accepted?
     private var hasExpired = false
 
-    init(keys: [ProviderKey]) {
-        self.keys = keys
-    }
-
     /// The key that a request's `authorization` proves. `now` in milliseconds since 1970.
-    mutating func check(_ authorization: String?, now: Int64) throws(APNsRefusal) -> ProviderKey {
+    mutating func check(
+        _ authorization: String?,
+        keys: [ProviderKey],
+        in environment: APNsEnvironment,
+        now: Int64
+    ) throws(APNsRefusal) -> ProviderKey {
         guard let authorization else {
             throw APNsRefusal(.missingProviderToken, "there is no authorization header")
         }
@@ -35,7 +35,7 @@ struct ProviderTokenCheck {
         if let known = self.accepted, known.text == authorization {
             accepted = known
         } else {
-            accepted = try verified(authorization, now: now)
+            accepted = try verified(authorization, keys, environment, now: now)
         }
         guard accepted.issuedAt + Self.lifetimeSeconds > now / 1_000 else {
             hasExpired = true
@@ -45,7 +45,12 @@ struct ProviderTokenCheck {
         return accepted.key
     }
 
-    private func verified(_ authorization: String, now: Int64) throws(APNsRefusal) -> Accepted {
+    private func verified(
+        _ authorization: String,
+        _ keys: [ProviderKey],
+        _ environment: APNsEnvironment,
+        now: Int64
+    ) throws(APNsRefusal) -> Accepted {
         let words = authorization.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 2, words[0].lowercased() == "bearer" else {
             throw APNsRefusal(.invalidProviderToken, "authorization is not \"bearer\", a blank and a token")
@@ -63,6 +68,9 @@ struct ProviderTokenCheck {
         guard token.issuedAt <= now / 1_000 else {
             throw APNsRefusal(.invalidProviderToken, "the token's iat lies in the future")
         }
+        guard key.environments.contains(environment) else {
+            throw APNsRefusal(.badEnvironmentKeyIDInToken, "the key is not for \(environment.rawValue)")
+        }
         if let accepted {
             guard accepted.key.keyID == key.keyID, accepted.key.teamID == key.teamID else {
                 throw APNsRefusal(.unrelatedKeyIDInToken, "this connection belongs to another key")
@@ -74,6 +82,6 @@ struct ProviderTokenCheck {
                 )
             }
         }
-        return Accepted(text: authorization, key: key, issuedAt: token.issuedAt, firstSeen: now)
+        return Accepted(text: authorization, key: accepted?.key ?? key, issuedAt: token.issuedAt, firstSeen: now)
     }
 }

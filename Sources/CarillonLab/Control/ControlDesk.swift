@@ -47,7 +47,7 @@ struct ControlDesk: Sendable {
                 core.withState { state in
                     for device in devices {
                         switch device {
-                        case .apns(let device): state.devices.declare(contentsOf: [device])
+                        case .apns(let device): state.apns.devices.declare(contentsOf: [device])
                         case .fcm(let device): state.fcm.devices.declare(contentsOf: [device])
                         }
                     }

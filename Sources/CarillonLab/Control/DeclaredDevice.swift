@@ -1,4 +1,4 @@
-/// A token that is declared through the control endpoint; `"service": "fcm"` tells whose it is, APNs' without it.
+/// A token that is declared through the control endpoint; `"service": "fcm"` or `"apns_sandbox"` tells whose it is, APNs' without it.
 enum DeclaredDevice: Decodable {
     case apns(APNsDevice)
     case fcm(FCMDevice)
@@ -11,13 +11,13 @@ enum DeclaredDevice: Decodable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         switch try container.decodeIfPresent(LabService.self, forKey: .service) {
         case nil, .apns: self = .apns(try APNsDevice(from: decoder))
+        case .apnsSandbox:
+            var device = try APNsDevice(from: decoder)
+            device.environment = .sandbox
+            self = .apns(device)
         case .fcm: self = .fcm(try FCMDevice(from: decoder))
         default:
-            throw DecodingError.dataCorruptedError(
-                forKey: .service,
-                in: container,
-                debugDescription: "service is one of apns, fcm"
-            )
+            throw container.mistake(.service, "service is one of apns, apns_sandbox, fcm")
         }
     }
 }

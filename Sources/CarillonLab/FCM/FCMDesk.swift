@@ -5,7 +5,7 @@ struct FCMDesk: HTTP2Desk {
     static let tokenPath = "/token"
 
     let core: LabCore
-    let connection: Int
+    let peer: HTTP2Peer
     /// Of access tokens, in seconds.
     let tokenLifetime: Int
 
@@ -95,7 +95,7 @@ struct FCMDesk: HTTP2Desk {
             ReceivedRequest(
                 service: service,
                 receivedAt: now,
-                connection: connection,
+                connection: peer.connection,
                 method: request.method,
                 path: request.path,
                 target: target,

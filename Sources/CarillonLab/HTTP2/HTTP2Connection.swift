@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
+import NIOTLS
 
 /// One HTTP/2 connection: frames in, frames out.
 final class HTTP2Connection: ChannelInboundHandler {
@@ -45,6 +46,10 @@ final class HTTP2Connection: ChannelInboundHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if let closed = event as? StreamClosedEvent {
             streams.close(Int(closed.streamID))
+        }
+        if case .handshakeCompleted = event as? TLSUserEvent, let limit = desk.begin() {
+            limitStreams(limit, context)
+            context.flush()
         }
         context.fireUserInboundEventTriggered(event)
     }

@@ -9,8 +9,10 @@ struct HTTP2Server {
     let tls: NIOSSLContext
     /// SETTINGS_MAX_CONCURRENT_STREAMS of a new connection.
     let streams: Int
-    /// A desk for each connection, by its number.
-    let makeDesk: @Sendable (Int) -> any HTTP2Desk
+    /// Reads the certificates that clients show; nil: none is asked for.
+    var certificates: ClientCertificateReader?
+    /// A desk for each connection.
+    let makeDesk: @Sendable (HTTP2Peer) -> any HTTP2Desk
 
     func start(host: String, port: Int, on group: any EventLoopGroup) async throws -> any Channel {
         try await ServerBootstrap(group: group)
@@ -19,7 +21,8 @@ struct HTTP2Server {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let handlers = channel.pipeline.syncOperations
-                    try handlers.addHandler(NIOSSLServerHandler(context: tls))
+                    let peer = HTTP2Peer(connection: connections.add(channel))
+                    try handlers.addHandler(handler(for: peer))
                     try handlers.addHandler(
                         NIOHTTP2Handler(
                             mode: .server,
@@ -28,11 +31,20 @@ struct HTTP2Server {
                         )
                     )
                     try handlers.addHandler(
-                        HTTP2Connection(desk: makeDesk(connections.add(channel)), streams: streams)
+                        HTTP2Connection(desk: makeDesk(peer), streams: streams)
                     )
                 }
             }
             .bind(host: host, port: port).get()
+    }
+
+    private func handler(for peer: HTTP2Peer) -> NIOSSLServerHandler {
+        guard let certificates else { return NIOSSLServerHandler(context: tls) }
+        // Any certificate may come in; what is wrong with it is said in the answers.
+        return NIOSSLServerHandler(context: tls) { chain, promise in
+            peer.show((try? chain.first?.toDERBytes()).flatMap { $0 }.map(certificates.read))
+            promise.succeed(.certificateVerified)
+        }
     }
 
     private var connectionConfiguration: NIOHTTP2Handler.ConnectionConfiguration {

@@ -87,6 +87,15 @@ extension Misbehaviour {
             }
         }
 
+        /// The answer that comes instead of the earned one; nil where that stays.
+        var answers: Int? {
+            switch self {
+            case .answer(let ordered): ordered.status
+            case .html(let status): status
+            default: nil
+            }
+        }
+
         /// The client is told that a request which gets no answer was not processed.
         var disownsRequest: Bool {
             switch self {

@@ -2,6 +2,10 @@
 public enum LabService: String, Sendable, Hashable, Codable, CaseIterable {
     /// Apple's push service, HTTP/2 over TLS.
     case apns
+    /// Its twin for development builds.
+    case apnsSandbox = "apns_sandbox"
+    /// Apple's management of broadcast channels, HTTP/2 over TLS.
+    case apnsChannels = "apns_channels"
     /// Firebase Cloud Messaging, HTTP/2 over TLS.
     case fcm
     /// Google's token endpoint, beside ``fcm``.

@@ -14,6 +14,7 @@ extension ReceivedRequest: Encodable {
         case detail
         case misbehaviour
         case isTaken = "taken"
+        case repeats
         case headers
         case payload
         case body
@@ -37,6 +38,7 @@ extension ReceivedRequest: Encodable {
         try container.encodeIfPresent(detail, forKey: .detail)
         try container.encodeIfPresent(misbehaviour?.kind, forKey: .misbehaviour)
         try container.encode(isTaken, forKey: .isTaken)
+        try container.encodeIfPresent(repeats > 0 ? repeats : nil, forKey: .repeats)
         try container.encode(headers.map { [$0.name, $0.value] }, forKey: .headers)
         try container.encodeIfPresent(payload, forKey: .payload)
         if let text = String(validating: body, as: UTF8.self) {

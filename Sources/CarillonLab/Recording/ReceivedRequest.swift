@@ -28,6 +28,9 @@ public struct ReceivedRequest: Sendable, Hashable {
     /// The clear text of a Web Push message whose receiver's keys the lab knows.
     public var decrypted: [UInt8]?
 
+    /// How many requests with the same `apns-id` came before it.
+    public var repeats = 0
+
     public init(
         service: LabService,
         receivedAt: Int64,

@@ -5,13 +5,20 @@ import Cipher
 final class Certificate {
     private let x509: OpaquePointer
 
-    /// Signed by its issuer, or by itself where there is none. `now` in seconds since 1970.
+    enum Extension {
+        /// In the words of OpenSSL's configuration files.
+        case named(Int32, String)
+        /// By its object identifier, in DER.
+        case raw(String, [UInt8])
+    }
+
+    /// Signed by its issuer, or by itself where there is none. `subject` by OpenSSL's short names; `valid` in seconds since 1970.
     init(
-        subject: String,
+        subject: [(name: String, value: String)],
         key: P256PrivateKey,
         issuer: (certificate: Certificate, key: P256PrivateKey)?,
-        now: Int64,
-        extensions: [(nid: Int32, value: String)]
+        valid: Range<Int64>,
+        extensions: [Extension]
     ) throws(LabError) {
         guard let x509 = X509_new() else { throw LabError.system("libcrypto made no certificate.") }
         self.x509 = x509
@@ -25,30 +32,33 @@ final class Certificate {
         var isGood = X509_set_version(x509, 2) == 1
         let serial = SecureRandom.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 1
         isGood = isGood && ASN1_INTEGER_set_uint64(X509_get_serialNumber(x509), serial) == 1
-        isGood = isGood && ASN1_TIME_set(X509_getm_notBefore(x509), time_t(now - 86_400)) != nil
-        isGood = isGood && ASN1_TIME_set(X509_getm_notAfter(x509), time_t(now + 365 * 86_400)) != nil
-        isGood =
-            isGood
-            && X509_NAME_add_entry_by_txt(
-                X509_get_subject_name(x509),
-                "CN",
-                MBSTRING_FLAG | 1,
-                Array(subject.utf8),
-                Int32(subject.utf8.count),
-                -1,
-                0
-            )
-                == 1
+        isGood = isGood && ASN1_TIME_set(X509_getm_notBefore(x509), time_t(valid.lowerBound)) != nil
+        isGood = isGood && ASN1_TIME_set(X509_getm_notAfter(x509), time_t(valid.upperBound)) != nil
+        for (name, value) in subject {
+            isGood = isGood && Self.add(name, value, toNameOf: x509)
+        }
         isGood = isGood && X509_set_issuer_name(x509, X509_get_subject_name(issuerX509)) == 1
         isGood = isGood && X509_set_pubkey(x509, ownKey) == 1
-        for (nid, value) in extensions {
-            isGood = isGood && Self.add(nid, value, to: x509, issuer: issuerX509)
+        for one in extensions {
+            isGood = isGood && Self.add(one, to: x509, issuer: issuerX509)
         }
         isGood = isGood && X509_sign(x509, issuerKey, EVP_sha256()) > 0
         guard isGood else {
             ERR_clear_error()
             throw LabError.system("libcrypto could not make the lab's certificate.")
         }
+    }
+
+    /// Reads one back. Throws `LabError` where that is none.
+    init(pem: String) throws(LabError) {
+        let text = Array(pem.utf8)
+        let input = BIO_new_mem_buf(text, Int32(text.count))
+        defer { BIO_free(input) }
+        guard let x509 = PEM_read_bio_X509(input, nil, nil, nil) else {
+            ERR_clear_error()
+            throw LabError.invalid("That is no certificate in PEM.")
+        }
+        self.x509 = x509
     }
 
     deinit {
@@ -64,10 +74,46 @@ final class Certificate {
         return String(decoding: bytes.prefix(max(0, Int(count))), as: UTF8.self)
     }
 
-    private static func add(_ nid: Int32, _ value: String, to x509: OpaquePointer, issuer: OpaquePointer) -> Bool {
-        var context = v3_ext_ctx()
-        X509V3_set_ctx(&context, issuer, x509, nil, nil, 0)
-        guard let made = X509V3_EXT_nconf_nid(nil, &context, nid, value) else { return false }
+    /// Both in one file, as PKCS#12 (RFC 7292).
+    func pkcs12(key: P256PrivateKey, password: String) throws(LabError) -> [UInt8] {
+        let libraryKey = try Self.libraryKey(key)
+        defer { EVP_PKEY_free(libraryKey) }
+        guard let made = PKCS12_create(password, "Carillon lab", libraryKey, x509, nil, 0, 0, 0, 0, 0) else {
+            ERR_clear_error()
+            throw LabError.system("libcrypto wrote no PKCS#12.")
+        }
+        defer { PKCS12_free(made) }
+        var bytes = [UInt8](repeating: 0, count: max(0, Int(i2d_PKCS12(made, nil))))
+        let count = bytes.withUnsafeMutableBufferPointer { buffer in
+            var pointer = buffer.baseAddress
+            return i2d_PKCS12(made, &pointer)
+        }
+        guard count > 0 else { throw LabError.system("libcrypto wrote no PKCS#12.") }
+        return bytes
+    }
+
+    private static func add(_ name: String, _ value: String, toNameOf x509: OpaquePointer) -> Bool {
+        let text = Array(value.utf8)
+        let subject = X509_get_subject_name(x509)
+        return X509_NAME_add_entry_by_txt(subject, name, MBSTRING_FLAG | 1, text, Int32(text.count), -1, 0) == 1
+    }
+
+    private static func add(_ one: Extension, to x509: OpaquePointer, issuer: OpaquePointer) -> Bool {
+        let made: OpaquePointer?
+        switch one {
+        case .named(let nid, let value):
+            var context = v3_ext_ctx()
+            X509V3_set_ctx(&context, issuer, x509, nil, nil, 0)
+            made = X509V3_EXT_nconf_nid(nil, &context, nid, value)
+        case .raw(let oid, let der):
+            let object = OBJ_txt2obj(oid, 1)
+            defer { ASN1_OBJECT_free(object) }
+            let octets = ASN1_OCTET_STRING_new()
+            defer { ASN1_OCTET_STRING_free(octets) }
+            guard ASN1_OCTET_STRING_set(octets, der, Int32(der.count)) == 1 else { return false }
+            made = X509_EXTENSION_create_by_OBJ(nil, object, 0, octets)
+        }
+        guard let made else { return false }
         defer { X509_EXTENSION_free(made) }
         return X509_add_ext(x509, made, -1) == 1
     }

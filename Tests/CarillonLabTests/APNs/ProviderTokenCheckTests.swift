@@ -8,11 +8,15 @@ struct ProviderTokenCheckTests {
         let now = APNsBench.now * 1_000
         let first = "bearer " + (try await ProviderJWT.make(credentials, issuedAt: APNsBench.now))
         let second = "bearer " + (try await ProviderJWT.make(credentials, issuedAt: APNsBench.now + 1_000))
-        var check = ProviderTokenCheck(keys: [try credentials.providerKey(topics: [])])
-        _ = try check.check(first, now: now)
+        let keys = [try credentials.providerKey(topics: [])]
+        var check = ProviderTokenCheck()
+        _ = try check.check(first, keys: keys, in: .production, now: now)
         let minutes: Int64 = 60_000
-        let refusal = #expect(throws: APNsRefusal.self) { try check.check(second, now: now + 20 * minutes - 1) }
+        let refusal = #expect(throws: APNsRefusal.self) {
+            try check.check(second, keys: keys, in: .production, now: now + 20 * minutes - 1)
+        }
         #expect(refusal?.reason == .tooManyProviderTokenUpdates)
-        #expect(try check.check(second, now: now + 20 * minutes).keyID == credentials.keyID)
+        let accepted = try check.check(second, keys: keys, in: .production, now: now + 20 * minutes)
+        #expect(accepted.keyID == credentials.keyID)
     }
 }

@@ -21,6 +21,9 @@ struct ServeTests {
         let attributes = try FileManager.default.attributesOfItem(atPath: keyFile)
         #expect(attributes[.posixPermissions] as? Int == 0o600)
 
+        #expect(addresses.apnsSandbox?.keyFile == keyFile)
+        #expect(addresses.apns.certificateFile == folder + "/push-certificate.pem")
+
         let vapidFile = try #require(addresses.webPush?.keyFile)
         #expect(
             try VAPIDCredentials(keyPEM: String(contentsOfFile: vapidFile, encoding: .utf8)).applicationServerKey

@@ -23,7 +23,8 @@ struct APNsBench {
         jwt: String?? = nil,
         headers: [String: String?] = [:],
         more: [String] = [],
-        body: String = alert
+        body: String = alert,
+        url: String? = nil
     ) -> [String] {
         var all: [String: String?] = [
             "authorization": (jwt ?? self.jwt).map { "bearer " + $0 },
@@ -32,7 +33,7 @@ struct APNsBench {
         ]
         all.merge(headers) { $1 }
         let fields = all.sorted { $0.key < $1.key }.compactMap { name, value in value.map { "\(name): \($0)" } }
-        return ["--http2", "--cacert", lab.caFile, "--data-binary", body, lab.apnsURL + path] + more
+        return ["--http2", "--cacert", lab.caFile, "--data-binary", body, (url ?? lab.apnsURL) + path] + more
             + fields.flatMap { ["-H", $0] }
     }
 

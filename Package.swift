@@ -361,7 +361,7 @@ let package = Package(
         ),
         .target(
             name: "PluginTestSupport",
-            dependencies: ["PluginKit", "CarillonABI"],
+            dependencies: ["PluginKit", "CarillonABI", "Cipher"],
             path: "Tests/PluginTestSupport"
         ),
         .testTarget(name: "PluginKitTests", dependencies: ["PluginKit", "CarillonABI", "PluginTestSupport"]),
@@ -375,6 +375,13 @@ let package = Package(
             // The lab judges what the plugin makes.
             dependencies: ["APNsTransport", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport", "CarillonLab"],
             resources: [.copy("Goldens")]
+        ),
+        .testTarget(
+            name: "WebPushMessageTests",
+            dependencies: [
+                "WebPushMessage", "WebPushEncryption", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport",
+            ],
+            resources: [.copy("Vectors")]
         ),
         .testTarget(
             name: "UnifiedPushTransportTests",

@@ -121,19 +121,35 @@ struct GotifyTransportTests {
         #expect(fixture.host.requests.last?.url == "http://host:8080/gotify/message")
     }
 
+    /// Gotify's list, and what a proxy before it may say. A token that is refused costs the message and not the device.
     @Test(
         arguments: [
-            (200, .CARILLON_DELIVERED, "delivered"), (302, .CARILLON_REJECTED, "redirect"),
-            (400, .CARILLON_REJECTED, "other"), (401, .CARILLON_REJECTED, "unauthorized"),
-            (403, .CARILLON_REJECTED, "forbidden"), (404, .CARILLON_REJECTED, "not-found"),
-            (413, .CARILLON_REJECTED, "payload-too-large"), (429, .CARILLON_RETRY, "too-many-requests"),
-            (500, .CARILLON_RETRY, "server-error"),
-        ] as [(UInt32, carillon_outcome_kind, String)]
+            (200, .CARILLON_DELIVERED, "delivered", .CARILLON_SCOPE_DEFAULT),
+            (302, .CARILLON_REJECTED, "redirect", .CARILLON_SCOPE_DEFAULT),
+            (400, .CARILLON_REJECTED, "bad-request", .CARILLON_SCOPE_DEFAULT),
+            (401, .CARILLON_REJECTED, "unauthorized", .CARILLON_SCOPE_DEFAULT),
+            (403, .CARILLON_REJECTED, "forbidden", .CARILLON_SCOPE_DEFAULT),
+            (404, .CARILLON_REJECTED, "not-found", .CARILLON_SCOPE_DEFAULT),
+            (410, .CARILLON_REJECTED, "gone", .CARILLON_SCOPE_DEFAULT),
+            (413, .CARILLON_REJECTED, "payload-too-large", .CARILLON_SCOPE_DEFAULT),
+            (429, .CARILLON_RETRY, "too-many-requests", .CARILLON_SCOPE_HOST),
+            (500, .CARILLON_RETRY, "server-error", .CARILLON_SCOPE_DEFAULT),
+            (502, .CARILLON_RETRY, "server-error", .CARILLON_SCOPE_DEFAULT),
+            (503, .CARILLON_RETRY, "server-error", .CARILLON_SCOPE_HOST),
+            (507, .CARILLON_RETRY, "insufficient-storage", .CARILLON_SCOPE_DEVICE),
+        ] as [(UInt32, carillon_outcome_kind, String, carillon_scope)]
     )
-    func readsTheAnswer(status: UInt32, kind: carillon_outcome_kind, reason: String) throws {
+    func readsTheAnswer(
+        status: UInt32,
+        kind: carillon_outcome_kind,
+        reason: String,
+        scope: carillon_scope
+    ) throws {
         let fixture = try TransportFixture()
         #expect(try fixture.deliver(alert) == .CARILLON_OK)
-        fixture.host.answer(status: status)
-        #expect(fixture.host.outcomes == [RecordedOutcome(ticket: 1, kind: kind, status: status, reason: reason)])
+        let body = #"{"error":"…","errorCode":\#(status),"errorDescription":"…"}"#
+        fixture.host.answer(status: status, body: body)
+        let expected = RecordedOutcome(ticket: 1, kind: kind, status: status, reason: reason, scope: scope)
+        #expect(fixture.host.outcomes == [expected])
     }
 }

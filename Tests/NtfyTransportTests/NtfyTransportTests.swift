@@ -132,6 +132,41 @@ struct NtfyTransportTests {
         #expect(mistake.contains("expected a topic's URL"))
     }
 
+    @Test(
+        arguments: [
+            ([("access_token", "tk_abc")], "Bearer tk_abc"), ([("access_token", "")], nil), ([], nil),
+            ([("username", "phil"), ("password", "a:b ö")], "Basic cGhpbDphOmIgw7Y="),
+        ] as [([(name: String, value: String)], String?)]
+    )
+    func authorizesItselfAsTheRegistrationSays(fields: [(name: String, value: String)], header: String?) throws {
+        let registration = SampleRegistration(token: TransportFixture.token, fields: fields)
+        let fixture = try TransportFixture()
+        #expect(fixture.mistake(in: registration) == nil)
+        #expect(try fixture.deliver(alert, to: registration) == .CARILLON_OK)
+        #expect(try #require(fixture.host.requests.first).headers["authorization"] == header)
+    }
+
+    @Test(
+        arguments: [
+            ([("username", "phil")], "password: expected it beside username"),
+            ([("password", "secret")], "username: expected it beside password"),
+            (
+                [("access_token", "tk_1"), ("username", "phil"), ("password", "secret")],
+                "access_token: expected either"
+            ),
+            ([("username", "ph:il"), ("password", "secret")], "username: expected the name"),
+            ([("username", "phil"), ("password", "se\ncret")], "password: expected the account's password"),
+            ([("access_token", String(repeating: "a", count: 257))], "access_token: expected ntfy's access token"),
+        ] as [([(name: String, value: String)], String)]
+    )
+    func halfAnAccountIsNone(fields: [(name: String, value: String)], words: String) throws {
+        let registration = SampleRegistration(token: TransportFixture.token, fields: fields)
+        let mistake = try #require(try TransportFixture().mistake(in: registration))
+        #expect(mistake.hasPrefix(words))
+        #expect(!mistake.contains("secret"))
+        #expect(try TransportFixture().deliver(alert, to: registration) == .CARILLON_INVALID)
+    }
+
     @Test func refusesTokensThatWouldBreakAHeader() throws {
         let registration = SampleRegistration(token: TransportFixture.token, fields: [("access_token", "a\r\nb")])
         #expect(try #require(try TransportFixture().mistake(in: registration)).contains("access_token"))
@@ -142,32 +177,6 @@ struct NtfyTransportTests {
         for text in [#"{"topic":"x"}"#, #"{"wake_message":""}"#, #"{"batch_message":1}"#] {
             #expect(throws: PluginError.self) { try TransportFixture(configuration: text) }
         }
-    }
-
-    @Test(
-        arguments: [
-            (200, "", .CARILLON_DELIVERED, 0, "delivered"), (301, "", .CARILLON_REJECTED, 0, "redirect"),
-            (400, #"{"code":40007}"#, .CARILLON_REJECTED, 0, "other"), (401, "", .CARILLON_REJECTED, 0, "unauthorized"),
-            (403, "", .CARILLON_REJECTED, 0, "forbidden"), (404, "", .CARILLON_REJECTED, 0, "not-found"),
-            (413, "", .CARILLON_REJECTED, 0, "payload-too-large"),
-            (429, #"{"code":42901}"#, .CARILLON_RETRY, 5000, "too-many-requests"),
-            (429, #"{"code":42908}"#, .CARILLON_RETRY, 76_800_000, "too-many-requests"),
-            (500, "no json", .CARILLON_RETRY, 0, "server-error"),
-            (507, #"{"code":50701}"#, .CARILLON_RETRY, 0, "insufficient-storage"),
-        ] as [(UInt32, String, carillon_outcome_kind, UInt32, String)]
-    )
-    func readsTheAnswer(
-        status: UInt32,
-        body: String,
-        kind: carillon_outcome_kind,
-        retryAfter: UInt32,
-        reason: String
-    ) throws {
-        let fixture = try TransportFixture()
-        #expect(try fixture.deliver(alert) == .CARILLON_OK)
-        fixture.host.answer(status: status, body: body)
-        let expected = RecordedOutcome(ticket: 1, kind: kind, status: status, retryAfter: retryAfter, reason: reason)
-        #expect(fixture.host.outcomes == [expected])
     }
 
     @Test func noAnswerIsTriedAgainUnlessTheAddressIsForbidden() throws {

@@ -16,10 +16,10 @@ struct TransportFixture {
     let secret = [UInt8](repeating: 7, count: 16)
     let transport: UnifiedPushTransport
 
-    init() throws {
+    init(configuration: String = "{}") throws {
         let clock = clock
         transport = try UnifiedPushTransport(
-            configuration: JSONObject(parsing: "{}"),
+            configuration: JSONObject(parsing: configuration),
             host: Host(host.pointer),
             now: { clock.now }
         )
@@ -37,6 +37,26 @@ struct TransportFixture {
                 ("auth", Base64URL.encode(secret)),
             ]
         )
+    }
+
+    /// A registration with the device's keys whose app gave `vapid` to its distributor.
+    func registration(_ endpoint: String = TransportFixture.endpoint, vapid: String?) -> SampleRegistration {
+        var registration = encrypted
+        registration.token = [UInt8](endpoint.utf8)
+        if let vapid { registration.fields.append(("vapid", vapid)) }
+        return registration
+    }
+
+    /// Nil when the transport takes the registration, else what it says against it.
+    func refusal(of registration: SampleRegistration) -> String? {
+        registration.withABI { registration in
+            do throws(PluginError) {
+                try transport.validate(Registration(registration))
+                return nil
+            } catch {
+                return error.description
+            }
+        }
     }
 
     /// Delivers and returns what the transport said.

@@ -163,15 +163,29 @@ struct UnifiedPushTransportTests {
         #expect(fixture.host.requests.isEmpty)
     }
 
-    @Test func aConfigurationHasNoKeysYet() throws {
-        let host = try Host(fixture.host.pointer)
-        let block = try JSONObject(parsing: #"{"topic":1}"#)
-        do throws(PluginError) {
-            _ = try UnifiedPushTransport(configuration: block, host: host)
-            Issue.record("accepted")
-        } catch {
-            #expect(error.description == "topic: unknown key, expected no keys at all")
+    /// ntfy cuts what is longer without a word, so nothing longer leaves: not even where there is nothing to shorten.
+    @Test(arguments: [false, true]) func nothingIsLongerThanPushServicesTake(_ encrypted: Bool) throws {
+        var sample = SampleNotification.alert(title: "t", body: String(repeating: "é", count: 9000))
+        #expect(try request(sample, encrypted: encrypted).body.count <= 4096)
+        sample.signal = String(repeating: "x", count: 5000)
+        for mode in [carillon_mode.CARILLON_WAKE, .CARILLON_NUDGE, .CARILLON_ALERT] {
+            sample.mode = mode
+            let count = fixture.host.requests.count
+            #expect(try fixture.deliver(sample, to: encrypted ? fixture.encrypted : fixture.plain) == .CARILLON_OK)
+            #expect(fixture.host.requests.count == count)
+            #expect(fixture.host.outcomes.last?.reason == "payload-too-large")
         }
+    }
+
+    /// Else the push service would know from its length what a wake-up is about.
+    @Test func wakeUpsAreOfOneSizeWhateverTheyAreAbout() throws {
+        let sizes = try ["dm", "reaction", "mention", "x"].map { try request(.wake($0), encrypted: true).body.count }
+        #expect(Set(sizes) == [256 + 103])
+        #expect(try request(.wake("dm", count: 1_000_000), encrypted: true).body.count == 256 + 103)
+        let alert = SampleNotification.alert(title: "t", body: String(repeating: "x", count: 300))
+        #expect(try request(alert, encrypted: true).body.count == 512 + 103)
+        let long = SampleNotification.alert(title: "t", body: String(repeating: "x", count: 9000))
+        #expect(try request(long, encrypted: true).body.count == 4096)
     }
 
     @Test func aBusyHostMakesABusyTransport() throws {

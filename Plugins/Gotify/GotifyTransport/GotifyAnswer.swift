@@ -11,7 +11,10 @@ struct GotifyAnswer {
     }
 
     var outcome: Outcome {
-        let outcome = answer.outcome
-        return outcome.kind == .gone ? answer.outcome(.rejected, outcome.reason) : outcome
+        switch answer.status {
+        case 400: answer.outcome(.rejected, "bad-request")
+        case 404, 410: answer.outcome(.rejected, answer.outcome.reason)
+        default: answer.outcome
+        }
     }
 }

@@ -2,33 +2,61 @@ import PluginKit
 
 /// What ntfy answered, and what follows from it: the status, and the code in `{"code":42908,…}` where that says more.
 ///
-/// Never gone: a topic has no end.
+/// Never gone: a topic has no end. A refusal of an access token is its owner's affair, and so is every limit that ntfy counts
+/// for whoever subscribed to a topic or for an account: neither holds up anybody else.
 struct NtfyAnswer {
-    /// `42908`: the messages of this day are used up; ntfy counts them by UTC days.
-    private static let dailyLimit: Int64 = 42_908
-    private static let millisecondsPerDay: Int64 = 86_400_000
     /// ntfy gives a visitor one more request every five seconds.
     private static let refill: UInt32 = 5000
+    /// After too many wrong tokens, of whomever, ntfy lets one a minute be tried.
+    private static let refillOfTrials: UInt32 = 60_000
 
     private let answer: PushServiceAnswer
-    private let code: Int64?
-    private let now: Int64
+    private let hasAccount: Bool
 
-    init(_ response: borrowing HTTPResponse, now: Int64) {
+    /// `hasAccount`: whether the request carried an access token, so that limits are that account's.
+    init(_ response: borrowing HTTPResponse, hasAccount: Bool, now: Int64) {
         answer = PushServiceAnswer(response, now: now)
-        code = response.status == 429 ? (try? JSONObject(parsing: response.body.bytes))?["code"]?.integer : nil
-        self.now = now
+        self.hasAccount = hasAccount
     }
 
     var outcome: Outcome {
-        var outcome = answer.outcome
-        if outcome.kind == .gone { return answer.outcome(.rejected, outcome.reason) }
-        guard answer.status == 429 else { return outcome }
-        outcome.retryAfter = max(outcome.retryAfter, NtfyAnswer.refill)
-        if code == NtfyAnswer.dailyLimit {
-            let untilTomorrow = NtfyAnswer.millisecondsPerDay - now % NtfyAnswer.millisecondsPerDay
-            outcome.retryAfter = max(outcome.retryAfter, UInt32(untilTomorrow))
+        switch answer.status {
+        case 400: answer.outcome(.rejected, mistake)
+        case 404, 410: answer.outcome(.rejected, answer.outcome.reason)
+        case 429: limit
+        default: answer.outcome
         }
+    }
+
+    /// What of a message ntfy does not take; a rule's block says most of that.
+    private var mistake: String {
+        switch answer.code ?? 0 {
+        case 40001, 40032...40037: "bad-contact"
+        case 40002...40006: "bad-delay"
+        case 40007: "bad-priority"
+        case 40009, 40010: "bad-topic"
+        case 40013...40015: "bad-attachment"
+        case 40018: "bad-actions"
+        case 40021: "bad-icon"
+        case 40041...40045: "bad-template"
+        default: "bad-request"
+        }
+    }
+
+    private var limit: Outcome {
+        switch answer.code ?? 0 {
+        // Mails, subscriptions, topics, attachments, accounts, reservations, calls.
+        case 42902...42907, 42910: limit("limit-reached", atLeast: NtfyAnswer.refill)
+        case 42909: limit("too-many-wrong-tokens", atLeast: NtfyAnswer.refillOfTrials)
+        case 42908: answer.outcome
+        // An account's share is no other's; of what is open, all that comes from here may be one visitor's.
+        default: hasAccount ? limit("too-many-requests", atLeast: NtfyAnswer.refill) : answer.outcome
+        }
+    }
+
+    private func limit(_ reason: String, atLeast wait: UInt32) -> Outcome {
+        var outcome = answer.outcome(.retry, reason, .device)
+        outcome.retryAfter = max(outcome.retryAfter, wait)
         return outcome
     }
 }

@@ -24,7 +24,7 @@ public final class NtfyTransport: PluginTransport {
 
     public func validate(_ registration: borrowing Registration) throws(PluginError) {
         _ = try Topic(registration.token)
-        _ = try AccessToken.authorization(registration)
+        _ = try Credentials.authorization(registration)
     }
 
     public func deliver(
@@ -36,7 +36,7 @@ public final class NtfyTransport: PluginTransport {
         let authorization: String?
         do throws(PluginError) {
             topic = try Topic(registration.token)
-            authorization = try AccessToken.authorization(registration)
+            authorization = try Credentials.authorization(registration)
         } catch {
             return .invalid
         }
@@ -59,8 +59,9 @@ public final class NtfyTransport: PluginTransport {
             ticket.complete(Outcome(.rejected, reason: error.rawValue))
             return .accepted
         }
+        let hasAccount = authorization != nil
         return host.send(request) { [now] response in
-            ticket.complete(NtfyAnswer(response, now: now()).outcome)
+            ticket.complete(NtfyAnswer(response, hasAccount: hasAccount, now: now()).outcome)
         }
     }
 }

@@ -2,11 +2,15 @@ public import PluginKit
 import WebPushMessage
 
 /// UnifiedPush: a POST to the endpoint that the device's distributor made (RFC 8030), encrypted for the app where the
-/// registration brings keys (RFC 8291), plain where it does not.
+/// registration brings keys (RFC 8291), plain where it does not; signed (RFC 8292) where it names the key that the app gave its
+/// distributor.
 public final class UnifiedPushTransport: PluginTransport {
     public static let platform: StaticString = "unifiedpush"
 
-    private let host: Host
+    /// UnifiedPush AND_3.0.0, in bytes.
+    private static let endpointLimit = 1000
+
+    private let sender: WebPushSender
     private let now: @Sendable () -> Int64
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
@@ -15,19 +19,21 @@ public final class UnifiedPushTransport: PluginTransport {
 
     /// `now` is in milliseconds since 1970.
     init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Int64) throws(PluginError) {
-        try configuration.refuseMembers(except: [])
-        self.host = host
+        try configuration.refuseMembers(except: VAPIDKeyRing.names)
+        let ring = try VAPIDKeyRing.optional(configuration)
+        sender = WebPushSender(host: host, ring: ring, signsUnasked: false, now: now)
         self.now = now
     }
 
     public func validate(_ registration: borrowing Registration) throws(PluginError) {
-        guard Endpoint.url(registration.token) != nil else {
+        guard Endpoint(registration.token, limit: Self.endpointLimit) != nil else {
             throw PluginError(
                 "token: expected the endpoint, an https or http URL without user and fragment, of at most "
-                    + "\(Endpoint.limit) bytes"
+                    + "\(Self.endpointLimit) bytes"
             )
         }
         _ = try SubscriptionKeys(registration)
+        try sender.validate(registration)
     }
 
     public func deliver(
@@ -35,35 +41,36 @@ public final class UnifiedPushTransport: PluginTransport {
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
     ) -> Admission {
-        guard let url = Endpoint.url(registration.token), let keys = try? SubscriptionKeys(registration) else {
-            return .invalid
-        }
+        guard let endpoint = Endpoint(registration.token, limit: Self.endpointLimit),
+            let keys = try? SubscriptionKeys(registration)
+        else { return .invalid }
         let isEncrypted = if case .present = keys { true } else { false }
         guard let form = MessageForm(of: notification, hasKeys: isEncrypted) else { return .unsupported }
-        var request = HTTPRequest("POST", url: url, options: .untrustedURL)
-        request.maxResponseBytes = 1024
-        request.addHeader("ttl", String(TimeToLive.seconds(until: notification.expiresAt, now: now())))
-        request.addHeader("urgency", notification.urgency.headerValue)
+        var message = SignedMessage(to: endpoint)
+        message.addHeader("ttl", String(TimeToLive.seconds(until: notification.expiresAt, now: now())))
+        message.addHeader("urgency", notification.urgency.headerValue)
         if form == .alert, let topic = Topic.make(notification.collapseKey) {
-            request.addHeader("topic", topic)
+            message.addHeader("topic", topic)
         }
         do throws(MessageMistake) {
-            let message = try AppMessage.make(notification, form, limit: form.limit(isEncrypted: isEncrypted))
+            let content = try AppMessage.make(notification, form, limit: form.limit(isEncrypted: isEncrypted))
             switch keys {
             case .absent:
-                request.addHeader("content-type", "application/json")
-                request.body = message
+                message.addHeader("content-type", "application/json")
+                message.body = content
             case .present(let keys):
-                request.addHeader("content-type", "application/octet-stream")
-                request.addHeader("content-encoding", "aes128gcm")
-                request.body = try form.encrypt(message, to: keys)
+                message.addHeader("content-type", "application/octet-stream")
+                message.addHeader("content-encoding", "aes128gcm")
+                message.body = try form.encrypt(content, to: keys)
             }
         } catch {
             ticket.complete(Outcome(.rejected, reason: error.rawValue))
             return .accepted
         }
-        return host.send(request) { [now = self.now] response in
-            ticket.complete(PushServiceAnswer(response, now: now()).outcome)
-        }
+        return sender.send(message, registration, ticket)
+    }
+
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+        sender.command(words, completion: completion)
     }
 }

@@ -17,7 +17,7 @@ package struct AppMessage {
         limit: Int
     ) throws(MessageMistake) -> [UInt8] {
         switch form {
-        case .wake: return wake(notification)
+        case .wake: return try wake(notification, limit: limit)
         case .nudge: return try AppMessage(members: MessageMembers()).fitted(notification, form, limit: limit)
         case .envelope: return try envelope(notification, limit: limit)
         case .sealed, .alert:
@@ -28,11 +28,15 @@ package struct AppMessage {
     }
 
     /// That something happened, and how often.
-    package static func wake(_ notification: borrowing Notification) -> [UInt8] {
+    private static func wake(
+        _ notification: borrowing Notification,
+        limit: Int
+    ) throws(MessageMistake) -> [UInt8] {
         var writer = JSONWriter(reservingBytes: 64)
         writer.beginObject()
         MessageMembers().writeSignal(notification, to: &writer)
         writer.endObject()
+        guard writer.bytes.count <= limit else { throw .tooLarge }
         return writer.bytes
     }
 

@@ -21,6 +21,9 @@ package enum MessageForm: Sendable {
     /// the bridge to mobile browsers behind Mozilla's push service, which takes bodies of some 2700 bytes.
     private static let sealedLimit = 2048
 
+    /// Messages that are encrypted are padded to a multiple of this: a wake-up's length would tell what it is about, in bytes.
+    private static let step = 256
+
     /// Nil in a mode that is newer than this plugin, and for what cannot be sealed for want of keys.
     package init?(of notification: borrowing Notification, hasKeys: Bool) {
         switch notification.mode {
@@ -45,12 +48,17 @@ package enum MessageForm: Sendable {
     /// The body of a request: `message` as RFC 8291 encrypts it.
     package func encrypt(_ message: [UInt8], to keys: WebPushKeys) throws(MessageMistake) -> [UInt8] {
         do {
-            return switch self {
-            case .sealed: try WebPushEncryption.encrypt(message, paddedTo: Self.sealedLimit, to: keys)
-            case .wake, .nudge, .envelope, .alert: try WebPushEncryption.encrypt(message, to: keys)
-            }
+            return try WebPushEncryption.encrypt(message, paddedTo: paddedSize(of: message.count), to: keys)
         } catch {
             throw .notEncrypted
+        }
+    }
+
+    private func paddedSize(of count: Int) -> Int {
+        switch self {
+        case .sealed: Self.sealedLimit
+        case .wake, .nudge, .envelope, .alert:
+            max(count, min((count + Self.step - 1) / Self.step * Self.step, limit(isEncrypted: true)))
         }
     }
 }

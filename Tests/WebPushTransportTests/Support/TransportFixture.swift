@@ -1,5 +1,6 @@
 import CarillonABI
 import Cipher
+import Foundation
 import PluginKit
 import PluginTestSupport
 import WebPushEncryption
@@ -18,28 +19,54 @@ struct TransportFixture {
     let secret = [UInt8](repeating: 7, count: 16)
     let transport: WebPushTransport
 
-    /// `more` goes into the configuration block behind a comma.
-    init(_ more: String = "") throws {
+    /// `more` goes into the configuration block behind a comma. `former` are keys that were in use before.
+    init(_ more: String = "", former: [P256PrivateKey] = []) throws {
         let clock = clock
         let pem = operatorKey.pemRepresentation.replacing("\n", with: "\\n")
+        var block = #""vapid_key":"\#(pem)","subject":"\#(Self.subject)""#
+        var files: [String] = []
+        defer {
+            for file in files { try? FileManager.default.removeItem(atPath: file) }
+        }
+        for key in former {
+            let file = FileManager.default.temporaryDirectory.appendingPathComponent("former-\(UUID()).pem")
+            try key.pemRepresentation.write(to: file, atomically: true, encoding: .utf8)
+            files.append(file.path)
+        }
+        if !files.isEmpty {
+            block += #","old_vapid_key_files":["\#(files.joined(separator: #"",""#))"]"#
+        }
         transport = try WebPushTransport(
-            configuration: JSONObject(
-                parsing: #"{"vapid_key":"\#(pem)","subject":"\#(Self.subject)"\#(more.isEmpty ? "" : ",")\#(more)}"#
-            ),
+            configuration: JSONObject(parsing: "{\(block)\(more.isEmpty ? "" : ",")\(more)}"),
             host: Host(host.pointer),
             now: { clock.now }
         )
     }
 
-    /// A subscription with the browser's keys.
-    func subscription(_ endpoint: String = endpoint) -> SampleRegistration {
+    /// What an app subscribes with.
+    static func publicKey(_ key: P256PrivateKey) -> String { Base64URL.encode(key.publicKey.x963Representation) }
+
+    /// A subscription with the browser's keys, and with the name of the key that its app subscribed with.
+    func subscription(_ endpoint: String = endpoint, vapid: String? = nil) -> SampleRegistration {
         SampleRegistration(
             token: endpoint,
             fields: [
                 ("p256dh", Base64URL.encode(browserKey.publicKey.x963Representation)),
                 ("auth", Base64URL.encode(secret)),
-            ]
+            ] + (vapid.map { [("vapid", $0)] } ?? [])
         )
+    }
+
+    /// Nil when the transport takes the registration, else what it says against it.
+    func refusal(of registration: SampleRegistration) -> String? {
+        registration.withABI { registration in
+            do throws(PluginError) {
+                try transport.validate(Registration(registration))
+                return nil
+            } catch {
+                return error.description
+            }
+        }
     }
 
     /// Delivers and returns what the transport said.
@@ -52,6 +79,11 @@ struct TransportFixture {
         return (registration ?? subscription()).withABI { registration in
             sample.withABI { box.deliver(ticket, registration, $0) }
         }
+    }
+
+    /// The public key that a request is signed with.
+    func signer(of request: RecordedRequest?) throws -> String? {
+        try request?.headers["authorization"].map { try ReadAuthorization($0).publicKey }
     }
 
     /// What the browser reads in the body of a request.

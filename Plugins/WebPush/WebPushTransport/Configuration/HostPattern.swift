@@ -14,8 +14,8 @@ struct HostPattern: Sendable {
     }
 
     /// `host` is in lower case.
-    func matches(_ host: Substring) -> Bool {
-        isSuffix ? host.utf8.count > name.utf8.count && host.hasSuffix(name) : host == name
+    func matches(_ host: String) -> Bool {
+        isSuffix ? host.utf8.count > name.utf8.count && host.hasSuffix(name) : host[...] == name
     }
 
     private static func isLabel(_ label: Substring) -> Bool {

@@ -27,7 +27,7 @@ struct BrowserMessage {
         limit: Int
     ) throws(MessageMistake) -> [UInt8] {
         if form == .wake {
-            return AppMessage.wake(notification)
+            return try AppMessage.make(notification, form, limit: limit)
         }
         let message = try BrowserMessage(notification, form, block: block, navigate: navigate)
         if form == .envelope, !message.isDeclarative {

@@ -1,21 +1,24 @@
 import Cipher
-import PluginKit
+internal import PluginKit
 
 /// Tells push services who sends (RFC 8292): a JSON Web Token for one origin, signed with the key that the browser was
 /// given when it subscribed.
-struct VAPIDToken: Sendable {
+package struct VAPIDToken: Sendable {
     private static let header = Base64URL.encode([UInt8](#"{"typ":"JWT","alg":"ES256"}"#.utf8))
 
     private let key: P256PrivateKey
     private let subject: String
+    /// The uncompressed point: 65 bytes.
+    let point: [UInt8]
     /// What browsers subscribe with, `applicationServerKey`: the uncompressed point in base64url, 87 characters.
-    let publicKey: String
+    package let publicKey: String
 
     /// `subject` is a `mailto:` or `https:` URL under which push services find the operator.
     init(key: P256PrivateKey, subject: String) {
         self.key = key
         self.subject = subject
-        publicKey = Base64URL.encode(key.publicKey.x963Representation)
+        point = key.publicKey.x963Representation
+        publicKey = Base64URL.encode(point)
     }
 
     /// The value of `Authorization` for an origin, good until `expiry`, in seconds since 1970. Throws only when signing

@@ -1,0 +1,74 @@
+import CarillonABI
+import PluginTestSupport
+import Testing
+
+/// What happens when a push service takes our token for bad.
+struct RefusedTokenTests {
+    private static let refusal = AnswerRow.apple(403, "BadJwtToken", .CARILLON_REJECTED, "bad-jwt-token")
+    private let bench: AnswerBench
+
+    init() throws {
+        bench = try AnswerBench()
+    }
+
+    /// No token of ours passes there: the messages wait for the operator, and those for others go on.
+    @Test func everythingForThatHostWaitsAsLongAsNoneWasTaken() throws {
+        let early = try bench.outcome(Self.refusal, from: AnswerBench.apple)
+        #expect(early.kind == .CARILLON_RETRY)
+        #expect(early.scope == .CARILLON_SCOPE_HOST)
+    }
+
+    /// A wrong clock, or whatever else, must not cost the devices, and a stranger's endpoint must not hold up others.
+    @Test func oneMessageIsLostWhereOthersWereTaken() throws {
+        try bench.prove(AnswerBench.apple)
+        #expect(try bench.outcome(Self.refusal, from: AnswerBench.apple) == Self.refusal.outcome(ticket: 9))
+        // Under another port of Apple's, where nobody subscribes, a stranger can bring refusals about.
+        let odd = "https://web.push.apple.com:8443/x"
+        #expect(try bench.outcome(Self.refusal, from: odd) == Self.refusal.outcome(ticket: 9))
+    }
+
+    /// A token of more than an hour is replaced, which Apple allows, and the message sent once more.
+    @Test func anOldTokenIsReplacedAndTheMessageSentOnceMore() throws {
+        let host = bench.fixture.host
+        try bench.prove(AnswerBench.apple)
+        bench.fixture.clock.advance(by: 60 * ManualClock.minute)
+        let registration = bench.fixture.subscription(AnswerBench.apple)
+        #expect(try bench.fixture.deliver(.wake("dm"), to: registration, ticket: 2) == .CARILLON_OK)
+        host.answer(1, status: 403, body: Self.refusal.body)
+        #expect(host.outcomes.count == 1)
+        #expect(host.requests.count == 3)
+        #expect(host.requests[2].headers["authorization"] != host.requests[1].headers["authorization"])
+        #expect(host.requests[2].body == host.requests[1].body)
+        host.answer(2, status: 201)
+        #expect(
+            host.outcomes.last
+                == RecordedOutcome(ticket: 2, kind: .CARILLON_DELIVERED, status: 201, reason: "delivered")
+        )
+    }
+
+    @Test func aSecondRefusalStands() throws {
+        try bench.prove(AnswerBench.apple)
+        bench.fixture.clock.advance(by: 60 * ManualClock.minute)
+        #expect(try bench.outcome(Self.refusal, from: AnswerBench.apple) == Self.refusal.outcome(ticket: 9))
+        #expect(bench.fixture.host.requests.count == 3)
+        // The new token is young: nothing is replaced again.
+        _ = try bench.outcome(Self.refusal, from: AnswerBench.apple)
+        #expect(bench.fixture.host.requests.count == 4)
+    }
+
+    @Test func aTokenThatIsRefusedIsSaidOnceAnHour() throws {
+        let warnings = { bench.lines("VAPID token") }
+        _ = try bench.outcome(AnswerRow(404, .CARILLON_GONE, ""))
+        #expect(warnings() == 0)
+        _ = try bench.outcome(Self.refusal, from: AnswerBench.apple)
+        _ = try bench.outcome(.apple(403, "BadAuthorizationHeader", .CARILLON_RETRY, ""), from: AnswerBench.apple)
+        #expect(warnings() == 1)
+        #expect(bench.lines("Apple refuses our VAPID token (bad-jwt-token)") == 1)
+        // Strangers' services cannot silence what is said of Apple's, nor the other way round.
+        for _ in 0..<2 { _ = try bench.outcome(.mozilla(401, 109, .CARILLON_REJECTED, ""), from: AnswerBench.own) }
+        #expect(warnings() == 2)
+        bench.fixture.clock.advance(by: 60 * ManualClock.minute)
+        _ = try bench.outcome(Self.refusal, from: AnswerBench.apple)
+        #expect(warnings() == 3)
+    }
+}

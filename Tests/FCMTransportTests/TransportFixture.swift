@@ -18,10 +18,12 @@ struct TransportFixture {
     let clock = ManualClock()
     let transport: FCMTransport
 
-    init() throws {
+    /// `more` goes into the configuration block.
+    init(_ more: [String: Any] = [:]) throws {
         let clock = clock
+        let account: [String: Any] = ["service_account_json": TransportFixture.account]
         transport = try FCMTransport(
-            configuration: TransportFixture.block(["service_account_json": TransportFixture.account]),
+            configuration: TransportFixture.block(account.merging(more) { $1 }),
             host: Host(host.pointer),
             now: { clock.now }
         )

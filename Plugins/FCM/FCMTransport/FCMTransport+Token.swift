@@ -16,18 +16,4 @@ extension FCMTransport {
         if case .accepted = admission { return }
         completion(.failed(Outcome(.retry, reason: "busy")))
     }
-
-    /// The reason is one of our own words, never the endpoint's.
-    func reportTrouble(_ outcome: Outcome) {
-        switch (outcome.kind, outcome.reason) {
-        case (.misconfigured, OAuthError.invalidGrant.label):
-            host.log(
-                .error,
-                "Google refuses the service account (invalid_grant): check this machine's clock, and whether the key was deleted"
-            )
-        case (.misconfigured, _):
-            host.log(.error, "Google gives the service account no access token: \(outcome.reason)")
-        default: host.log(.warning, "no access token from Google for now: \(outcome.reason)")
-        }
-    }
 }

@@ -12,11 +12,13 @@ public final class FCMTransport: PluginTransport {
     let host: Host
     let account: ServiceAccount
     let now: @Sendable () -> Int64
+    /// By outcomes' reasons.
+    let reports: SeldomLog<String>
     private let sendURL: String
+    private let isDirectBootOK: Bool
     private let tokens = Mutex(AccessTokenDesk<PendingMessage>())
     /// Whether FCM took a message for any device: then the project has devices, and the service account is its own.
     private let hasDelivered = Atomic(false)
-    private let hasReportedMismatch = Atomic(false)
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
         try self.init(configuration: configuration, host: host, now: WallClock.milliseconds)
@@ -27,7 +29,9 @@ public final class FCMTransport: PluginTransport {
         let configuration = try FCMConfiguration(configuration)
         self.host = host
         self.now = now
+        reports = SeldomLog(host)
         account = configuration.account
+        isDirectBootOK = configuration.isDirectBootOK
         sendURL = "\(configuration.origin)/v1/projects/\(configuration.projectID)/messages:send"
     }
 
@@ -47,9 +51,13 @@ public final class FCMTransport: PluginTransport {
     ) -> Admission {
         guard RegistrationToken.isPlausible(registration.token) else { return .invalid }
         do throws(MessageMistake) {
-            guard let body = try FCMMessage.make(notification, to: registration.token, now: now()) else {
-                return .unsupported
-            }
+            let body = try FCMMessage.make(
+                notification,
+                to: registration.token,
+                isDirectBootOK: isDirectBootOK,
+                now: now()
+            )
+            guard let body else { return .unsupported }
             return attempt(PendingMessage(ticket: ticket, body: body))
         } catch {
             ticket.complete(Outcome(.rejected, reason: error.rawValue))
@@ -116,14 +124,17 @@ public final class FCMTransport: PluginTransport {
         case .outcome(let outcome):
             if outcome.kind == .delivered {
                 hasDelivered.store(true, ordering: .relaxed)
+            } else {
+                report(outcome)
             }
             message.ticket.complete(outcome)
         case .senderIDMismatch: message.ticket.complete(outcomeOfMismatch())
         case .unauthenticated:
             tokens.withLock { $0.discard(generation: token.generation) }
             if message.isSecondAttempt {
-                host.log(.error, "FCM refuses an access token that is new: is its project the service account's?")
-                message.ticket.complete(Outcome(.misconfigured, status: 401, reason: "unauthenticated"))
+                let outcome = Outcome(.misconfigured, status: 401, reason: "unauthenticated")
+                report(outcome)
+                message.ticket.complete(outcome)
             } else {
                 var again = message
                 again.isSecondAttempt = true
@@ -136,16 +147,10 @@ public final class FCMTransport: PluginTransport {
     /// to be of another project, it is the service account that is: then all of them are kept.
     private func outcomeOfMismatch() -> Outcome {
         let reason = FCMErrorCode.senderIDMismatch.label
-        guard hasDelivered.load(ordering: .relaxed) else {
-            if !hasReportedMismatch.exchange(true, ordering: .relaxed) {
-                host.log(
-                    .error,
-                    "FCM says that a device is of another project: check project_id and the service account"
-                )
-            }
-            return Outcome(.retry, status: 403, reason: reason)
-        }
-        return Outcome(.gone, status: 403, reason: reason)
+        let isProven = hasDelivered.load(ordering: .relaxed)
+        let outcome = Outcome(isProven ? .gone : .retry, status: 403, reason: reason)
+        report(outcome)
+        return outcome
     }
 
     /// What was accepted long ago cannot be refused any more.

@@ -10,8 +10,16 @@ struct FCMAnswerTests {
         let body: String
         let kind: carillon_outcome_kind
         let reason: String
+        let scope: carillon_scope
 
-        init(_ status: UInt32, _ body: String, _ kind: carillon_outcome_kind, _ reason: String) {
+        init(
+            _ status: UInt32,
+            _ body: String,
+            _ kind: carillon_outcome_kind,
+            _ reason: String,
+            _ scope: carillon_scope = .CARILLON_SCOPE_DEFAULT
+        ) {
+            self.scope = scope
             self.status = status
             self.body = body
             self.kind = kind
@@ -24,7 +32,8 @@ struct FCMAnswerTests {
         _ status: String,
         code: String? = nil,
         message: String = "Request contains an invalid argument.",
-        field: String? = nil
+        field: String? = nil,
+        quota: (subject: String, description: String)? = nil
     ) -> String {
         var details: [String] = []
         if let code {
@@ -35,6 +44,14 @@ struct FCMAnswerTests {
                 """
                 {"@type":"type.googleapis.com/google.rpc.BadRequest",\
                 "fieldViolations":[{"field":"\(field)","description":"Invalid value"}]}
+                """
+            )
+        }
+        if let quota {
+            details.append(
+                """
+                {"@type":"type.googleapis.com/google.rpc.QuotaFailure",\
+                "violations":[{"subject":"\(quota.subject)","description":"\(quota.description)"}]}
                 """
             )
         }
@@ -86,6 +103,9 @@ struct FCMAnswerTests {
             "permission-denied"
         ),
         Row(403, "", .CARILLON_MISCONFIGURED, "permission-denied"),
+        // Nothing is known but the status: it goes by that.
+        Row(400, error("INVALID_ARGUMENT", code: "UNSPECIFIED_ERROR"), .CARILLON_REJECTED, "invalid-argument"),
+        Row(500, error("INTERNAL", code: "UNSPECIFIED_ERROR"), .CARILLON_RETRY, "server-error"),
         Row(
             401,
             error("UNAUTHENTICATED", code: "THIRD_PARTY_AUTH_ERROR"),
@@ -98,13 +118,42 @@ struct FCMAnswerTests {
             .CARILLON_REJECTED,
             "third-party-auth-error"
         ),
-        Row(429, error("RESOURCE_EXHAUSTED", code: "QUOTA_EXCEEDED"), .CARILLON_RETRY, "quota-exceeded"),
-        Row(429, "", .CARILLON_RETRY, "quota-exceeded"),
+        Row(
+            429,
+            error("RESOURCE_EXHAUSTED", code: "QUOTA_EXCEEDED"),
+            .CARILLON_RETRY,
+            "quota-exceeded",
+            .CARILLON_SCOPE_TRANSPORT
+        ), Row(429, "", .CARILLON_RETRY, "quota-exceeded", .CARILLON_SCOPE_TRANSPORT),
+        Row(429, error("RESOURCE_EXHAUSTED"), .CARILLON_RETRY, "quota-exceeded", .CARILLON_SCOPE_TRANSPORT),
+        Row(
+            429,
+            error(
+                "RESOURCE_EXHAUSTED",
+                code: "QUOTA_EXCEEDED",
+                quota: ("project:1234", "Message rate quota exceeded")
+            ),
+            .CARILLON_RETRY,
+            "quota-exceeded",
+            .CARILLON_SCOPE_TRANSPORT
+        ),
+        // One device gets too much, which anybody can bring about.
+        Row(
+            429,
+            error(
+                "RESOURCE_EXHAUSTED",
+                code: "QUOTA_EXCEEDED",
+                quota: ("token:x", "Device message rate exceeded")
+            ),
+            .CARILLON_RETRY,
+            "quota-exceeded",
+            .CARILLON_SCOPE_DEVICE
+        ),
         Row(503, error("UNAVAILABLE", code: "UNAVAILABLE"), .CARILLON_RETRY, "unavailable"),
         Row(500, error("INTERNAL", code: "INTERNAL"), .CARILLON_RETRY, "internal"),
         Row(500, error("INTERNAL", code: "SOMETHING_NEW"), .CARILLON_RETRY, "server-error"),
         Row(502, "<html>", .CARILLON_RETRY, "server-error"), Row(408, "", .CARILLON_RETRY, "timeout"),
-        Row(302, "", .CARILLON_REJECTED, "other"), Row(405, "", .CARILLON_REJECTED, "other"),
+        Row(302, "", .CARILLON_REJECTED, "redirect"), Row(405, "", .CARILLON_REJECTED, "other"),
         // The code counts before the status, and that before HTTP's.
         Row(500, error("INTERNAL", code: "UNREGISTERED"), .CARILLON_GONE, "unregistered"),
         Row(400, error("UNAVAILABLE"), .CARILLON_RETRY, "unavailable"),
@@ -132,6 +181,23 @@ struct FCMAnswerTests {
         #expect(outcome.kind == row.kind)
         #expect(outcome.reason == row.reason)
         #expect(outcome.status == row.status)
+        #expect(outcome.scope == row.scope)
+    }
+
+    @Test func whatTheOperatorHasToSeeToIsSaidOnceAnHour() throws {
+        let rows: [(UInt32, String, String)] = [
+            (404, Self.error("NOT_FOUND"), "check project_id"),
+            (403, Self.error("PERMISSION_DENIED"), "does not let the service account send"),
+            (401, Self.error("UNAUTHENTICATED", code: "THIRD_PARTY_AUTH_ERROR"), "was registered as android"),
+        ]
+        for (status, body, words) in rows {
+            let lines = { fixture.host.log.filter { $0.contains(words) }.count }
+            for _ in 0..<3 { _ = try outcome(status, body) }
+            #expect(lines() == 1)
+        }
+        fixture.clock.advance(by: 50 * ManualClock.minute)
+        _ = try outcome(rows[0].0, rows[0].1)
+        #expect(fixture.host.log.count == 3)
     }
 
     @Test func aQuotaLastsAMinuteAtLeast() throws {

@@ -85,7 +85,13 @@ struct FCMConfigurationTests {
             ("origin", true, "origin: expected https://host:port, found true or false"),
             (
                 "server_key", "AAAA",
-                "server_key: unknown key, expected only service_account, service_account_json, project_id, origin"
+                "server_key: unknown key, expected only service_account, service_account_json, project_id, origin, "
+                    + "direct_boot_ok"
+            ),
+            (
+                "direct_boot_ok", "yes",
+                "direct_boot_ok: expected true if the app takes messages before the device is first unlocked, else false; "
+                    + "found text"
             ),
         ] as [(String, (any Sendable)?, String)]
     )

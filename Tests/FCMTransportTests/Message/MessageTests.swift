@@ -36,6 +36,25 @@ struct MessageTests {
         try expect(.wake("dm", count: 7), #""data":{"t":"batch","n":"7"},\#(Self.normal)"#)
     }
 
+    /// Which an app has to be written for.
+    @Test func everyMessageMayComeBeforeTheFirstUnlockWhereTheOperatorSaysSo() throws {
+        let fixture = try TransportFixture(["direct_boot_ok": true])
+        var samples = [SampleNotification.wake("dm"), .nudge("dm", title: "t"), .envelope(#"{"v":1}"#, title: "t")]
+        samples.append(.alert(title: "t", body: "b"))
+        for sample in samples {
+            try fixture.deliver(sample)
+        }
+        fixture.grant()
+        let bodies = fixture.host.requests.dropFirst().map(\.bodyText)
+        #expect(bodies.count == 4)
+        #expect(bodies.allSatisfy { $0.contains(#""directBootOk":true"#) })
+        var ruled = SampleNotification.alert(title: "t", body: "b")
+        ruled.native = #"{"directBootOk":false}"#
+        try fixture.deliver(ruled)
+        let body = try #require(fixture.host.requests.last).bodyText
+        #expect(body.contains(#""directBootOk":false"#) && !body.contains(#""directBootOk":true"#))
+    }
+
     @Test func aNudgeShowsNeutralTexts() throws {
         var sample = SampleNotification.nudge("dm", title: "New notification", body: "Open the app")
         let shown = #""notification":{"title":"New notification","body":"Open the app"},"data":{"t":"dm"}"#

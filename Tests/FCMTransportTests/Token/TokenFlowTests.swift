@@ -19,11 +19,10 @@ struct TokenFlowTests {
         _ kind: carillon_outcome_kind,
         _ reason: String,
         status: UInt32 = 0,
-        ticket: UInt64 = 1
-    )
-        -> RecordedOutcome
-    {
-        RecordedOutcome(ticket: ticket, kind: kind, status: status, reason: reason)
+        ticket: UInt64 = 1,
+        scope: carillon_scope = .CARILLON_SCOPE_DEFAULT
+    ) -> RecordedOutcome {
+        RecordedOutcome(ticket: ticket, kind: kind, status: status, reason: reason, scope: scope)
     }
 
     @Test func asksForATokenOnceAndSendsAllThatWaited() throws {
@@ -140,7 +139,8 @@ struct TokenFlowTests {
     func troubleAtTheEndpointPasses(_ status: UInt32, _ body: String, _ reason: String) throws {
         try fixture.deliver()
         host.answer(0, status: status, body: body, failure: status == 0 ? "timeout" : "")
-        #expect(host.outcomes == [outcome(.CARILLON_RETRY, reason, status: status)])
+        // Nothing of the project's can be sent without.
+        #expect(host.outcomes == [outcome(.CARILLON_RETRY, reason, status: status, scope: .CARILLON_SCOPE_TRANSPORT)])
     }
 
     @Test func waitsAsLongAsTheEndpointAsks() throws {
@@ -150,6 +150,7 @@ struct TokenFlowTests {
         fixture.clock.advance(by: 10_000)
         try fixture.deliver(ticket: 2)
         #expect(host.outcomes.last?.retryAfter == 20_000)
+        #expect(host.outcomes.map(\.scope) == [.CARILLON_SCOPE_TRANSPORT, .CARILLON_SCOPE_TRANSPORT])
         #expect(urls.count == 1)
     }
 

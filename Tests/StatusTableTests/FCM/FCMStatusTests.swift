@@ -60,7 +60,7 @@ struct FCMStatusTests {
         .retry(.says(500, body: "{"), "server-error"),
         .retry(.html(status: 502), "server-error"),
         .retry(.html(status: 503), "server-error"),
-        .rejected(.html(status: 302), "other"),
+        .rejected(.html(status: 302), "redirect"),
     ]
 
     @Test(arguments: codes)

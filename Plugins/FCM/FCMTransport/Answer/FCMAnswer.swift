@@ -68,7 +68,8 @@ struct FCMAnswer {
         case 408: outcome(.retry, "timeout")
         case 413: outcome(.rejected, "payload-too-large")
         case 429: quotaExceeded
-        case 300...499: outcome(.rejected, "other")
+        case 300...399: outcome(.rejected, "redirect")
+        case 400...499: outcome(.rejected, "other")
         default: outcome(.retry, "server-error")
         }
     }
@@ -85,7 +86,8 @@ struct FCMAnswer {
                 .retry,
                 status: status,
                 retryAfter: max(retryAfter, FCMAnswer.shortestQuotaPause),
-                reason: "quota-exceeded"
+                reason: "quota-exceeded",
+                scope: error?.isAboutDeviceQuota == true ? .device : .transport
             )
         )
     }

@@ -9,6 +9,8 @@ struct GoogleError {
     let errorCode: FCMErrorCode?
     /// The fields that the details of type BadRequest complain about.
     let violations: [String]
+    /// What the details of type QuotaFailure say is used up: whose quota, and in a sentence which.
+    let quotaViolations: [String]
 
     /// Bodies of proxies and overloaded servers need not be JSON: then nothing is known.
     init(parsing body: BorrowedText) {
@@ -19,11 +21,15 @@ struct GoogleError {
         errorCode = details.lazy
             .filter { $0["@type"]?.string?.hasSuffix("google.firebase.fcm.v1.FcmError") == true }
             .compactMap { $0["errorCode"]?.string }.first.map { FCMErrorCode(rawValue: $0) ?? .unspecified }
-        violations =
-            details
-            .filter { $0["@type"]?.string?.hasSuffix("google.rpc.BadRequest") == true }
-            .flatMap { $0["fieldViolations"]?.elements ?? [] }
-            .compactMap { $0.object?["field"]?.string }
+        violations = GoogleError.entries("fieldViolations", ofType: "google.rpc.BadRequest", in: details)
+            .compactMap { $0["field"]?.string }
+        quotaViolations = GoogleError.entries("violations", ofType: "google.rpc.QuotaFailure", in: details)
+            .flatMap { [$0["subject"]?.string, $0["description"]?.string] }.compactMap(\.self)
+    }
+
+    private static func entries(_ name: StaticString, ofType type: String, in details: [JSONObject]) -> [JSONObject] {
+        details.filter { $0["@type"]?.string?.hasSuffix(type) == true }
+            .flatMap { $0[name]?.elements ?? [] }.compactMap(\.object)
     }
 
     /// Google does not take the token for one, whoever's it is.
@@ -33,4 +39,9 @@ struct GoogleError {
 
     /// "Android message is too big".
     var isAboutSize: Bool { message.contains("too big") || message.contains("too large") }
+
+    /// One device got more than its share, which anybody can bring about, and not the project.
+    var isAboutDeviceQuota: Bool {
+        !quotaViolations.isEmpty && quotaViolations.contains { $0.lowercased().contains("device") }
+    }
 }

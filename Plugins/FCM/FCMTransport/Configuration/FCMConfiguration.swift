@@ -8,13 +8,18 @@ struct FCMConfiguration: Sendable {
     let projectID: String
     /// `https://host[:port]`; Google's servers when the block does not say.
     let origin: String
+    /// Whether messages may reach the app before the device is first unlocked, where a rule does not say.
+    let isDirectBootOK: Bool
 
     /// Throws for the first mistake: which key it is under, and what was expected.
     init(_ block: JSONObject) throws(PluginError) {
-        try block.refuseMembers(except: ["service_account", "service_account_json", "project_id", "origin"])
+        try block.refuseMembers(
+            except: ["service_account", "service_account_json", "project_id", "origin", "direct_boot_ok"]
+        )
         account = try FCMConfiguration.account(block)
         projectID = try FCMConfiguration.projectID(block, account)
         origin = try FCMConfiguration.origin(block)
+        isDirectBootOK = try FCMConfiguration.isDirectBootOK(block)
     }
 
     private static func account(_ block: JSONObject) throws(PluginError) -> ServiceAccount {
@@ -67,6 +72,17 @@ struct FCMConfiguration: Sendable {
             }
         guard isID else { throw PluginError("project_id: expected \(expected)") }
         return id
+    }
+
+    private static func isDirectBootOK(_ block: JSONObject) throws(PluginError) -> Bool {
+        guard let value = block["direct_boot_ok"], !value.isNull else { return false }
+        guard let isOK = value.bool else {
+            throw PluginError(
+                "direct_boot_ok: expected true if the app takes messages before the device is first unlocked, else false; "
+                    + "found \(value.kind)"
+            )
+        }
+        return isOK
     }
 
     private static func origin(_ block: JSONObject) throws(PluginError) -> String {

@@ -11,15 +11,17 @@ struct AndroidConfig {
     /// In seconds; 0 asks for one attempt.
     private let lifetime: Int64
     private let collapseKey: String?
+    private let isDirectBootOK: Bool
     private let block: AndroidBlock
 
     /// `now` in milliseconds since 1970. `block` is empty but for ``Mode/alert``.
-    init(_ notification: borrowing Notification, _ block: AndroidBlock, now: Int64) {
+    init(_ notification: borrowing Notification, _ block: AndroidBlock, isDirectBootOK: Bool, now: Int64) {
         // What shows is for now, and a wake-up only when it says so: Google makes apps wait that wake for nothing.
         isHigh = notification.mode == .wake ? notification.urgency == .high : notification.urgency != .low
         let end = notification.expiresAt.map { Int64(clamping: $0) } ?? now + AndroidConfig.defaultLifetime
         lifetime = min(max(0, end - now) / 1000, AndroidConfig.longestLifetime)
         collapseKey = notification.mode == .alert ? CollapseKey.make(notification.collapseKey) : nil
+        self.isDirectBootOK = isDirectBootOK
         self.block = block
     }
 
@@ -38,6 +40,10 @@ struct AndroidConfig {
         if let collapseKey, !block.contains("collapseKey") {
             writer.json.key("collapseKey")
             writer.json.string(collapseKey)
+        }
+        if isDirectBootOK, !block.contains("directBootOk") {
+            writer.json.key("directBootOk")
+            writer.json.bool(true)
         }
         block.writeConfiguration(to: &writer.json)
         if block.style == .notification {

@@ -9,9 +9,10 @@ enum FCMMessage {
     static func make(
         _ notification: borrowing Notification,
         to token: BorrowedText,
+        isDirectBootOK: Bool = false,
         now: Int64
     ) throws(MessageMistake) -> [UInt8]? {
-        let plain = AndroidConfig(notification, .none, now: now)
+        let plain = AndroidConfig(notification, .none, isDirectBootOK: isDirectBootOK, now: now)
         switch notification.mode {
         case .wake:
             return try fitted(token, plain) { writer, _ in
@@ -32,7 +33,8 @@ enum FCMMessage {
             }
         case .alert:
             let alert = try AlertContent(notification)
-            return try fitted(token, AndroidConfig(notification, alert.block, now: now)) { writer, limits in
+            let config = AndroidConfig(notification, alert.block, isDirectBootOK: isDirectBootOK, now: now)
+            return try fitted(token, config) { writer, limits in
                 alert.write(notification, to: &writer, within: limits)
             }
         case nil: return nil

@@ -1,6 +1,7 @@
 import PluginKit
 
-/// What a token endpoint answered (RFC 6749 section 5).
+/// What a token endpoint answered (RFC 6749 section 5). Without a token nothing of the project's can be sent, so what passes
+/// is about the whole transport.
 enum TokenAnswer: Sendable, Hashable {
     case granted(AccessGrant)
     /// What that means for those who wait.
@@ -13,12 +14,20 @@ enum TokenAnswer: Sendable, Hashable {
 
     init(_ response: borrowing HTTPResponse, now: Int64) {
         switch response.status {
-        case 0: self = .failed(Outcome(.retry, reason: response.failure))
+        case 0: self = .failed(Outcome(.retry, reason: response.failure, scope: .transport))
         case 200...299: self = TokenAnswer.granted(response)
         case 408, 429, 500...:
             let reason = response.status >= 500 ? "token-server-error" : "token-too-many-requests"
             let retryAfter = response.retryAfter(now: now)
-            self = .failed(Outcome(.retry, status: response.status, retryAfter: retryAfter, reason: reason))
+            self = .failed(
+                Outcome(
+                    .retry,
+                    status: response.status,
+                    retryAfter: retryAfter,
+                    reason: reason,
+                    scope: .transport
+                )
+            )
         default:
             let code = (try? JSONObject(parsing: response.body.bytes))?["error"]?.string
             let reason = code.flatMap(OAuthError.init(rawValue:))?.label ?? "token-refused"
@@ -33,7 +42,9 @@ enum TokenAnswer: Sendable, Hashable {
             let lifetime = body?["expires_in"]?.integer, lifetime > 0,
             body?["token_type"]?.string.map({ $0.lowercased() == "bearer" }) ?? true
         else {
-            return .failed(Outcome(.retry, status: response.status, reason: "token-unreadable"))
+            return .failed(
+                Outcome(.retry, status: response.status, reason: "token-unreadable", scope: .transport)
+            )
         }
         return .granted(
             AccessGrant(authorization: "Bearer " + token, lifetime: min(lifetime, longestLifetime) * 1000)

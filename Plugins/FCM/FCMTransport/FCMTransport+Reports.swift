@@ -1,0 +1,45 @@
+import PluginKit
+
+extension FCMTransport {
+    /// Tells the operator what an answer means that is for him to look at. The reason is one of our own words, never Google's.
+    func report(_ outcome: Outcome) {
+        let message: String
+        var level = LogLevel.error
+        switch (outcome.kind, outcome.reason) {
+        case (.misconfigured, "unauthenticated"):
+            message = "FCM refuses an access token that is new: is its project the service account's?"
+        case (.misconfigured, "permission-denied"):
+            message =
+                "FCM does not let the service account send: give it the role Firebase Cloud Messaging API Admin, and enable "
+                + "that API in the project"
+        case (.misconfigured, "project-not-found"):
+            message = "FCM does not know the project: check project_id"
+        case (.retry, FCMErrorCode.senderIDMismatch.label):
+            message = "FCM says that a device is of another project: check project_id and the service account"
+        case (.rejected, FCMErrorCode.thirdPartyAuthError.label):
+            level = .warning
+            message =
+                "a token of an app on Apple's systems or in browsers was registered as android, and what Firebase holds to "
+                + "reach those is refused"
+        default: return
+        }
+        reports.log(outcome.reason, level, now: now(), message)
+    }
+
+    /// The same of what the token endpoint answered.
+    func reportTrouble(_ outcome: Outcome) {
+        switch (outcome.kind, outcome.reason) {
+        case (.misconfigured, OAuthError.invalidGrant.label):
+            reports.log(
+                outcome.reason,
+                .error,
+                now: now(),
+                "Google refuses the service account (invalid_grant): check this machine's clock, and whether the key was deleted"
+            )
+        case (.misconfigured, let reason):
+            reports.log(reason, .error, now: now(), "Google gives the service account no access token: \(reason)")
+        case (_, let reason):
+            reports.log(reason, .warning, now: now(), "no access token from Google for now: \(reason)")
+        }
+    }
+}

@@ -156,27 +156,6 @@ struct OtherPushTypesTests {
         )
     }
 
-    @Test(
-        arguments: [
-            (410, "Unregistered"), (410, "ExpiredToken"), (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"),
-        ],
-        [
-            (#"{"content-state":{}}"#, "live-activity-ended"), (#"{"push-type":"voip"}"#, "voip-token-dead"),
-            ("{}", nil),
-        ] as [(String, String?)]
-    )
-    func onlyTheDevicesOwnTokenIsTheEndOfTheDevice(_ answer: (UInt32, String), _ push: (String, String?)) throws {
-        try fixture.provePlace()
-        _ = try request(sample(push.0))
-        fixture.host.answer(1, status: answer.0, body: #"{"reason":"\#(answer.1)"}"#)
-        let outcome = try #require(fixture.host.outcomes.last)
-        #expect(outcome.kind == (push.1 == nil ? .CARILLON_GONE : .CARILLON_REJECTED))
-        #expect(outcome.status == answer.0)
-        if let reason = push.1 {
-            #expect(outcome.reason == reason)
-        }
-    }
-
     @Test(arguments: [
         (#"{"content-state":{}}"#, carillon_outcome_kind.CARILLON_REJECTED), ("{}", .CARILLON_MISCONFIGURED),
     ])
@@ -196,7 +175,10 @@ struct OtherPushTypesTests {
     @Test(arguments: DeviceTokens.fields.map(\.description))
     func aRegistrationsTokensAreChecked(_ name: String) throws {
         let check = { (value: String) in
-            let registration = SampleRegistration(token: TransportFixture.deviceToken, fields: [(name, value)])
+            let registration = SampleRegistration(
+                token: TransportFixture.deviceToken,
+                fields: [(name, value), ("mdm_push_magic", "magic")]
+            )
             try registration.withABI { try fixture.transport.validate(Registration($0)) }
         }
         try check("")

@@ -1,8 +1,8 @@
 import CarillonABI
 import Cipher
+import Foundation
 import PluginKit
 import PluginTestSupport
-import Synchronization
 
 @testable import APNsTransport
 
@@ -10,21 +10,38 @@ import Synchronization
 struct TransportFixture {
     static let deviceToken = String(repeating: "0a1B", count: 16)
 
-    let host = FakeHost()
+    let host: FakeHost
     let clock = ManualClock()
     let key = P256PrivateKey()
     let transport: APNsTransport
 
-    init(environment: String = "production", sandbox: String? = nil) throws {
-        let pem = key.pemRepresentation.split(separator: "\n").joined(separator: #"\n"#)
-        let block = try JSONObject(
-            parsing: """
-                {"topic":"com.example.app","team_id":"TEAMID1234","key_id":"ABCDEFGHIJ","key":"\(pem)",\
-                "environment":"\(environment)","sandbox":\(sandbox.map { "\"\($0)\"" } ?? "null")}
-                """
-        )
+    /// `more` are further keys of the block, those that are nil being left out. With a `certificate`, one of the files of
+    /// ``CertificateFiles``, there is no key for provider tokens.
+    init(
+        environment: String = "production",
+        sandbox: String? = nil,
+        certificate: String? = nil,
+        _ more: [String: any Sendable] = [:],
+        host: FakeHost = FakeHost()
+    ) throws {
+        var block: [String: Any] = ["topic": "com.example.app", "environment": environment]
+        block["sandbox"] = sandbox
+        if let certificate {
+            block["certificate_file"] = CertificateFiles.path(certificate)
+        } else {
+            block["team_id"] = "TEAMID1234"
+            block["key_id"] = "ABCDEFGHIJ"
+            block["key"] = key.pemRepresentation
+        }
+        block.merge(more) { $1 }
+        let text = String(decoding: try JSONSerialization.data(withJSONObject: block), as: UTF8.self)
         let clock = clock
-        transport = try APNsTransport(configuration: block, host: Host(host.pointer), now: { clock.now })
+        self.host = host
+        transport = try APNsTransport(
+            configuration: JSONObject(parsing: text),
+            host: Host(host.pointer),
+            now: { clock.now }
+        )
     }
 
     /// Has Apple take a push, the first one.
@@ -43,5 +60,16 @@ struct TransportFixture {
         return registration.withABI { registration in
             sample.withABI { box.deliver(ticket, registration, $0) }
         }
+    }
+
+    /// Answers the latest request with a refusal of Apple's.
+    func refuse(_ status: UInt32, _ reason: String, timestamp: Int64? = nil) {
+        let timestamp = timestamp.map { #","timestamp":\#($0)"# } ?? ""
+        host.answer(host.requests.count - 1, status: status, body: #"{"reason":"\#(reason)"\#(timestamp)}"#)
+    }
+
+    /// Answers the latest request with success.
+    func accept() {
+        host.answer(host.requests.count - 1, status: 200)
     }
 }

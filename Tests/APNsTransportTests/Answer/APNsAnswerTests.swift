@@ -10,12 +10,20 @@ struct APNsAnswerTests {
         let reason: String
         let kind: carillon_outcome_kind
         let label: String
+        let scope: carillon_scope
 
-        init(_ status: UInt32, _ reason: String, _ kind: carillon_outcome_kind, _ label: String) {
+        init(
+            _ status: UInt32,
+            _ reason: String,
+            _ kind: carillon_outcome_kind,
+            _ label: String,
+            _ scope: carillon_scope = .CARILLON_SCOPE_DEFAULT
+        ) {
             self.status = status
             self.reason = reason
             self.kind = kind
             self.label = label
+            self.scope = scope
         }
     }
 
@@ -47,8 +55,14 @@ struct APNsAnswerTests {
         Row(410, "ExpiredToken", .CARILLON_GONE, "expired-token"),
         Row(410, "Unregistered", .CARILLON_GONE, "unregistered"),
         Row(413, "PayloadTooLarge", .CARILLON_REJECTED, "payload-too-large"),
-        Row(429, "TooManyProviderTokenUpdates", .CARILLON_RETRY, "too-many-provider-token-updates"),
-        Row(429, "TooManyRequests", .CARILLON_RETRY, "too-many-requests"),
+        Row(
+            429,
+            "TooManyProviderTokenUpdates",
+            .CARILLON_RETRY,
+            "too-many-provider-token-updates",
+            .CARILLON_SCOPE_TRANSPORT
+        ),
+        Row(429, "TooManyRequests", .CARILLON_RETRY, "too-many-requests", .CARILLON_SCOPE_DEVICE),
         Row(500, "InternalServerError", .CARILLON_RETRY, "internal-server-error"),
         Row(503, "ServiceUnavailable", .CARILLON_RETRY, "service-unavailable"),
         Row(503, "Shutdown", .CARILLON_RETRY, "shutdown"),
@@ -60,7 +74,7 @@ struct APNsAnswerTests {
         Row(403, "SomethingNew", .CARILLON_MISCONFIGURED, "other"),
         Row(410, "SomethingNew", .CARILLON_GONE, "unregistered"),
         Row(418, "Teapot", .CARILLON_REJECTED, "other"),
-        Row(429, "", .CARILLON_RETRY, "too-many-requests"),
+        Row(429, "", .CARILLON_RETRY, "too-many-requests", .CARILLON_SCOPE_DEVICE),
         Row(502, "", .CARILLON_RETRY, "server-error"),
     ]
 
@@ -85,12 +99,13 @@ struct APNsAnswerTests {
         let body = row.reason.isEmpty ? "" : #"{"reason":"\#(row.reason)"}"#
         #expect(
             try outcome(status: row.status, body: body)
-                == RecordedOutcome(ticket: 7, kind: row.kind, status: row.status, reason: row.label)
+                == RecordedOutcome(ticket: 7, kind: row.kind, status: row.status, reason: row.label, scope: row.scope)
         )
     }
 
     @Test func theTableKnowsEveryReason() {
         let covered = Set(APNsAnswerTests.table.map(\.reason)).union(["ExpiredProviderToken"])
+            .union(BroadcastAnswerTests.table.map(\.reason))
         #expect(APNsReason.allCases.filter { !covered.contains($0.rawValue) }.isEmpty)
     }
 

@@ -22,6 +22,11 @@ struct ExpiredProviderTokenTests {
         #expect(tokens[0] == tokens[1])
         #expect(tokens[1] != tokens[2])
         #expect(tokens[2] == tokens[3])
+        // A connection on which a token expired refuses the next one as well.
+        let connections = fixture.host.requests.map(\.connection)
+        #expect(connections[0] == connections[1])
+        #expect(connections[1] != connections[2])
+        #expect(connections[2] == connections[3])
     }
 
     @Test func aYoungTokenCalledExpiredMeansThatTheClocksDisagree() throws {

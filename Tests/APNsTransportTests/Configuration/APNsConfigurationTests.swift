@@ -1,6 +1,7 @@
 import Cipher
 import Foundation
 import PluginKit
+import PluginTestSupport
 import Testing
 
 @testable import APNsTransport
@@ -17,16 +18,28 @@ struct APNsConfigurationTests {
 
     private func read(_ block: [String: Any]) throws -> APNsConfiguration {
         let text = try JSONSerialization.data(withJSONObject: block)
-        return try APNsConfiguration(JSONObject(parsing: String(decoding: text, as: UTF8.self)))
+        return try APNsConfiguration(
+            JSONObject(parsing: String(decoding: text, as: UTF8.self)),
+            now: ManualClock.start
+        )
+    }
+
+    /// Team, key's id and the key's public half.
+    private func token(_ configuration: APNsConfiguration) throws -> (String, String, [UInt8]) {
+        guard case .token(let teamID, let keyID, let key) = configuration.authentication else {
+            throw PluginError("expected provider tokens")
+        }
+        return (teamID, keyID, key.publicKey.x963Representation)
     }
 
     @Test func readsABlock() throws {
         let configuration = try read(good)
         #expect(configuration.topic == "com.example.app")
-        #expect(configuration.teamID == "TEAMID1234")
-        #expect(configuration.keyID == "ABCDEFGHIJ")
-        #expect(configuration.origins.main == "https://api.sandbox.push.apple.com")
-        #expect(configuration.key.publicKey.x963Representation == key.publicKey.x963Representation)
+        #expect(try token(configuration) == ("TEAMID1234", "ABCDEFGHIJ", key.publicKey.x963Representation))
+        #expect(configuration.origins.main == .sandbox)
+        #expect(!configuration.triesOtherEnvironment)
+        #expect(configuration.broadcastKey == nil)
+        #expect(configuration.warnings == [])
     }
 
     @Test(
@@ -38,7 +51,8 @@ struct APNsConfigurationTests {
     func knowsTheEnvironments(_ environment: String?, _ origin: String) throws {
         var block = good
         block["environment"] = environment
-        #expect(try read(block).origins.main == origin)
+        let origins = try read(block).origins
+        #expect(origins.all[origins.main] == origin)
     }
 
     @Test(
@@ -61,9 +75,53 @@ struct APNsConfigurationTests {
         block["environment"] = environment
         block["sandbox"] = sandbox
         let origins = try read(block).origins
-        #expect(origins.production == productionOrigin)
-        #expect(origins.sandbox == sandboxOrigin)
-        #expect([productionOrigin, sandboxOrigin].contains(origins.main))
+        #expect(origins.all.production == productionOrigin)
+        #expect(origins.all.sandbox == sandboxOrigin)
+        #expect(origins.differ == (productionOrigin != sandboxOrigin))
+    }
+
+    @Test(
+        arguments: [
+            (443, nil, nil, "https://api.push.apple.com", "https://api.sandbox.push.apple.com"),
+            (2197, "sandbox", nil, "https://api.push.apple.com:2197", "https://api.sandbox.push.apple.com:2197"),
+            (2197, nil, "https://lab:1", "https://api.push.apple.com:2197", "https://lab:1"),
+        ] as [(Int, String?, String?, String, String)]
+    )
+    func thePortIsForApplesServers(
+        _ port: Int,
+        _ environment: String?,
+        _ sandbox: String?,
+        _ productionOrigin: String,
+        _ sandboxOrigin: String
+    ) throws {
+        var block = good
+        block["port"] = port
+        block["environment"] = environment
+        block["sandbox"] = sandbox
+        let origins = try read(block).origins
+        #expect(origins.all.production == productionOrigin)
+        #expect(origins.all.sandbox == sandboxOrigin)
+        block["environment"] = "https://lab:2"
+        #expect(throws: PluginError.self) { try read(block) }
+    }
+
+    @Test func readsTheKeyOfBroadcasts() throws {
+        var block = good
+        for (text, isGood) in [("0123456789abcdef\n", true), ("0123456789abcde\n", false), ("", false)] {
+            try CertificateFiles.withFile(text) { path in
+                block["broadcast_key_file"] = path
+                if isGood {
+                    let key = try read(block).broadcastKey
+                    #expect(key != nil)
+                } else {
+                    let error = #expect(throws: PluginError.self) { try read(block) }
+                    #expect(
+                        error?.description
+                            == "broadcast_key_file: expected a file with a key of 16 to 1024 bytes in it"
+                    )
+                }
+            }
+        }
     }
 
     @Test func readsTheKeyFromAFile() throws {
@@ -73,7 +131,7 @@ struct APNsConfigurationTests {
         var block = good
         block["key"] = nil
         block["key_file"] = file.path
-        #expect(try read(block).key.publicKey.x963Representation == key.publicKey.x963Representation)
+        #expect(try token(read(block)).2 == key.publicKey.x963Representation)
     }
 
     @Test(
@@ -98,10 +156,23 @@ struct APNsConfigurationTests {
             ("key_file", "/nowhere", "key: expected either key_file or key, found both"),
             (
                 "enviroment", "sandbox",
-                "enviroment: unknown key, expected only topic, team_id, key_id, key_file, key, environment, sandbox"
+                "enviroment: unknown key, expected only topic, team_id, key_id, key_file, key, certificate_file, "
+                    + "certificate_key_file, certificate_password_file, environment, sandbox, port, "
+                    + "try_other_environment, broadcast_key_file, broadcast_management"
             ),
             ("sandbox", "http://localhost", "sandbox: expected https://host:port"),
             ("sandbox", true, "sandbox: expected https://host:port, found true or false"),
+            ("port", 80, "port: expected 443 or 2197"), ("port", "2197", "port: expected 443 or 2197"),
+            ("try_other_environment", 1, "try_other_environment: expected true or false, found a number"),
+            ("broadcast_management", "http://localhost", "broadcast_management: expected https://host:port"),
+            (
+                "certificate_key_file", "/nowhere",
+                "certificate_key_file: expected certificate_file beside it, the path of a certificate, in PEM or as .p12"
+            ),
+            (
+                "certificate_file", "/nowhere",
+                "team_id: expected none beside certificate_file: it is for provider tokens"
+            ),
         ] as [(String, (any Sendable)?, String)]
     )
     func saysWhichKeyIsWrongAndWhatWasExpected(_ name: String, _ value: (any Sendable)?, _ sentence: String) throws {

@@ -96,7 +96,7 @@ struct NotificationPayloadTests {
         (#"{"aps":{}}"#, "", "data-has-aps"), (#"{"\u0061ps":{}}"#, "", "data-has-aps"), ("[]", "", "bad-data"),
         (#"{"a":}"#, "", "bad-data"), (#"{"a":1}}"#, "", "bad-data"), ("", "{", "bad-native"), ("", "7", "bad-native"),
         ("", #"{"alert":{"a":1,"a":2}}"#, "bad-native"), ("", #"{"alert":null}"#, "bad-native"),
-        ("", #"{"alert":["t"]}"#, "bad-native"), ("", #"{"push-type":"location"}"#, "bad-native"),
+        ("", #"{"alert":["t"]}"#, "bad-native"), ("", #"{"push-type":"pigeon"}"#, "bad-native"),
         ("", #"{"push-type":7}"#, "bad-native"), ("", #"{"priority":7}"#, "bad-native"),
         ("", #"{"priority":99999999999999}"#, "bad-native"), ("", #"{"priority":"10"}"#, "bad-native"),
         ("", #"{"actions":[]}"#, "bad-native"), ("", #"{"_k":7}"#, "bad-native"),

@@ -2,6 +2,8 @@ import CarillonABI
 import Foundation
 import PluginTestSupport
 
+@testable import APNsTransport
+
 /// A notification and a device such as a router might hand over: its JSON is well-formed, its texts are anything.
 struct RandomDelivery {
     var notification = SampleNotification()
@@ -40,12 +42,17 @@ struct RandomDelivery {
         if notification.mode == .CARILLON_SEALED, !random.once(in: 5) {
             notification.sealed = try RandomDelivery.json(["v": 1, "ct": HostileText.make(&random)], &random)
         }
-        for name in ["live_activity_token", "live_activity_start_token", "voip_token"] where !random.once(in: 3) {
+        for name in DeviceTokens.fields.map(\.description) where !random.once(in: 3) {
             let token = random.once(in: 5) ? HostileText.make(&random) : String(repeating: "e", count: 80)
             device.fields.append((name, token))
         }
         if random.once(in: 3) { device.fields.append(("environment", HostileText.make(&random))) }
     }
+
+    /// Beside Live Activities.
+    static let ownKinds = [
+        "voip", "location", "complication", "fileprovider", "pushtotalk", "widgets", "controls",
+    ]
 
     private static func json(_ object: [String: Any], _ random: inout SplitMix) throws -> String {
         guard !object.isEmpty else { return "" }
@@ -70,7 +77,9 @@ struct RandomDelivery {
     private static func block(_ random: inout SplitMix) -> [String: Any] {
         var block: [String: Any] = [:]
         let text = { (random: inout SplitMix) in HostileText.makeSecret(&random) }
-        let kind = ["", "", "", "background", "liveactivity", "voip"].randomElement(using: &random) ?? ""
+        let kinds =
+            ["", "", "", "", "background", "background", "liveactivity", "liveactivity"] + RandomDelivery.ownKinds
+        let kind = kinds.randomElement(using: &random) ?? ""
         if kind != "liveactivity", kind != "" { block["push-type"] = kind }
         if random.once(in: 3) { block["priority"] = [1, 5, 10].randomElement(using: &random) }
         if random.once(in: 3) { block["_k"] = text(&random) }

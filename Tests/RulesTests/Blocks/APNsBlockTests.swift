@@ -80,6 +80,22 @@ import Testing
             ["rules[0].apns.events: only a Live Activity has this, not 'push-type: alert'"]
         ),
         (
+            "title: t, apns: { push-type: pushtotalk, priority: 5 }",
+            ["rules[0].apns.priority: Apple wants push-to-talk with priority 10 only"]
+        ),
+        (
+            "title: t, apns: { content-changed: true }",
+            ["rules[0].apns.content-changed: only 'push-type: widgets' and 'push-type: controls' have this"]
+        ),
+        (
+            "title: t, apns: { push-type: controls, content-changed: false }",
+            ["rules[0].apns.content-changed: 'push-type: controls' has true here"]
+        ),
+        (
+            "title: t, apns: { push-type: widgets, content-state: {} }",
+            ["rules[0].apns.content-state: only a Live Activity has this, not 'push-type: widgets'"]
+        ),
+        (
             "title: t, apns: { relevance-score: 1.5 }",
             ["rules[0].apns.relevance-score: expected a number from 0 to 1; only Live Activities take others"]
         ),
@@ -120,6 +136,10 @@ import Testing
             "apns: { content-available: 1 }", "apns: { content-available: 1, priority: 5 }",
             "title: t, apns: { content-available: 1, priority: 10 }", "title: t, apns: { push-type: background }",
             "title: t, apns: { push-type: voip, priority: 10 }", "apns: { push-type: alert, badge: 0 }",
+            "title: t, apns: { push-type: pushtotalk, priority: 10 }", "apns: { push-type: pushtotalk }",
+            "title: t, apns: { push-type: widgets, content-changed: true, sound: default }",
+            "apns: { push-type: controls, content-changed: true }", "title: t, apns: { push-type: location, priority: 5 }",
+            "apns: { push-type: complication }", "apns: { push-type: fileprovider }", "apns: { push-type: mdm }",
             "apns: { push-type: liveactivity, content-state: {} }", "apns: { content-state: {}, relevance-score: 75 }",
             "apns: { event: end }", "apns: { event: end, dismissal-date: now, content-state: {} }",
             "title: t, apns: { event: start, content-state: {}, attributes-type: A, attributes: {} }",

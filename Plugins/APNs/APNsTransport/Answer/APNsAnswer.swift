@@ -12,25 +12,41 @@ struct APNsAnswer {
     let status: UInt32
     let reason: APNsReason?
     /// When Apple last found the device token dead, in milliseconds since 1970; only with 410.
-    let timestamp: Int64?
+    private let timestamp: Int64?
     /// What `Retry-After` asks for, in milliseconds.
-    let retryAfter: UInt32
+    private let retryAfter: UInt32
     /// Why there is no answer, when `status` is 0.
-    let failure: String
+    private let failure: String
 
     init(_ response: borrowing HTTPResponse, now: Int64) {
         status = response.status
-        failure = response.failure
         guard !(200...299).contains(response.status) else {
+            failure = ""
             reason = nil
             timestamp = nil
             retryAfter = 0
             return
         }
+        failure = response.failure
         let body = try? JSONObject(parsing: response.body.bytes)
         reason = (body?["reason"]?.string).flatMap(APNsReason.init(rawValue:))
         timestamp = body?["timestamp"]?.integer
         retryAfter = response.retryAfter(now: now)
+    }
+
+    /// The environment has never heard of the token.
+    var isBadDeviceToken: Bool { status == 400 && reason == .badDeviceToken }
+
+    /// Whether it says of the token, and of nothing else, that nothing can be sent to it.
+    var isAboutToken: Bool { status == 410 || isBadDeviceToken || status == 400 && reason == .deviceTokenNotForTopic }
+
+    /// Whether it says that there is no such broadcast channel.
+    var isAboutChannel: Bool { status == 400 && (reason == .badChannelID || reason == .channelNotRegistered) }
+
+    /// Whether Apple found the token dead before the device was registered with it again.
+    func isStale(registeredAt: UInt64) -> Bool {
+        guard status == 410, let timestamp, timestamp >= 0 else { return false }
+        return UInt64(timestamp) < registeredAt
     }
 
     /// What follows for that recipient.
@@ -44,15 +60,13 @@ struct APNsAnswer {
         guard case .outcome(var outcome) = verdict else { return verdict }
         switch outcome.kind {
         case .gone:
-            if let reason = recipient.pushType.reasonOfDeadToken {
-                outcome.reason = reason
+            if recipient.pushType.hasOwnToken {
+                outcome.reason = recipient.pushType.reasonOfDeadToken
             } else if !mayBeOurMistake(for: recipient) {
                 return verdict
             }
         case .misconfigured:
-            guard !recipient.isAtMainOrigin || recipient.pushType.topicSuffix != "" && status == 400 else {
-                return verdict
-            }
+            guard !recipient.isAtMainOrigin || recipient.pushType.hasOwnToken && status == 400 else { return verdict }
         default: return verdict
         }
         outcome.kind = .rejected
@@ -62,8 +76,24 @@ struct APNsAnswer {
     /// Whether that is what Apple says of every device when the operator's topic or environment is wrong. Which servers a device
     /// names in its registration is its own affair.
     func mayBeOurMistake(for recipient: Recipient) -> Bool {
-        guard status == 400, recipient.pushType.topicSuffix.isEmpty, !recipient.isPlaceProven else { return false }
+        guard status == 400, !recipient.pushType.hasOwnToken, !recipient.isPlaceProven else { return false }
         return reason == .deviceTokenNotForTopic || reason == .badDeviceToken && recipient.isAtMainOrigin
+    }
+
+    /// What follows for a broadcast. Who broadcasts is a single registration: only what says that the credentials are bad
+    /// stops the pushes to all devices. A channel that Apple does not know is gone if Apple ever took a broadcast there, else
+    /// it may be one of the other environment.
+    func verdict(forBroadcastAtMainOrigin isAtMainOrigin: Bool, isPlaceProven: Bool) -> Verdict {
+        if isAboutChannel { return outcome(isPlaceProven ? .gone : .rejected, or: "other") }
+        switch (status, reason) {
+        case (400, .idleTimeout): return outcome(.retry, or: "other")
+        case (400, _), (410, _): return outcome(.rejected, or: "other")
+        case (403, .expiredProviderToken): return .expiredProviderToken
+        case (403, let reason):
+            let isOfAll = isAtMainOrigin && (reason?.isAboutCredentials ?? false)
+            return outcome(isOfAll ? .misconfigured : .rejected, or: "other")
+        default: return verdict(registeredAt: 0)
+        }
     }
 
     private func verdict(registeredAt: UInt64) -> Verdict {
@@ -74,7 +104,9 @@ struct APNsAnswer {
         case 403: reason == .expiredProviderToken ? .expiredProviderToken : outcome(.misconfigured, or: "other")
         case 410: dead(registeredAt: registeredAt)
         case 413: outcome(.rejected, or: "payload-too-large")
-        case 429: outcome(.retry, or: "too-many-requests")
+        // The one is about a device that gets too much, the other about all that goes out with a provider token.
+        case 429:
+            outcome(.retry, or: "too-many-requests", reason == .tooManyProviderTokenUpdates ? .transport : .device)
         case 401...499: outcome(.rejected, or: "other")
         default: outcome(.retry, or: status >= 500 ? "server-error" : "other")
         }
@@ -93,26 +125,28 @@ struct APNsAnswer {
     /// A token that Apple found dead before the device was registered with it again says nothing about it: the message
     /// is lost, the device is not.
     private func dead(registeredAt: UInt64) -> Verdict {
-        if let timestamp, timestamp >= 0, UInt64(timestamp) < registeredAt {
+        guard !isStale(registeredAt: registeredAt) else {
             return .outcome(Outcome(.rejected, status: status, reason: "stale-gone"))
         }
         return outcome(.gone, or: "unregistered")
     }
 
-    private func outcome(_ kind: Outcome.Kind, or word: String) -> Verdict {
+    private func outcome(_ kind: Outcome.Kind, or word: String, _ scope: Outcome.Scope = .usual) -> Verdict {
         .outcome(
-            Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : 0, reason: reason?.label ?? word)
+            Outcome(
+                kind,
+                status: status,
+                retryAfter: kind == .retry ? retryAfter : 0,
+                reason: reason?.label ?? word,
+                scope: scope
+            )
         )
     }
 }
 
 extension PushType {
-    /// What is told of a token of this kind that is dead; nil for the device's own, whose end is the device's.
-    fileprivate var reasonOfDeadToken: String? {
-        switch self {
-        case .alert, .background: nil
-        case .liveActivity: "live-activity-ended"
-        case .voip: "voip-token-dead"
-        }
+    /// What is told of a token of this kind that is dead, where no alert can take the push's place.
+    fileprivate var reasonOfDeadToken: String {
+        self == .liveActivity ? "live-activity-ended" : "\(rawValue)-token-dead"
     }
 }

@@ -1,6 +1,7 @@
 import PluginKit
 
-/// What Apple says in the body of a refusal ("Handling notification responses from APNs").
+/// What Apple says in the body of a refusal ("Handling notification responses from APNs", "Handling error responses from
+/// Apple Push Notification service" for broadcasts and channels).
 enum APNsReason: String, CaseIterable {
     case badCollapseID = "BadCollapseId"
     case badDeviceToken = "BadDeviceToken"
@@ -35,6 +36,25 @@ enum APNsReason: String, CaseIterable {
     case internalServerError = "InternalServerError"
     case serviceUnavailable = "ServiceUnavailable"
     case shutdown = "Shutdown"
+    case badChannelID = "BadChannelId"
+    case badRequestParameters = "BadRequestParams"
+    case badRequestPayload = "BadRequestPayload"
+    case cannotCreateChannelConfiguration = "CannotCreateChannelConfig"
+    case channelNotRegistered = "ChannelNotRegistered"
+    case featureNotEnabled = "FeatureNotEnabled"
+    case missingChannelID = "MissingChannelId"
+    case missingPushType = "MissingPushType"
+    case topicMismatch = "TopicMismatch"
+
+    /// Whether nothing at all can be sent with these credentials.
+    var isAboutCredentials: Bool {
+        switch self {
+        case .badCertificate, .badCertificateEnvironment, .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken,
+            .invalidProviderToken, .missingProviderToken, .unrelatedKeyIDInToken:
+            true
+        default: false
+        }
+    }
 
     /// Apple's word as an outcome's: `bad-device-token`.
     var label: String {

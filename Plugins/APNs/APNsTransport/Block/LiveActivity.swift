@@ -19,7 +19,7 @@ struct LiveActivity: Sendable {
     private static let foreignKeys: [StaticString] = [
         "push-type", "priority", "actions", "_k", "alert", "mutable-content", "badge", "sound", "category", "thread-id",
         "content-available", "target-content-id", "interruption-level", "filter-criteria",
-        "event", "events", "timestamp",
+        "content-changed", "event", "events", "timestamp",
     ]
 
     let event: Event

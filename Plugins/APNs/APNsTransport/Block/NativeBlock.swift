@@ -2,9 +2,9 @@ import PluginKit
 
 /// The rule's block for this platform, read: Apple's own keys for `aps` (seed 003), and what steers the push.
 ///
-/// Its members are keys of `aps`, but for `push-type` (`alert`, `background`, `liveactivity`, `voip`), `priority` (1, 5,
-/// 10), `actions` (an object: what the buttons of a predefined category open, seed 002) and `_k` (the notification's
-/// name for the app). `events` is accepted for `event`, as seed 003 calls it.
+/// Its members are keys of `aps`, but for `push-type` (one of ``PushType``), `priority` (1, 5, 10), `actions` (an object:
+/// what the buttons of a predefined category open, seed 002) and `_k` (the notification's name for the app). `events` is
+/// accepted for `event`, as seed 003 calls it.
 final class NativeBlock: Sendable {
     static let empty = NativeBlock()
 
@@ -54,7 +54,10 @@ final class NativeBlock: Sendable {
         actions = block["actions"]
         notificationID = block["_k"]
         hasPredefinedCategory = block["category"]?.string?.hasPrefix("com.klaviyo.category.") ?? false
-        var steering: [StaticString] = ["push-type", "priority", "actions", "_k", "alert", "mutable-content"]
+        // Widgets and controls get theirs by themselves.
+        var steering: [StaticString] = [
+            "push-type", "priority", "actions", "_k", "alert", "mutable-content", "content-changed",
+        ]
         if liveActivity != nil {
             steering += LiveActivity.keys
         }

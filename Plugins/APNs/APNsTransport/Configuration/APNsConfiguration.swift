@@ -3,25 +3,49 @@ import PluginKit
 
 /// The `ios` block of one app.
 struct APNsConfiguration: Sendable {
+    private static let keys: [StaticString] = [
+        "topic", "team_id", "key_id", "key_file", "key", "certificate_file", "certificate_key_file",
+        "certificate_password_file", "environment", "sandbox", "port", "try_other_environment", "broadcast_key_file",
+        "broadcast_management",
+    ]
+
     /// The app's bundle id: `apns-topic`.
     let topic: String
-    /// 10 letters and digits, from the developer account's membership page.
-    let teamID: String
-    /// 10 letters and digits, from the key's page.
-    let keyID: String
-    /// Signs provider tokens.
-    let key: P256PrivateKey
+    let authentication: Authentication
     /// Apple's production servers when the block does not say.
     let origins: Origins
+    /// Where broadcast channels are managed.
+    let managementOrigins: PerEnvironment<String>
+    /// Whether a token that is unknown at one environment is tried at the other.
+    let triesOtherEnvironment: Bool
+    /// What registrations of broadcast channels have to know; nil: there may be none.
+    let broadcastKey: BroadcastKey?
+    /// What an operator should know, though all is well so far.
+    let warnings: [String]
 
-    /// Throws for the first mistake: which key it is under, and what was expected.
-    init(_ block: JSONObject) throws(PluginError) {
-        try block.refuseMembers(except: ["topic", "team_id", "key_id", "key_file", "key", "environment", "sandbox"])
+    /// Throws for the first mistake: which key it is under, and what was expected. `now` is in milliseconds since 1970.
+    init(_ block: JSONObject, now: Int64) throws(PluginError) {
+        try block.refuseMembers(except: APNsConfiguration.keys)
         topic = try APNsConfiguration.topic(block)
-        teamID = try APNsConfiguration.identifier(block, "team_id", expected: "the team's id, 10 letters and digits")
-        keyID = try APNsConfiguration.identifier(block, "key_id", expected: "the key's id, 10 letters and digits")
-        key = try APNsConfiguration.signingKey(block)
+        authentication = try APNsConfiguration.authentication(block)
+        if case .certificate(let identity) = authentication {
+            warnings = try APNsConfiguration.check(identity.certificate, topic: topic, now: now)
+        } else {
+            warnings = []
+        }
         origins = try APNsConfiguration.origins(block)
+        managementOrigins = try APNsConfiguration.managementOrigins(block)
+        triesOtherEnvironment = try APNsConfiguration.triesOtherEnvironment(block)
+        broadcastKey = try APNsConfiguration.broadcastKey(block)
+    }
+
+    static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: false
+        }
     }
 
     private static func topic(_ block: JSONObject) throws(PluginError) -> String {
@@ -34,47 +58,20 @@ struct APNsConfiguration: Sendable {
         return topic
     }
 
-    private static func identifier(
-        _ block: JSONObject,
-        _ name: StaticString,
-        expected: String
-    ) throws(PluginError) -> String {
-        let identifier = try block.requiredText(name, expected: expected)
-        guard identifier.utf8.count == 10, identifier.utf8.allSatisfy(isLetterOrDigit) else {
-            throw PluginError("\(name): expected \(expected)")
+    private static func triesOtherEnvironment(_ block: JSONObject) throws(PluginError) -> Bool {
+        guard let value = block["try_other_environment"], !value.isNull else { return false }
+        guard let flag = value.bool else {
+            throw PluginError("try_other_environment: expected true or false, found \(value.kind)")
         }
-        return identifier
+        return flag
     }
 
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: false
+    private static func broadcastKey(_ block: JSONObject) throws(PluginError) -> BroadcastKey? {
+        let expected = "the path of a file with the key that registrations of broadcast channels must name"
+        guard let path = try block.text("broadcast_key_file", expected: expected) else { return nil }
+        guard let key = BroadcastKey(fileContent: try ConfigurationFile.read(path, key: "broadcast_key_file")) else {
+            throw PluginError("broadcast_key_file: expected a file with \(BroadcastKey.description) in it")
         }
-    }
-
-    private static func signingKey(_ block: JSONObject) throws(PluginError) -> P256PrivateKey {
-        let path = try block.text("key_file", expected: "the path of Apple's .p8 file")
-        let text = try block.text("key", expected: "the text of Apple's .p8 file")
-        switch (path, text) {
-        case (let path?, nil):
-            return try signingKey(ConfigurationFile.read(path, key: "key_file"), under: "key_file")
-        case (nil, let text?):
-            return try signingKey(text, under: "key")
-        case (nil, nil):
-            throw PluginError("key_file: expected the path of Apple's .p8 file, or its text under key; found neither")
-        case (.some, .some):
-            throw PluginError("key: expected either key_file or key, found both")
-        }
-    }
-
-    private static func signingKey(_ pem: String, under name: StaticString) throws(PluginError) -> P256PrivateKey {
-        do {
-            return try P256PrivateKey(pem: pem)
-        } catch {
-            throw PluginError("\(name): expected Apple's .p8 file, a PEM text with a private key on P-256: \(error)")
-        }
+        return key
     }
 }

@@ -10,11 +10,12 @@ struct LiveActivityPayload {
     private let writesAlert: Bool
     private let now: Int64
 
-    /// `now` is in milliseconds since 1970.
+    /// In at most `limit` bytes; `now` is in milliseconds since 1970.
     static func make(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
         _ activity: LiveActivity,
+        limit: Int,
         now: Int64
     ) throws(PayloadMistake) -> [UInt8] {
         let hasText = !notification.title.isEmpty || !notification.body.isEmpty || block.alert.isVisible
@@ -26,7 +27,7 @@ struct LiveActivityPayload {
             writesAlert: activity.alerts && hasText,
             now: now
         )
-        let bytes = FittedPayload.make(limit: PushType.liveActivity.payloadLimit) { writer, limits in
+        let bytes = FittedPayload.make(limit: limit) { writer, limits in
             payload.write(notification, to: &writer, within: limits)
         }
         guard let bytes else { throw .tooLarge }

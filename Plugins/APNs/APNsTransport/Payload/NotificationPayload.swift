@@ -14,6 +14,7 @@ struct NotificationPayload {
     private let type: PushType
     private let block: NativeBlock
     private let data: JSONObject
+    private let members: JSONObject
     private let writesAlert: Bool
     private let writesButtons: Bool
     private let writesTaps: Bool
@@ -42,11 +43,14 @@ struct NotificationPayload {
         self.type = type
         self.block = block
         self.data = data
-        writesAlert = type != .background && (notification.hasText || block.alert.isVisible)
+        writesAlert = type.carriesTexts && (notification.hasText || block.alert.isVisible)
+        // Keys of what is shown mean nothing to an extension that shows nothing: they are for devices without one.
+        members = type.carriesTexts || type == .background ? block.members : JSONObject()
         guard type != .alert || writesAlert || block.hasSoundOrBadge else { throw .empty }
         writesButtons = type == .alert && writesAlert && notification.hasActions
         writesTaps =
-            (writesButtons || !notification.url.isEmpty || block.opensSomething) && !data.contains("body")
+            (type.carriesTexts || type == .background)
+            && (writesButtons || !notification.url.isEmpty || block.opensSomething) && !data.contains("body")
     }
 
     private func write(
@@ -62,7 +66,7 @@ struct NotificationPayload {
             writeAlert(notification, to: &writer, within: limits, &lengths)
         }
         writeSystemKeys(notification, to: &writer)
-        writer.members(of: block.members)
+        writer.members(of: members)
         writer.endObject()
         if !notification.category.isEmpty, !data.contains("category") {
             writer.member("category", notification.category)
@@ -134,12 +138,12 @@ struct NotificationPayload {
             writer.key("content-available")
             writer.integer(1)
         }
-        if let sound = block.alert.sound, !block.members.contains("sound") {
+        if let sound = block.alert.sound, type.carriesTexts, !members.contains("sound") {
             writer.key("sound")
             writer.value(sound)
         }
         guard type == .alert else { return }
-        if !block.members.contains("thread-id") {
+        if !members.contains("thread-id") {
             writer.member("thread-id", notification.thread)
         }
         if writesButtons {

@@ -1,84 +1,121 @@
 import PluginKit
 
-/// What goes to Apple for a notification, but for the device, the provider token and the time.
-struct Push {
-    var type: PushType
-    var priority: Priority
-    var payload: [UInt8]
+/// What goes to Apple for a notification, but for the recipient and who sends it.
+struct Push: Sendable {
+    let type: PushType
+    let priority: Priority
+    let payload: [UInt8]
     /// Pushes of one id replace each other on the device; only where everything may be seen.
-    var collapseID: String?
-    /// Where it goes; nil: to the device token. Borrowed from the registration.
-    var token: BorrowedText?
+    let collapseID: String?
+    /// `apns-expiration`: in seconds since 1970; 0: one attempt.
+    let expiration: Int64
+    /// The same over all attempts; nil when Apple would not take it for one.
+    let id: String?
 
-    static func wake(_ notification: borrowing Notification) throws(PayloadMistake) -> Push {
-        Push(type: .background, priority: .considerate, payload: try WakePayload.make(notification))
+    /// `now` is in milliseconds since 1970; `lifetime` is how long Apple keeps it when the notification does not say.
+    init(
+        _ notification: borrowing Notification,
+        as type: PushType,
+        _ priority: Priority,
+        _ payload: [UInt8],
+        collapses: Bool = false,
+        lifetime: Int64? = nil,
+        now: Int64
+    ) {
+        self.type = type
+        self.priority = priority
+        self.payload = payload
+        collapseID = collapses ? CollapseID.make(notification.collapseKey) : nil
+        let expiresAt = notification.expiresAt.map { Int64(clamping: $0) } ?? now + (lifetime ?? type.lifetime)
+        // What is over already gets one attempt, which Apple calls 0.
+        expiration = expiresAt > now ? expiresAt / 1000 : 0
+        id = MessageID.isCanonical(notification.id) ? notification.id.string : nil
+    }
+
+    private init(_ other: Push, expiration: Int64) {
+        type = other.type
+        priority = other.priority
+        payload = other.payload
+        collapseID = other.collapseID
+        self.expiration = expiration
+        id = other.id
+    }
+
+    /// The same, which Apple keeps for nobody who is off.
+    var unkept: Push { Push(self, expiration: 0) }
+
+    static func wake(_ notification: borrowing Notification, now: Int64) throws(PayloadMistake) -> Push {
+        Push(notification, as: .background, .considerate, try WakePayload.make(notification), now: now)
     }
 
     /// Nil when there is no text to show: the extension that decrypts or fetches runs only for an alert that has one.
-    static func nudge(_ notification: borrowing Notification) throws(PayloadMistake) -> Push? {
+    static func nudge(_ notification: borrowing Notification, now: Int64) throws(PayloadMistake) -> Push? {
         guard notification.hasText else { return nil }
-        return Push(
-            type: .alert,
-            priority: notification.urgency.priority,
-            payload: try NudgePayload.make(notification)
-        )
+        let priority = Priority.usual(for: .alert, notification.urgency)
+        return Push(notification, as: .alert, priority, try NudgePayload.make(notification), now: now)
     }
 
     /// Nil when nothing is sealed, or no text stands in for it.
-    static func sealed(_ notification: borrowing Notification) throws(PayloadMistake) -> Push? {
+    static func sealed(_ notification: borrowing Notification, now: Int64) throws(PayloadMistake) -> Push? {
         guard notification.hasText, !notification.sealed.isEmpty else { return nil }
-        return Push(
-            type: .alert,
-            priority: notification.urgency.priority,
-            payload: try SealedPayload.make(notification)
-        )
+        let priority = Priority.usual(for: .alert, notification.urgency)
+        return Push(notification, as: .alert, priority, try SealedPayload.make(notification), now: now)
     }
 
-    /// Everything, as the kind of push that the rule's block makes of it, or as an alert where the device takes no pushes of
-    /// that kind. `now` is in milliseconds since 1970.
-    static func whole(
+    /// Everything, as an alert.
+    static func alert(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
-        to registration: borrowing Registration,
         now: Int64
     ) throws(PayloadMistake) -> Push {
-        switch block.pushType(hasText: notification.hasText) {
-        case .alert: break
-        case .background:
-            let payload = try NotificationPayload.make(notification, block, as: .background)
-            return Push(type: .background, priority: .considerate, payload: payload)
-        case .liveActivity:
-            guard let activity = block.liveActivity,
-                let token = DeviceTokens(registration).liveActivity(activity.event)
-            else { break }
-            return try liveActivity(notification, block, activity, to: token, now: now)
-        case .voip:
-            guard let token = DeviceTokens(registration).voip else { break }
-            let payload = try NotificationPayload.make(notification, block, as: .voip)
-            return Push(type: .voip, priority: block.priority ?? .immediate, payload: payload, token: token)
-        }
-        return Push(
-            type: .alert,
-            priority: block.priority ?? notification.urgency.priority,
-            payload: try NotificationPayload.make(notification, block, as: .alert),
-            collapseID: CollapseID.make(notification.collapseKey)
+        Push(
+            notification,
+            as: .alert,
+            block.priority ?? .usual(for: .alert, notification.urgency),
+            try NotificationPayload.make(notification, block, as: .alert),
+            collapses: true,
+            now: now
         )
     }
 
-    /// Updates that alert nobody leave the moment to the device, since there is a budget of the others.
-    private static func liveActivity(
+    /// Everything, as a push of a type that is no alert and no Live Activity. Nil when the registration lacks what it needs
+    /// besides a token.
+    static func other(
+        _ type: PushType,
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        _ registration: borrowing Registration,
+        now: Int64
+    ) throws(PayloadMistake) -> Push? {
+        let payload: [UInt8]
+        switch type {
+        case .widgets, .controls: payload = ContentChangedPayload.bytes
+        case .mdm:
+            guard let made = MDMPayload.make(registration) else { return nil }
+            payload = made
+        default: payload = try NotificationPayload.make(notification, block, as: type)
+        }
+        let priority = block.priority ?? .usual(for: type, notification.urgency)
+        return Push(notification, as: type, priority.allowed(for: type), payload, now: now)
+    }
+
+    /// What becomes of a Live Activity. `limit` is how large the payload may be, in bytes.
+    static func liveActivity(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
         _ activity: LiveActivity,
-        to token: BorrowedText,
+        limit: Int = PushType.liveActivity.payloadLimit,
+        lifetime: Int64? = nil,
         now: Int64
     ) throws(PayloadMistake) -> Push {
-        let isUrgent = activity.alerts || notification.urgency == .high
+        let usual = activity.alerts ? Priority.immediate : .usual(for: .liveActivity, notification.urgency)
         return Push(
-            type: .liveActivity,
-            priority: (block.priority ?? (isUrgent ? .immediate : .considerate)).allowed(for: .liveActivity),
-            payload: try LiveActivityPayload.make(notification, block, activity, now: now),
-            token: token
+            notification,
+            as: .liveActivity,
+            (block.priority ?? usual).allowed(for: .liveActivity),
+            try LiveActivityPayload.make(notification, block, activity, limit: limit, now: now),
+            lifetime: lifetime,
+            now: now
         )
     }
 }
@@ -86,9 +123,4 @@ struct Push {
 extension Notification {
     /// Whether an alert would say anything.
     var hasText: Bool { !title.isEmpty || !subtitle.isEmpty || !body.isEmpty }
-}
-
-extension Urgency {
-    /// What an alert has whose rule does not say.
-    fileprivate var priority: Priority { self == .low ? .considerate : .immediate }
 }

@@ -1,20 +1,12 @@
 /// The values of `apns-topic` of one app, made once.
 struct Topics: Sendable {
-    private let bundleID: String
-    private let liveActivity: String
-    private let voip: String
+    private let topics: [String?]
 
-    init(bundleID: String) {
-        self.bundleID = bundleID
-        liveActivity = bundleID + PushType.liveActivity.topicSuffix
-        voip = bundleID + PushType.voip.topicSuffix
+    /// `covers` says which types may be sent at all.
+    init(bundleID: String, covers: (PushType) -> Bool) {
+        topics = PushType.allCases.map { covers($0) ? bundleID + $0.topicSuffix : nil }
     }
 
-    subscript(type: PushType) -> String {
-        switch type {
-        case .alert, .background: bundleID
-        case .liveActivity: liveActivity
-        case .voip: voip
-        }
-    }
+    /// Nil for what must not be sent.
+    subscript(type: PushType) -> String? { topics[type.index] }
 }

@@ -3,13 +3,6 @@ import YAMLReading
 /// What no single key of an `apns` block shows to be wrong: Apple refuses, delays or drops a push whose type does not fit its
 /// payload.
 struct APNsBlockChecks {
-    private enum PushType: String {
-        case alert
-        case background
-        case liveActivity = "liveactivity"
-        case voip
-    }
-
     private let block: YAMLMapping
     private let rule: YAMLMapping
     private let categories: ButtonCategories
@@ -28,6 +21,7 @@ struct APNsBlockChecks {
         checkPriority()
         checkAlert()
         checkMutableContent()
+        checkContentChanged()
         if type != .liveActivity, let score = block["relevance-score"], let number = score.number,
             !(0...1).contains(number)
         {
@@ -40,14 +34,14 @@ struct APNsBlockChecks {
         ["title", "subtitle", "body"].contains { rule[$0] != nil }
     }
 
-    private var statedType: PushType? { block["push-type"]?.literal.flatMap(PushType.init) }
+    private var statedType: APNsPushType? { block["push-type"]?.literal.flatMap(APNsPushType.init) }
 
     private var hasAlert: Bool { block["alert"] != nil || Self.hasTexts(rule) }
 
     private var isVisible: Bool { hasAlert || block["badge"] != nil || block["sound"] != nil }
 
     /// As stated, or else as it follows from the other keys.
-    private var type: PushType {
+    private var type: APNsPushType {
         if let statedType { return statedType }
         if activity.isOne { return .liveActivity }
         return block["content-available"]?.isOn == true && !isVisible ? .background : .alert
@@ -56,7 +50,7 @@ struct APNsBlockChecks {
     private func checkType() {
         switch type {
         case .liveActivity: activity.check(at: block["push-type"] ?? block.value)
-        case .alert, .background, .voip: activity.refuse(statedType?.rawValue)
+        default: activity.refuse(statedType?.rawValue)
         }
         guard let statedType, let place = block["push-type"] else { return }
         switch statedType {
@@ -76,7 +70,7 @@ struct APNsBlockChecks {
             if block["content-available"]?.isOn == false {
                 block["content-available"]?.mistake("a background push has 1 here")
             }
-        case .liveActivity, .voip: break
+        default: break
         }
     }
 
@@ -85,7 +79,17 @@ struct APNsBlockChecks {
         switch type {
         case .background where number != 5: priority.mistake("Apple takes background pushes with priority 5 only")
         case .liveActivity where number == 1: priority.mistake("Apple takes Live Activities with priority 5 or 10 only")
+        case .pushToTalk where number != 10: priority.mistake("Apple wants push-to-talk with priority 10 only")
         default: break
+        }
+    }
+
+    private func checkContentChanged() {
+        guard let changed = block["content-changed"] else { return }
+        if type != .widgets, type != .controls {
+            changed.mistake("only 'push-type: widgets' and 'push-type: controls' have this")
+        } else if changed.isOn == false {
+            changed.mistake("'push-type: \(type.rawValue)' has true here")
         }
     }
 

@@ -34,7 +34,11 @@ extension BlockTable {
                 "Ranks the app's notifications in the summary, from 0 to 1; Live Activities by any number."
             ),
             BlockKey("filter-criteria", .text(.any), "What a Focus filter compares with."),
-            BlockKey("content-changed", .flag(.bool), "Widgets: their content changed."),
+            BlockKey(
+                "content-changed",
+                .flag(.bool),
+                "Widgets and controls: that they should ask for what is new; theirs always have it."
+            ),
             BlockKey("url-args", .list(of: .text(.any), 0...32), "Safari website pushes: what goes into the URL."),
         ] + liveActivity + apnsSteering
     )
@@ -42,8 +46,9 @@ extension BlockTable {
     private static let apnsSteering = [
         BlockKey(
             "push-type",
-            .fixedChoice(["alert", "background", "liveactivity", "voip"]),
-            "What kind of push this is; follows from the other keys unless given."
+            .fixedChoice(APNsPushType.allCases.map(\.rawValue)),
+            "What kind of push this is; follows from the other keys unless given. Each but alert and background goes to a "
+                + "token of its own; devices without one get the alert."
         ),
         BlockKey("priority", .oneOf([1, 5, 10]), "10: at once, 5: when the device's power allows, 1: power first."),
         BlockKey(

@@ -11,14 +11,15 @@ struct ProviderTokenTests {
     private let minute = ManualClock.minute
 
     private func machine() -> ProviderToken {
-        ProviderToken(teamID: "TEAMID1234", keyID: "ABCDEFGHIJ", key: key)
+        ProviderToken(teamID: "TEAMID1234", keyID: "ABCDEFGHIJ", bundleID: "com.example.app", key: key)
     }
 
     private func parts(
-        _ issued: ProviderToken.Issued
+        _ proof: Proof
     ) throws -> (signed: String, header: String, claims: String, signature: [UInt8]) {
-        #expect(issued.authorization.hasPrefix("bearer "))
-        let parts = issued.authorization.dropFirst("bearer ".count).split(separator: ".").map(String.init)
+        let authorization = try #require(proof.authorization)
+        #expect(authorization.hasPrefix("bearer "))
+        let parts = authorization.dropFirst("bearer ".count).split(separator: ".").map(String.init)
         try #require(parts.count == 3)
         let text = { (part: String) in String(decoding: try #require(Base64URL.decode(part)), as: UTF8.self) }
         return (
@@ -28,7 +29,7 @@ struct ProviderTokenTests {
 
     @Test func isAJSONWebTokenThatTheKeySigned() throws {
         var machine = machine()
-        let parts = try parts(machine.token(now: start + 999))
+        let parts = try parts(machine.proof(now: start + 999))
         #expect(try isSameJSON(parts.header, #"{"alg":"ES256","kid":"ABCDEFGHIJ"}"#))
         #expect(try isSameJSON(parts.claims, #"{"iss":"TEAMID1234","iat":1770000000}"#))
         #expect(parts.signature.count == 64)
@@ -37,46 +38,62 @@ struct ProviderTokenTests {
 
     @Test func isUsedForFiftyMinutes() throws {
         var machine = machine()
-        let first = try machine.token(now: start)
-        #expect(try machine.token(now: start + 50 * minute - 1) == first)
-        let second = try machine.token(now: start + 50 * minute)
-        #expect(second != first)
+        let first = try machine.proof(now: start)
+        #expect(try machine.proof(now: start + 50 * minute - 1) === first)
+        let second = try machine.proof(now: start + 50 * minute)
+        #expect(second.authorization != first.authorization)
+        // Apple wants connections to last: only an expired token is a reason to leave them.
+        #expect(second.connection == first.connection)
         #expect(second.generation == first.generation + 1)
     }
 
     @Test func isRenewedWhenAppleCallsItExpiredAndItIsOldEnough() throws {
         var machine = machine()
-        let first = try machine.token(now: start)
+        let first = try machine.proof(now: start)
         #expect(machine.refuse(generation: first.generation, now: start + 20 * minute) == .renewed)
-        #expect(try machine.token(now: start + 20 * minute) != first)
+        let second = try machine.proof(now: start + 20 * minute)
+        #expect(second.authorization != first.authorization)
+        #expect(second.connection != first.connection)
     }
 
     @Test func isKeptWhenAppleCallsItExpiredTooSoon() throws {
         var machine = machine()
-        let first = try machine.token(now: start)
+        let first = try machine.proof(now: start)
         #expect(machine.refuse(generation: first.generation, now: start + 20 * minute - 1) == .clocksDisagree)
-        #expect(try machine.token(now: start + 20 * minute - 1) == first)
+        #expect(try machine.proof(now: start + 20 * minute - 1) === first)
     }
 
     @Test func lateAnswersToAnOldTokenDoNotRenewTheNewOne() throws {
         var machine = machine()
-        let first = try machine.token(now: start)
+        let first = try machine.proof(now: start)
         #expect(machine.refuse(generation: first.generation, now: start + 30 * minute) == .renewed)
-        let second = try machine.token(now: start + 30 * minute)
+        let second = try machine.proof(now: start + 30 * minute)
         #expect(machine.refuse(generation: first.generation, now: start + 55 * minute) == .renewed)
-        #expect(try machine.token(now: start + 55 * minute) == second)
+        #expect(try machine.proof(now: start + 55 * minute) === second)
+    }
+
+    @Test func connectionsAreLeftOnceHoweverManyAnswersSaySo() throws {
+        var machine = machine()
+        let first = try machine.proof(now: start)
+        machine.leaveConnections(named: first.connection)
+        let second = try machine.proof(now: start)
+        #expect(second.authorization == first.authorization)
+        #expect(second.generation == first.generation)
+        #expect(second.connection != first.connection)
+        machine.leaveConnections(named: first.connection)
+        #expect(try machine.proof(now: start) === second)
     }
 
     @Test func isRenewedWhenTheClockIsSetBackFar() throws {
         var machine = machine()
-        let first = try machine.token(now: start)
-        #expect(try machine.token(now: start - 20 * minute) == first)
-        #expect(try machine.token(now: start - 21 * minute) != first)
+        let first = try machine.proof(now: start)
+        #expect(try machine.proof(now: start - 20 * minute) === first)
+        #expect(try machine.proof(now: start - 21 * minute) !== first)
     }
 
     @Test(.enabled(if: PythonCryptography.isThere)) func anotherLibraryAcceptsTheSignature() throws {
         var machine = machine()
-        let parts = try parts(machine.token(now: start))
+        let parts = try parts(machine.proof(now: start))
         let verdict = try PythonCryptography.verifyES256(
             publicKey: key.publicKey.pemRepresentation,
             message: parts.signed,

@@ -1,0 +1,158 @@
+import CarillonABI
+import Foundation
+import PluginKit
+import PluginTestSupport
+import Testing
+
+@testable import APNsTransport
+
+/// Certificates in the place of provider tokens (facts 1.6).
+struct CertificateTests {
+    private func mistake(_ certificate: String, _ more: [String: any Sendable] = [:]) -> String? {
+        #expect(throws: PluginError.self) { try TransportFixture(certificate: certificate, more) }?.description
+    }
+
+    @Test(
+        arguments: [
+            ("universal.pem", nil, nil), ("universal.crt", "universal.key", nil),
+            ("universal.crt", "universal-encrypted.key", "secret\n"), ("universal.p12", nil, "secret"),
+            ("universal-legacy.p12", nil, "secret\n"), ("universal-open.p12", nil, nil),
+        ] as [(String, String?, String?)]
+    )
+    func connectionsPresentIt(_ file: String, _ key: String?, _ passphrase: String?) throws {
+        try CertificateFiles.withFile(passphrase ?? "") { path in
+            var more: [String: any Sendable] = [:]
+            more["certificate_key_file"] = key.map(CertificateFiles.path)
+            if passphrase != nil { more["certificate_password_file"] = path }
+            let fixture = try TransportFixture(certificate: file, more)
+            let presented = try #require(fixture.host.presented.first)
+            #expect(fixture.host.presented.count == 1)
+            #expect(presented.certificates.hasPrefix(try CertificateFiles.text("universal.crt")))
+            #expect(try presented.key == CertificateFiles.text("universal.key"))
+            #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
+            let request = try #require(fixture.host.requests.first)
+            #expect(request.headers["authorization"] == nil)
+            #expect(request.headers["apns-topic"] == "com.example.app")
+            #expect(request.connection == presented.connection)
+            #expect(!presented.connection.isEmpty)
+            #expect(fixture.host.log == [])
+        }
+    }
+
+    @Test func differentCertificatesGoByDifferentConnections() throws {
+        let first = try TransportFixture(certificate: "universal.pem")
+        let second = try TransportFixture(
+            certificate: "single.crt",
+            ["certificate_key_file": CertificateFiles.path("single.key")]
+        )
+        #expect(first.host.presented.first?.connection != second.host.presented.first?.connection)
+    }
+
+    /// The manual clock stands in February 2026, and the certificates hold for that year.
+    @Test func saysWhenItHoldsNoMore() throws {
+        let text = #"{"topic":"com.example.app","certificate_file":"\#(CertificateFiles.path("universal.pem"))"}"#
+        let block = try JSONObject(parsing: text)
+        let read = { (seconds: Int64) in try APNsConfiguration(block, now: seconds * 1000).warnings }
+        let (start, end, day) = (1_767_225_600 as Int64, 1_798_761_600 as Int64, 86_400 as Int64)
+        #expect(try read(start) == [])
+        #expect(try read(end - 30 * day) == [])
+        #expect(
+            try read(end - 30 * day + 1)
+                == ["certificate_file: the certificate expires on 2027-01-01: renew it before"]
+        )
+        #expect(try read(end - 1).count == 1)
+        let expired = #expect(throws: PluginError.self) { try read(end) }
+        #expect(
+            expired?.description
+                == "certificate_file: expected a certificate that is valid, this one expired on 2027-01-01"
+        )
+        let early = #expect(throws: PluginError.self) { try read(start - 1) }
+        #expect(early?.description.contains("this one is so from 2026-01-01 on") == true)
+    }
+
+    @Test func warnsOnceWhenItIsLoaded() throws {
+        let block = #"{"topic":"com.example.app","certificate_file":"\#(CertificateFiles.path("universal.pem"))"}"#
+        let host = FakeHost()
+        _ = try APNsTransport(
+            configuration: JSONObject(parsing: block),
+            host: Host(host.pointer),
+            now: { 1_798_000_000_000 }
+        )
+        #expect(host.log == ["certificate_file: the certificate expires on 2027-01-01: renew it before"])
+    }
+
+    @Test func saysWhatIsWrongWithTheFiles() throws {
+        let path = CertificateFiles.path
+        #expect(
+            mistake("other.crt", ["certificate_key_file": path("other.key")])
+                == "certificate_file: expected a push certificate of Apple's, this one names no topic"
+        )
+        #expect(
+            mistake("universal.pem", ["topic": "com.example.other"])
+                == "topic: expected one of the certificate's, com.example.app, com.example.app.voip, "
+                + "com.example.app.complication"
+        )
+        #expect(
+            mistake("universal.p12", ["certificate_key_file": path("universal.key")])
+                == "certificate_key_file: expected none beside a .p12 file, which holds the key itself"
+        )
+        #expect(
+            mistake("universal.p12")
+                == "certificate_password_file: expected a file with the passphrase of certificate_file"
+        )
+        #expect(mistake("universal.crt")?.hasPrefix("certificate_file: no readable private key") == true)
+        #expect(
+            mistake("universal.crt", ["certificate_key_file": path("universal-encrypted.key")])?
+                .hasPrefix("certificate_key_file: no readable private key") == true
+        )
+        #expect(
+            mistake("universal.crt", ["certificate_key_file": path("other.key")])?
+                .hasPrefix("certificate_file: the private key belongs to none") == true
+        )
+        #expect(mistake("universal.key")?.hasPrefix("certificate_file: no readable certificate") == true)
+        #expect(mistake("nowhere")?.hasPrefix("certificate_file: expected a file that can be read") == true)
+        for name in ["team_id", "key_id", "key_file", "key"] {
+            #expect(
+                mistake("universal.pem", [name: "TEAMID1234"])
+                    == "\(name): expected none beside certificate_file: it is for provider tokens"
+            )
+        }
+    }
+
+    @Test func aHostThatPresentsNoneCannotBeUsed() throws {
+        let host = FakeHost(takesCertificates: false)
+        let error = #expect(throws: PluginError.self) { try TransportFixture(certificate: "universal.pem", host: host) }
+        #expect(
+            error?.description.hasPrefix("certificate_file: the router offers no carillon.client-certificate/1") == true
+        )
+    }
+
+    private static let own = String(repeating: "c3", count: 32)
+
+    /// What the certificate's list of topics has, and nothing that Apple takes from provider tokens only.
+    @Test(
+        arguments: [
+            ("voip", true), ("complication", true), ("location", false), ("liveactivity", false), ("widgets", false),
+            ("fileprovider", false), ("mdm", true),
+        ]
+    )
+    func onlyWhatItCoversIsSent(_ type: String, _ isCovered: Bool) throws {
+        let fixture = try TransportFixture(certificate: "universal.pem")
+        let fields = DeviceTokens.fields.map { ($0.description, Self.own) } + [("mdm_push_magic", "magic")]
+        var sample = SampleNotification.alert(title: "t", body: "b")
+        sample.native = type == "liveactivity" ? #"{"content-state":{}}"# : #"{"push-type":"\#(type)"}"#
+        let device = SampleRegistration(token: TransportFixture.deviceToken, fields: fields)
+        for _ in 0..<2 { #expect(try fixture.deliver(sample, to: device) == .CARILLON_OK) }
+        #expect(fixture.host.requests.last?.headers["apns-push-type"] == (isCovered ? type : "alert"))
+        #expect(fixture.host.log.count == (isCovered ? 0 : 1))
+    }
+
+    /// A mistake about the certificate concerns all devices; that a token expired says nothing where there is none.
+    @Test(arguments: ["BadCertificate", "BadCertificateEnvironment", "MissingProviderToken", "ExpiredProviderToken"])
+    func itsRefusalStopsAllPushes(_ reason: String) throws {
+        let fixture = try TransportFixture(certificate: "universal.pem")
+        _ = try fixture.deliver(.wake("dm"))
+        fixture.refuse(403, reason)
+        #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_MISCONFIGURED])
+    }
+}

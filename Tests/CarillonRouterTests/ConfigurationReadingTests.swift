@@ -41,6 +41,7 @@ import YAMLReading
                 ios: { topic: com.example.app, team_id: TEAMID1234, key_id: ABCDEFGHIJ, key_file: AuthKey.p8 }
                 android: { service_account: firebase.json, project_id: my-project }
                 unifiedpush: {}
+                web: { old_vapid_key_files: [old.pem, /run/older.pem], allowed_hosts: [a.example] }
             """
         )
         #expect(configuration.keyFile == "/run/key")
@@ -59,6 +60,10 @@ import YAMLReading
         #expect(
             configuration.apps["default"]?.platforms["android"]?.json
                 == #"{"project_id":"my-project","service_account":"/etc/carillon/firebase.json"}"#
+        )
+        #expect(
+            configuration.apps["default"]?.platforms["web"]?.json
+                == #"{"allowed_hosts":["a.example"],"old_vapid_key_files":["/etc/carillon/old.pem","/run/older.pem"]}"#
         )
     }
 

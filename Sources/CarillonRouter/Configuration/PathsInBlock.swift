@@ -5,13 +5,20 @@ enum PathsInBlock {
     /// Keys that hold a path without saying so.
     private static let names: Set = ["service_account"]
 
-    /// `json` with each top-level text under such a key, or under one that ends in `_file`, put through `path`.
+    /// `json` with each top-level text under such a key, or under one that ends in `_file`, put through `path`, and each of a
+    /// list under one that ends in `_files`.
     static func resolve(_ json: String, _ path: (String) -> String) -> String {
         guard var object = (try? JSONSerialization.jsonObject(with: Data(json.utf8))) as? [String: Any] else {
             return json
         }
         for (key, value) in object where key.hasSuffix("_file") || names.contains(key) {
             if let name = value as? String, !name.isEmpty { object[key] = path(name) }
+        }
+        for (key, value) in object where key.hasSuffix("_files") {
+            guard let list = value as? [Any] else { continue }
+            object[key] = list.map { item in
+                (item as? String).map { $0.isEmpty ? $0 : path($0) } ?? item
+            }
         }
         guard
             let data = try? JSONSerialization.data(

@@ -8,7 +8,10 @@ enum PlatformBlockSchema {
             ("ios", ios), ("android", android), ("web", web),
             (
                 "unifiedpush",
-                SchemaParts.mapping("UnifiedPush: endpoints are the users' own, so there is nothing to say.", [])
+                SchemaParts.mapping(
+                    "UnifiedPush: endpoints are the users' own; keys are for apps that give one to their distributor.",
+                    vapid
+                )
             ),
             ("ntfy", wakeTexts("ntfy: topics are the users' own.")),
             ("gotify", wakeTexts("Gotify: servers are the users' own.")),
@@ -48,6 +51,14 @@ enum PlatformBlockSchema {
                 ),
                 ("project_id", SchemaParts.text("The Firebase project's id; the service account's when left out.")),
                 ("origin", SchemaParts.text("https://host:port in place of Google's servers.")),
+                (
+                    "direct_boot_ok",
+                    [
+                        "description":
+                            "Whether messages may reach the app before the device is first unlocked; false when left out.",
+                        "type": "boolean",
+                    ]
+                ),
             ]
         )
     }
@@ -56,10 +67,7 @@ enum PlatformBlockSchema {
         SchemaParts.mapping(
             "Web Push: an app in browsers.",
             required: ["subject"],
-            [
-                ("vapid_key_file", SchemaParts.text("A private key on P-256 in PEM, with which messages are signed.")),
-                ("vapid_key", SchemaParts.text("The text of that file instead, as in ${VAPID_KEY}.")),
-                ("subject", SchemaParts.text("Where push services find you, such as mailto:ops@example.com.")),
+            vapid + [
                 ("navigate", SchemaParts.text("What a tap opens when a notification names no url.")),
                 (
                     "allowed_hosts",
@@ -70,6 +78,21 @@ enum PlatformBlockSchema {
                 ),
             ]
         )
+    }
+
+    private static var vapid: [SchemaParts.Member] {
+        [
+            ("vapid_key_file", SchemaParts.text("A private key on P-256 in PEM, with which messages are signed.")),
+            ("vapid_key", SchemaParts.text("The text of that file instead, as in ${VAPID_KEY}.")),
+            ("subject", SchemaParts.text("Where push services find you, such as mailto:ops@example.com.")),
+            (
+                "old_vapid_key_files",
+                [
+                    "description": "Keys that were in use before, for subscriptions that know no other.",
+                    "type": "array", "items": ["type": "string"],
+                ]
+            ),
+        ]
     }
 
     private static func wakeTexts(_ description: String) -> JSONTree {

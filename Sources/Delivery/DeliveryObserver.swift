@@ -3,7 +3,8 @@
 package protocol DeliveryObserver: Sendable {
     /// What was decided, in order.
     func deliveriesReported(_ reports: [DeliveryReport])
-    /// Credentials are bad or the plugin is missing: a human has to act. Deliveries wait meanwhile.
+    /// Credentials are bad or the plugin is missing and a human has to act, or the push service asked for a pause. Deliveries
+    /// wait meanwhile.
     func queuePaused(_ pause: QueuePause)
     /// The queue works again.
     func queueResumed(_ queue: QueueName)

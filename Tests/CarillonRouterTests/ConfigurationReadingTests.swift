@@ -1,4 +1,5 @@
 import Foundation
+import HTTPLanes
 import Nostr
 import Notifications
 import RelayPool
@@ -34,7 +35,7 @@ import YAMLReading
             relay: { listen: "[::1]:7447", url: wss://notify.example.com, name: Bells }
             rules: rules.yaml
             plugins: { folders: [plugins, /usr/lib/carillon/plugins] }
-            http: { allow_private: [10.1.2.0/24] }
+            http: { allow_private: [10.1.2.0/24], proxy: "http://me:p%40ss@proxy.example:3128" }
             defaults: { mode: alert }
             apps:
               default:
@@ -50,7 +51,8 @@ import YAMLReading
         #expect(configuration.relay.name == "Bells")
         #expect(configuration.rulesFiles == ["/etc/carillon/rules.yaml"])
         #expect(configuration.plugins.folders == ["/etc/carillon/plugins", "/usr/lib/carillon/plugins"])
-        #expect(configuration.http.allowPrivate == ["10.1.2.0/24"])
+        #expect(configuration.lanes.allowPrivate == ["10.1.2.0/24"])
+        #expect(configuration.lanes.proxy == "http://me:p%40ss@proxy.example:3128")
         #expect(configuration.defaultMode == .alert)
         #expect(configuration.apps["default"]?.platforms["unifiedpush"]?.json == "{}")
         #expect(
@@ -123,6 +125,31 @@ import YAMLReading
                 "carillon.yaml:5:48: http.ca_file: cannot read /etc/carillon/missing.pem",
                 "carillon.yaml:6:19: defaults.mode: 'loud' is none of wake, nudge, sealed, alert",
                 "carillon.yaml:7:25: apps.default.ios: expected a mapping",
+            ]
+        )
+    }
+
+    @Test(arguments: [
+        "proxy.example:3128", "http://proxy.example", "ftp://proxy.example:21",
+        "http://me:pass@word@proxy.example:3128",
+        "http://proxy.example:3128/path", "http://me:hunter2@:3128", "http://proxy.example:0",
+    ])
+    func aProxyThatIsNoneIsNotRepeated(_ url: String) {
+        let told = mistakes("identity: { key_file: k }\nstore: { path: s }\nhttp: { proxy: \"\(url)\" }\n")
+        #expect(told.count == 1)
+        #expect(
+            told.first?.hasPrefix("carillon.yaml:3:16: http.proxy: expected a proxy, as in http://host:port") == true
+        )
+        #expect(told.first?.contains(url) == false)
+    }
+
+    @Test func rootsMustBeCertificates() throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "no-roots-\(UUID().uuidString).pem")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try "not a certificate\n".write(to: file, atomically: true, encoding: .utf8)
+        #expect(
+            mistakes("identity: { key_file: k }\nstore: { path: s }\nhttp: { ca_file: \(file.path) }\n") == [
+                "carillon.yaml:3:18: http.ca_file: expected certificates in PEM, which \(file.path) does not hold"
             ]
         )
     }

@@ -3,7 +3,11 @@ import HTTPLanes
 extension Configuration {
     /// How outgoing HTTP behaves.
     var lanes: HTTPLanes.Configuration {
-        var lanes = HTTPLanes.Configuration(caFile: http.caFile, allowPrivate: http.allowPrivate)
+        var lanes = HTTPLanes.Configuration(
+            caFile: http.caFile,
+            allowPrivate: http.allowPrivate,
+            proxy: http.proxy
+        )
         if let connections = http.connectionsPerOrigin { lanes.lanes.connectionsPerOrigin = connections }
         return lanes
     }

@@ -70,6 +70,8 @@ package struct Configuration: Sendable {
         package var caFile: String?
         /// Private networks that users' endpoints may lie in after all, as CIDR blocks.
         package var allowPrivate: [String] = []
+        /// A proxy's URL, which may hold a password; nil: none.
+        package var proxy: String?
         /// Connections to one busy push service at most; nil: as many as suit most.
         package var connectionsPerOrigin: Int?
     }

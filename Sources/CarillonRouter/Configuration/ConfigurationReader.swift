@@ -1,5 +1,3 @@
-import Foundation
-import HTTPLanes
 import Notifications
 import YAMLReading
 
@@ -96,23 +94,6 @@ struct ConfigurationReader {
             plugins.pins[name] = digits
         }
         return plugins
-    }
-
-    private func http(_ value: YAMLValue) -> Configuration.HTTP {
-        var http = Configuration.HTTP()
-        guard let mapping = value.mapping(keys: ["ca_file", "allow_private"]) else { return http }
-        if let caFile = mapping["ca_file"], let name = caFile.string() {
-            http.caFile = path(name)
-            if !FileManager.default.isReadableFile(atPath: path(name)) { caFile.mistake("cannot read \(path(name))") }
-        }
-        for block in mapping["allow_private"]?.oneOrMore() ?? [] {
-            guard let text = block.string() else { continue }
-            if AddressBlock(text) == nil {
-                block.mistake("expected a network, as in 10.1.2.0/24 or fd00::/8, with no bits set behind the prefix")
-            }
-            http.allowPrivate.append(text)
-        }
-        return http
     }
 
     private func defaultMode(_ value: YAMLValue?) -> Mode? {

@@ -32,12 +32,13 @@ struct RouterLog: DeliveryObserver, PipelineObserver {
     }
 
     func queuePaused(_ pause: QueuePause) {
-        logger.error(
-            "Deliveries wait for a human",
-            metadata: [
-                "platform": "\(pause.queue.platform)", "app": "\(pause.queue.app)", "reason": "\(pause.reason)",
-            ]
-        )
+        let metadata: Logger.Metadata = [
+            "platform": "\(pause.queue.platform)", "app": "\(pause.queue.app)", "reason": "\(pause.reason)",
+        ]
+        switch pause.cause {
+        case .misconfigured: logger.error("Deliveries wait for a human", metadata: metadata)
+        case .asked: logger.warning("Deliveries wait as the push service asked", metadata: metadata)
+        }
     }
 
     func queueResumed(_ queue: QueueName) {

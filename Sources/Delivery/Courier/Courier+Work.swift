@@ -40,12 +40,13 @@ extension Courier {
         for read in actions.reads { writer.post(.read(read)) }
         if !actions.reports.isEmpty { environment.observer.deliveriesReported(actions.reports) }
         for pause in actions.pauses {
-            log.error(
-                "queue paused: check credentials and plugin",
-                metadata: [
-                    "platform": "\(pause.queue.platform)", "app": "\(pause.queue.app)", "reason": "\(pause.reason)",
-                ]
-            )
+            let metadata: Logger.Metadata = [
+                "platform": "\(pause.queue.platform)", "app": "\(pause.queue.app)", "reason": "\(pause.reason)",
+            ]
+            switch pause.cause {
+            case .misconfigured: log.error("queue paused: check credentials and plugin", metadata: metadata)
+            case .asked: log.warning("queue paused: the push service asked for it", metadata: metadata)
+            }
             environment.observer.queuePaused(pause)
         }
         for queue in actions.resumed {

@@ -74,7 +74,10 @@ package final class Courier: Sendable {
     package var waiting: Int { environment.store.count }
 
     /// How each queue is now; queues that never had a delivery are missing.
-    package var status: [QueueStatus] { state.withLock { $0.queues.status } }
+    package var status: [QueueStatus] {
+        let now = environment.now()
+        return state.withLock { $0.queues.status(now: now) }
+    }
 
     /// Takes responsibility for `deliveries`: when this returns they survive a power cut and will be attempted. When it
     /// throws, none of them was accepted.

@@ -13,6 +13,11 @@ package struct CourierLimits: Sendable, Equatable {
     package var firstPause: Int64
     /// The longest pause, in milliseconds.
     package var longestPause: Int64
+    /// How long a host, or a push service as a whole, is left in peace that asked for it and did not say how long, in
+    /// milliseconds; doubled each time until a delivery is accepted.
+    package var firstBreak: Int64
+    /// The longest of these, in milliseconds.
+    package var longestBreak: Int64
 
     package init(
         inFlight: Int = 500,
@@ -20,7 +25,9 @@ package struct CourierLimits: Sendable, Equatable {
         inFlightPerHost: Int = 16,
         standAsideAfter: Int = 4,
         firstPause: Int64 = 60_000,
-        longestPause: Int64 = 15 * 60_000
+        longestPause: Int64 = 15 * 60_000,
+        firstBreak: Int64 = 5_000,
+        longestBreak: Int64 = 15 * 60_000
     ) {
         self.inFlight = max(1, inFlight)
         self.window = max(window, 2 * self.inFlight, 16)
@@ -28,7 +35,11 @@ package struct CourierLimits: Sendable, Equatable {
         self.standAsideAfter = max(1, standAsideAfter)
         self.firstPause = max(1, firstPause)
         self.longestPause = max(self.firstPause, longestPause)
+        self.firstBreak = max(1, firstBreak)
+        self.longestBreak = max(self.firstBreak, longestBreak)
     }
+
+    var breaks: GrowingPause { GrowingPause(first: firstBreak, longest: longestBreak) }
 
     /// Deliveries in memory that wait for a time to come; beyond it those that wait longest stay on disk alone.
     var parked: Int { window / 2 }

@@ -46,7 +46,7 @@ extension CourierQueue {
             inFlight -= 1
             lanes[lane].state = .ready
             ready.prepend(lane)
-            pause(reason: "no-transport", now: now, into: &actions)
+            report(.misconfigured, until: gate.pause(now: now), "no-transport", into: &actions)
         }
         return false
     }
@@ -62,8 +62,10 @@ extension CourierQueue {
         guard lanes.isUnderWay(ticket) else { return }
         let lane = ticket.lane
         inFlight -= 1
-        let host = lanes[lane].host
-        leaveHost(of: lane)
+        if let host = lanes[lane].host {
+            hear(outcome, of: host, now: now)
+            leaveHost(of: lane)
+        }
         switch outcome.kind {
         case .delivered: finish(lane, .delivered, outcome, into: &actions)
         case .rejected where reduce(lane, outcome, into: &actions): makeReady(lane)
@@ -72,13 +74,13 @@ extension CourierQueue {
             // What else waits for this device finds it unregistered when its turn comes.
             finish(lane, .gone, outcome, into: &actions)
         case .retry:
-            // A service that names a time means this device; where users choose the endpoint, everything on that host.
-            if outcome.retryAfter > 0, let host {
-                hosts.pause(host, until: now + Int64(outcome.retryAfter), now: now)
+            if outcome.scope == .transport {
+                let until = service.pause(retryAfter: Int64(outcome.retryAfter), now: now)
+                report(.asked, until: until, outcome.reason, into: &actions)
             }
             retry(lane, .retry, outcome, now: now, random: &random, into: &actions)
         case .misconfigured:
-            pause(reason: outcome.reason, now: now, into: &actions)
+            report(.misconfigured, until: gate.pause(now: now), outcome.reason, into: &actions)
             retry(lane, .misconfigured, outcome, now: now, random: &random, into: &actions)
         }
     }
@@ -115,7 +117,9 @@ extension CourierQueue {
         _ outcome: Outcome,
         into actions: inout CourierActions
     ) {
-        if gate.settle() { actions.resumed.append(name) }
+        let isMended = gate.settle()
+        let isServed = kind == .delivered && service.arrived(limit: limits.inFlight)
+        if isMended || isServed { actions.resumed.append(name) }
         end(lane, kind, status: outcome.status, reason: outcome.reason, attempted: 1, into: &actions)
         proceed(lane)
     }
@@ -159,7 +163,8 @@ extension CourierQueue {
         )
         retrying.insert(stored.key)
         let rescheduled = stored.rescheduled(attempts: attempts, due: due)
-        if attempts < limits.standAsideAfter {
+        // What is about the device is about all that waits for it.
+        if attempts < limits.standAsideAfter || outcome.scope == .device {
             lanes[lane].waiting[0] = rescheduled
             park(lane, until: due)
         } else {
@@ -169,9 +174,35 @@ extension CourierQueue {
         }
     }
 
-    private mutating func pause(reason: String, now: Int64, into actions: inout CourierActions) {
-        guard let until = gate.pause(now: now) else { return }
-        actions.pauses.append(QueuePause(queue: name, until: until, reason: reason))
+    /// `until` is the end of a pause that began now.
+    private mutating func report(
+        _ cause: QueuePause.Cause,
+        until: Int64?,
+        _ reason: String,
+        into actions: inout CourierActions
+    ) {
+        guard let until else { return }
+        let pause = QueuePause(queue: name, until: until, reason: reason, cause: cause)
+        self.pause = pause
+        actions.pauses.append(pause)
+    }
+
+    /// What an outcome tells of the host that the attempt went to.
+    private mutating func hear(_ outcome: Outcome, of host: String, now: Int64) {
+        switch outcome.kind {
+        case .delivered: hosts.trust(host, hasAccepted: true)
+        case .gone, .rejected: hosts.trust(host, hasAccepted: false)
+        case .misconfigured: break
+        case .retry:
+            switch outcome.scope {
+            case .host:
+                hosts.pause(host, retryAfter: Int64(outcome.retryAfter), now: now)
+            case .usual where outcome.retryAfter > 0 || outcome.status == 429:
+                hosts.pause(host, retryAfter: Int64(outcome.retryAfter), now: now)
+            case .usual where outcome.status == 0: hosts.doubt(host, now: now)
+            case .usual, .device, .transport: break
+            }
+        }
     }
 
     private mutating func admit(_ lane: Int, to host: String, now: Int64) -> Bool {
@@ -192,7 +223,7 @@ extension CourierQueue {
     private mutating func leaveHost(of lane: Int) {
         guard let host = lanes[lane].host else { return }
         lanes[lane].host = nil
-        if let waiting = hosts.leave(host) { makeReady(waiting, calledBy: host) }
+        for waiting in hosts.leave(host) { makeReady(waiting, calledBy: host) }
     }
 
     /// Notes that a lane is about to be decided about; returns the host that called it, if one did.
@@ -205,8 +236,8 @@ extension CourierQueue {
 
     /// Whoever was called may have found no use for its place.
     mutating func callNext(_ caller: String?) {
-        guard let caller, let waiting = hosts.call(caller) else { return }
-        makeReady(waiting, calledBy: caller)
+        guard let caller else { return }
+        for waiting in hosts.call(caller) { makeReady(waiting, calledBy: caller) }
     }
 
     private mutating func makeReady(_ lane: Int, calledBy host: String) {

@@ -17,6 +17,9 @@ struct CourierQueue: Sendable {
 
     var backlog: Backlog
     var gate: PauseGate
+    var service: ServicePause
+    /// The last pause that began, for as long as it goes on.
+    var pause: QueuePause?
     var hosts: HostLimits
     var lanes = LaneTable()
     /// Lanes whose first delivery may be attempted, in turn.
@@ -41,7 +44,13 @@ struct CourierQueue: Sendable {
         self.limits = limits
         self.policy = policy
         gate = PauseGate(firstPause: limits.firstPause, longestPause: limits.longestPause)
-        hosts = HostLimits(limit: limits.inFlightPerHost, room: limits.window / 4, longestWait: policy.cap)
+        service = ServicePause(length: limits.breaks, longest: policy.cap)
+        hosts = HostLimits(
+            limit: limits.inFlightPerHost,
+            room: limits.window / 4,
+            longestWait: policy.cap,
+            breaks: limits.breaks
+        )
     }
 
     /// A delivery that is on disk now, and comes into memory if nothing before it waits on disk and there is room.
@@ -80,7 +89,7 @@ struct CourierQueue: Sendable {
     mutating func advance(now: Int64, into actions: inout CourierActions) {
         wakeParked(now: now)
         moveParkedToDisk(into: &actions)
-        while inFlight < gate.allowance(of: limits.inFlight, now: now), let lane = ready.popFirst() {
+        while inFlight < allowance(now: now), let lane = ready.popFirst() {
             dropExpired(lane, now: now, into: &actions)
             guard let first = lanes[lane].waiting.first else {
                 let caller = answerCall(lane)
@@ -97,8 +106,36 @@ struct CourierQueue: Sendable {
 
     /// When something happens by itself, in milliseconds since 1970.
     var wakeAt: Int64? {
-        if case .paused(let until) = gate.state, !ready.isEmpty { return min(until, parked.min?.place.due ?? until) }
-        return parked.min?.place.due
+        guard let until = pausedUntil, !ready.isEmpty else { return parked.min?.place.due }
+        return min(until, parked.min?.place.due ?? until)
+    }
+
+    /// When attempts are made again, in milliseconds since 1970; nil when the queue is not paused.
+    var pausedUntil: Int64? {
+        var ends: [Int64] = []
+        if case .paused(let until) = gate.state { ends.append(until) }
+        if case .paused(let until) = service.state { ends.append(until) }
+        return ends.max()
+    }
+
+    func status(now: Int64) -> QueueStatus {
+        let until = pausedUntil
+        return QueueStatus(
+            queue: name,
+            inFlight: inFlight,
+            inMemory: held,
+            waitingForRetry: parkedCount,
+            pausedUntil: until,
+            pauseCause: until == nil ? nil : pause?.cause,
+            pauseReason: until == nil ? nil : pause?.reason,
+            pausedHosts: hosts.paused(now: now)
+        )
+    }
+
+    /// How many attempts may be under way now.
+    private mutating func allowance(now: Int64) -> Int {
+        let allowed = gate.allowance(of: limits.inFlight, now: now)
+        return min(allowed, service.allowance(of: limits.inFlight, now: now))
     }
 
     private mutating func dropExpired(_ lane: Int, now: Int64, into actions: inout CourierActions) {

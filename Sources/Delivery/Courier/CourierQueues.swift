@@ -32,18 +32,7 @@ struct CourierQueues: Sendable {
     /// Attempts under way.
     var inFlight: Int { queues.reduce(0) { $0 + $1.inFlight } }
 
-    var status: [QueueStatus] {
-        queues.map { queue in
-            var status = QueueStatus(
-                queue: queue.name,
-                inFlight: queue.inFlight,
-                inMemory: queue.held,
-                waitingForRetry: queue.parkedCount
-            )
-            if case .paused(let until) = queue.gate.state { status.pausedUntil = until }
-            return status
-        }
-    }
+    func status(now: Int64) -> [QueueStatus] { queues.map { $0.status(now: now) } }
 
     mutating func handle(_ event: CourierEvent, now: Int64, into actions: inout CourierActions) {
         switch event {
@@ -64,7 +53,10 @@ struct CourierQueues: Sendable {
         case .wake:
             break
         case .lift:
-            for queue in queues.indices { queues[queue].gate.lift() }
+            for queue in queues.indices {
+                queues[queue].gate.lift()
+                queues[queue].service.lift()
+            }
         case .disk(let isWritable):
             isDiskWritable = isWritable
         case .drain:

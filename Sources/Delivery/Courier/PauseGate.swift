@@ -9,14 +9,10 @@ struct PauseGate: Sendable {
     }
 
     private(set) var state = State.open
-    private let firstPause: Int64
-    private let longestPause: Int64
-    private var nextPause: Int64
+    private var length: GrowingPause
 
     init(firstPause: Int64, longestPause: Int64) {
-        self.firstPause = firstPause
-        self.longestPause = longestPause
-        self.nextPause = firstPause
+        length = GrowingPause(first: firstPause, longest: longestPause)
     }
 
     /// How many attempts may be under way at a time; a pause that is over becomes a probe.
@@ -25,7 +21,7 @@ struct PauseGate: Sendable {
         case .open: return limit
         case .probing: return 1
         // A pause that is longer than any was begun before the clock was set back.
-        case .paused(let until) where until > now && until - now <= longestPause: return 0
+        case .paused(let until) where until > now && until - now <= length.longest: return 0
         case .paused:
             state = .probing
             return 1
@@ -35,8 +31,7 @@ struct PauseGate: Sendable {
     /// Begins a pause and returns its end; nil when the queue is paused already.
     mutating func pause(now: Int64) -> Int64? {
         if case .paused = state { return nil }
-        let until = now + nextPause
-        nextPause = min(nextPause * 2, longestPause)
+        let until = now + length.next()
         state = .paused(until: until)
         return until
     }
@@ -46,7 +41,7 @@ struct PauseGate: Sendable {
     mutating func settle() -> Bool {
         guard state == .probing else { return false }
         state = .open
-        nextPause = firstPause
+        length.reset()
         return true
     }
 
@@ -54,6 +49,6 @@ struct PauseGate: Sendable {
     mutating func lift() {
         guard state != .open else { return }
         state = .probing
-        nextPause = firstPause
+        length.reset()
     }
 }

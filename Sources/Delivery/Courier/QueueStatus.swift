@@ -9,4 +9,10 @@ package struct QueueStatus: Sendable, Hashable {
     package var waitingForRetry: Int
     /// Until when the queue is paused, in milliseconds since 1970; nil: it is not.
     package var pausedUntil: Int64?
+    /// Who has to end the pause.
+    package var pauseCause: QueuePause.Cause?
+    /// The transport's reason for it, one word of a small fixed set.
+    package var pauseReason: String?
+    /// Hosts that are left in peace for a while, of those that users chose.
+    package var pausedHosts = 0
 }

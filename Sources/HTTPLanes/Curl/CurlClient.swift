@@ -65,11 +65,11 @@ final class CurlClient: Sendable {
             let mustWake = state.errand.isEmpty
             let share = exchange.request.share
             if state.outstanding.hasRoom(for: share) {
+                state.outstanding.take(share)
                 state.errand.arrivals.append(exchange)
             } else {
                 state.errand.overflow.append(exchange)
             }
-            state.outstanding.take(share)
             if mustWake { state.waker?.wake() }
             return true
         }

@@ -54,7 +54,7 @@ final class CurlWorker: @unchecked Sendable {
             let errand = nextErrand(finished)
             finished.removeAll(keepingCapacity: true)
             for exchange in errand.arrivals { queue.append(exchange) }
-            for exchange in errand.overflow { refuse(exchange, .overloaded) }
+            for exchange in errand.overflow { exchange.fail(.overloaded, mayHaveBeenProcessed: false) }
             if errand.end == .now { break }
             while let exchange = queue.next() { begin(exchange) }
             if errand.end == .whenDone, transfers.isEmpty { break }

@@ -320,7 +320,9 @@ struct CourierTests {
                     inFlight: 2,
                     inMemory: 5,
                     waitingForRetry: 2,
-                    pausedUntil: time.now + 60_000
+                    pausedUntil: time.now + 60_000,
+                    pauseCause: .misconfigured,
+                    pauseReason: "token"
                 )
             ]
         )

@@ -38,6 +38,103 @@ struct OriginLanesTests {
         #expect(network.connections.count == 2)
     }
 
+    @Test func requestsGoToTheConnectionThatHasLeastToDo() throws {
+        network.greets = { $0.settings(maxConcurrentStreams: 4) }
+        var settings = LaneSettings()
+        settings.connectionsPerOrigin = 2
+        let origin = try network.origin(settings)
+        try post(1...6, to: origin)
+        let peers = [network.connections[0].peer]
+        peers[0].answer(1)
+        network.settle()
+        #expect(network.connections.map { $0.peer.open.count } == [4, 1])
+        network.connections[1].peer.answer(1)
+        network.settle()
+        try post(7...8, to: origin)
+        #expect(network.connections.map { $0.peer.open.count } == [4, 2])
+        for stream in network.connections[0].peer.open { network.connections[0].peer.answer(stream) }
+        network.settle()
+        try post(9...12, to: origin)
+        #expect(network.connections.map { $0.peer.open.count } == [3, 3])
+    }
+
+    @Test func aBusyConnectionThatTakesNoMoreIsReplacedBeforeAnybodyWaits() throws {
+        let origin = try network.origin()
+        try post(1...2, to: origin)
+        network.connections[0].peer.answer(1)
+        network.settle()
+        network.connections[0].peer.goAway(lastStreamID: 3)
+        network.settle()
+        #expect(network.connections.count == 2)
+        #expect(network.connections[0].peer.open == [3])
+        try post(3...3, to: origin)
+        #expect(network.connections[1].peer.open == [1])
+        network.connections[0].peer.answer(3)
+        network.connections[1].peer.answer(1)
+        network.settle()
+        #expect((1...3).map { answers.status($0) } == [200, 200, 200])
+    }
+
+    @Test func aConnectionThatNobodyNeedsIsNotReplaced() throws {
+        let origin = try network.origin()
+        try post(1...1, to: origin)
+        network.connections[0].peer.answer(1)
+        network.settle()
+        network.pass(milliseconds: 60_000)
+        network.connections[0].peer.goAway(lastStreamID: 1)
+        network.settle()
+        #expect(network.connections.count == 1)
+        try post(2...2, to: origin)
+        #expect(network.connections.count == 2)
+    }
+
+    @Test func whatAGoAwayLeavesUnprocessedIsSentAgainAndTheRestIsInDoubt() throws {
+        let origin = try network.origin()
+        try post(1...4, to: origin)
+        network.connections[0].peer.goAway(lastStreamID: 3)
+        network.settle()
+        #expect(network.connections[1].peer.open.count == 2)
+        network.connections[0].channel.close(promise: nil)
+        network.settle()
+        for number in 1...2 { #expect(answers.failure(number) == HTTPFailure(.closed, mayHaveBeenProcessed: true)) }
+        for stream in network.connections[1].peer.open { network.connections[1].peer.answer(stream) }
+        network.settle()
+        for number in 3...4 { #expect(answers.status(number) == 200) }
+    }
+
+    @Test func aServerThatConnectsAndSaysNothingHoldsNobodyLongerThanItsTime() throws {
+        network.isMute = true
+        let origin = try network.origin()
+        try post(1...1, to: origin, deadline: 3_000)
+        try post(2...3, to: origin)
+        network.pass(milliseconds: 2_999)
+        #expect(answers.count == 0)
+        network.pass(milliseconds: 1)
+        #expect(answers.failure(1) == HTTPFailure(.timeout, mayHaveBeenProcessed: false))
+        network.pass(milliseconds: 7_000)
+        #expect(answers.failure(2) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
+        #expect(answers.failure(3) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
+        #expect(!network.connections[0].channel.isActive)
+    }
+
+    @Test func aServerThatFallsSilentIsLeftAndItsRequestsAreInDoubt() throws {
+        network.isWithheld = true
+        let origin = try network.origin()
+        try post(1...3, to: origin, deadline: 10_000)
+        #expect(network.connections[0].peer.open == [1])
+        network.pass(milliseconds: 10_000)
+        #expect(answers.failure(1) == HTTPFailure(.timeout, mayHaveBeenProcessed: true))
+        for number in 2...3 { #expect(answers.failure(number) == HTTPFailure(.timeout, mayHaveBeenProcessed: false)) }
+        network.pass(milliseconds: 5_000)
+        #expect(!network.connections[0].channel.isActive)
+        network.isWithheld = false
+        try post(4...4, to: origin)
+        network.pass(milliseconds: 1_000)
+        network.connections[1].peer.answer(1)
+        network.settle()
+        #expect(answers.status(4) == 200)
+    }
+
     @Test func failedConnectionsAreTriedAgainAfterDoublingTimes() throws {
         network.failure = HTTPFailure(.unreachable, mayHaveBeenProcessed: false)
         let origin = try network.origin()

@@ -27,6 +27,8 @@ final class ScriptedNetwork: LaneConnecting, @unchecked Sendable {
     var negotiated: String? = "h2"
     /// What a peer says first.
     var greets: (ScriptedPeer) -> Void = { $0.settings(maxConcurrentStreams: 100) }
+    /// Connections get through, and then nothing happens.
+    var isMute = false
     /// While true, nothing that a peer says arrives.
     var isWithheld = false
     let handedOver = NIOLockedValueBox<[Exchange]>([])
@@ -44,6 +46,7 @@ final class ScriptedNetwork: LaneConnecting, @unchecked Sendable {
         do {
             try connection.channel.pipeline.syncOperations.addHandler(LaneHandler(lane: lane.value))
             connection.channel.connect(to: try SocketAddress(ipAddress: "192.0.2.1", port: 443), promise: nil)
+            guard !isMute else { return loop.makeSucceededVoidFuture() }
             self.greets(connection.peer)
             connection.channel.pipeline.fireUserInboundEventTriggered(
                 TLSUserEvent.handshakeCompleted(negotiatedProtocol: self.negotiated)

@@ -4,10 +4,18 @@ import NIOPosix
 @testable import HTTPLanes
 
 extension HTTPLanes {
-    static func forTests(_ configuration: Configuration = Configuration()) throws -> HTTPLanes {
+    static func forTests(
+        _ configuration: Configuration = Configuration(),
+        names: LaneNames = LaneNames()
+    ) throws -> HTTPLanes {
         var logger = Logger(label: "lanes")
         logger.logLevel = .critical
-        return try HTTPLanes(configuration: configuration, group: .singletonMultiThreadedEventLoopGroup, logger: logger)
+        return try HTTPLanes(
+            configuration: configuration,
+            group: .singletonMultiThreadedEventLoopGroup,
+            logger: logger,
+            names: names
+        )
     }
 
     /// Sends and waits. A second completion would crash the continuation.

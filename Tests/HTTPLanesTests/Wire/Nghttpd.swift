@@ -9,14 +9,16 @@ final class Nghttpd: @unchecked Sendable {
     let port: Int
     private let process = Process()
 
-    init(address: String = "127.0.0.1", _ options: String...) async throws {
+    init(address: String = "127.0.0.1", port wanted: Int? = nil, _ options: String...) async throws {
         let certificate = try TestCertificate.shared.get()
-        let probe = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(
-            host: "127.0.0.1",
-            port: 0
-        ).get()
-        port = probe.localAddress?.port ?? 0
-        try await probe.close()
+        if let wanted {
+            port = wanted
+        } else {
+            let probe = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .bind(host: "127.0.0.1", port: 0).get()
+            port = probe.localAddress?.port ?? 0
+            try await probe.close()
+        }
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments =
             ["nghttpd", "--echo-upload", "-a", address] + options
@@ -31,6 +33,10 @@ final class Nghttpd: @unchecked Sendable {
             return
         }
         throw CocoaError(.executableLoad)
+    }
+
+    func stop() {
+        kill(process.processIdentifier, SIGKILL)
     }
 
     deinit {

@@ -14,18 +14,21 @@ final class PlainServer: Sendable {
     private let seen = NIOLockedValueBox<[String]>([])
     private let accepted = NIOLockedValueBox(0)
 
-    init(isSecure: Bool = false) async throws {
+    init(isSecure: Bool = false, asksForCertificates: Bool = false) async throws {
         let seen = seen
         let accepted = accepted
         var tls: NIOSSLContext?
         if isSecure {
             let files = try TestCertificate.shared.get()
-            tls = try NIOSSLContext(
-                configuration: .makeServerConfiguration(
-                    certificateChain: try NIOSSLCertificate.fromPEMFile(files.certificateFile).map { .certificate($0) },
-                    privateKey: .privateKey(try NIOSSLPrivateKey(file: files.keyFile, format: .pem))
-                )
+            var configuration = TLSConfiguration.makeServerConfiguration(
+                certificateChain: try NIOSSLCertificate.fromPEMFile(files.certificateFile).map { .certificate($0) },
+                privateKey: .privateKey(try NIOSSLPrivateKey(file: files.keyFile, format: .pem))
             )
+            if asksForCertificates {
+                configuration.certificateVerification = .noHostnameVerification
+                configuration.trustRoots = .file(files.certificateFile)
+            }
+            tls = try NIOSSLContext(configuration: configuration)
         }
         channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .childChannelInitializer { [tls] channel in

@@ -113,6 +113,13 @@ enum ConfigurationSchema {
                     "allow_private",
                     SchemaParts.oneOrMore("Private networks that users' endpoints may lie in, as CIDR blocks.")
                 ),
+                (
+                    "proxy",
+                    SchemaParts.text(
+                        "A proxy for requests to push services, as in http://proxy.example:3128; not for relays.",
+                        pattern: "^(https?|socks4a?|socks5h?)://[^/]+:[0-9]+/?$"
+                    )
+                ),
             ]
         )
     }

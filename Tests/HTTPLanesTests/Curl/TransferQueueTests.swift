@@ -1,0 +1,68 @@
+import Testing
+
+@testable import HTTPLanes
+
+struct TransferQueueTests {
+    private let answers = Answers()
+
+    private func exchange(_ number: Int, share: UInt32, deadline: Int64 = 1_000) throws -> Exchange {
+        let url = try #require(URLParts("http://push.example/\(number)"))
+        var request = HTTPRequest(method: "GET", url: url.normalized)
+        request.share = share
+        return Exchange(request: request, url: url, deadline: deadline) { [answers] in answers.record(number, $0) }
+    }
+
+    private func end(_ exchanges: [Exchange]) {
+        for exchange in exchanges { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
+    }
+
+    @Test func whoSendsMuchLeavesRoomForOthers() throws {
+        var queue = TransferQueue(places: 100)
+        for number in 0..<1_000 { queue.append(try exchange(number, share: 1)) }
+        var begun: [Exchange] = []
+        while let next = queue.next() { begun.append(next) }
+        #expect(queue.underWay == 50)
+        queue.append(try exchange(1_000, share: 2))
+        let next = queue.next()
+        let other = try #require(next)
+        #expect(other.request.share == 2)
+        #expect(queue.next() == nil)
+        end(begun + [other] + queue.takeAll())
+        #expect(answers.count == 1_001)
+    }
+
+    @Test func whatWaitsBeginsInItsOrderAndInTurn() throws {
+        var queue = TransferQueue(places: 4)
+        for number in 0..<4 { queue.append(try exchange(number, share: 1)) }
+        for number in 10..<12 { queue.append(try exchange(number, share: 2)) }
+        var begun: [Exchange] = []
+        func begin() {
+            while let next = queue.next() { begun.append(next) }
+        }
+        begin()
+        #expect(begun.map(\.url.target) == ["/0", "/10", "/1"])
+        queue.ended(begun[1])
+        begin()
+        #expect(begun.map(\.url.target).last == "/11")
+        queue.ended(begun[0])
+        begin()
+        #expect(begun.map(\.url.target) == ["/0", "/10", "/1", "/11", "/2"])
+        end(begun + queue.takeAll())
+    }
+
+    @Test func whatWaitsTooLongIsTakenOut() throws {
+        var queue = TransferQueue(places: 1)
+        queue.append(try exchange(1, share: 1, deadline: 10))
+        queue.append(try exchange(2, share: 1, deadline: 30))
+        queue.append(try exchange(3, share: 2, deadline: 20))
+        #expect(queue.soonestDeadline == 10)
+        let due = queue.takeDue(by: 20)
+        #expect(Set(due.map(\.url.target)) == ["/1", "/3"])
+        #expect(queue.soonestDeadline == 30)
+        let next = queue.next()
+        let last = try #require(next)
+        #expect(last.url.target == "/2")
+        #expect(queue.soonestDeadline == .max)
+        end(due + [last])
+    }
+}

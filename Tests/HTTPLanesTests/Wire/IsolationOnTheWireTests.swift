@@ -1,0 +1,131 @@
+import Dispatch
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import HTTPLanes
+
+/// Whatever hangs for one, others have what they need.
+@Suite(.timeLimit(.minutes(2))) struct IsolationOnTheWireTests {
+    private func request(_ host: String, _ port: Int, multiplexed: Bool = false) -> HTTPRequest {
+        HTTPRequest(
+            method: "POST",
+            url: "\(multiplexed ? "https" : "http")://\(host):\(port)/echo",
+            timeout: 60_000,
+            multiplexed: multiplexed,
+            untrustedURL: true
+        )
+    }
+
+    private func answer(to request: HTTPRequest, from sender: any HTTPSender) async -> Result<HTTPResponse, HTTPFailure>
+    {
+        await withCheckedContinuation { continuation in
+            sender.send(request) { continuation.resume(returning: $0) }
+        }
+    }
+
+    @Test func hundredsOfHostsThatHangLeaveRoomForOthers() async throws {
+        let silent = try await SilentServer()
+        let good = try await PlainServer()
+        let lanes = try HTTPLanes.forTests(.init(allowPrivate: ["127.0.0.0/8"]))
+        let (one, other) = (lanes.share(), lanes.share())
+        let answers = Answers()
+        for number in 0..<600 {
+            // A host each, as whoever wants to harm has a name for each.
+            one.send(request("127.1.\(number / 250).\(1 + number % 250)", silent.port)) { answers.record(number, $0) }
+        }
+        await silent.connections(256)
+        for number in 0..<50 {
+            let result = await answer(to: request("127.0.0.1", good.port), from: number % 2 == 0 ? other : lanes)
+            #expect((try? result.get())?.status == 200)
+        }
+        #expect(silent.most == 256)
+        #expect(answers.count == 0)
+        await lanes.shutdown()
+        #expect(answers.count == 600)
+        await silent.stop()
+        await good.stop()
+    }
+
+    @Test func whoFillsTheQueueFillsItForHimselfAlone() async throws {
+        let silent = try await SilentServer()
+        let good = try await PlainServer()
+        let lanes = try HTTPLanes.forTests(
+            .init(allowPrivate: ["127.0.0.0/8"], otherRequests: 100, otherConnections: 8)
+        )
+        let (one, other) = (lanes.share(), lanes.share())
+        let answers = Answers()
+        for number in 0..<200 {
+            one.send(request("127.2.0.\(1 + number)", silent.port)) { answers.record(number, $0) }
+        }
+        #expect(try await answer(to: request("127.0.0.1", good.port), from: other).get().status == 200)
+        #expect(answers.count == 150)
+        #expect((50..<200).allSatisfy { answers.failure($0)?.reason == .overloaded })
+        await lanes.shutdown()
+        await silent.stop()
+        await good.stop()
+    }
+
+    @Test func whatWaitsForLibcurlKeepsItsDeadline() async throws {
+        let silent = try await SilentServer()
+        let lanes = try HTTPLanes.forTests(.init(allowPrivate: ["127.0.0.0/8"], otherConnections: 2))
+        let answers = Answers()
+        lanes.send(request("127.2.0.1", silent.port)) { answers.record(1, $0) }
+        await silent.connections(1)
+        var waiting = request("127.2.0.2", silent.port)
+        waiting.timeout = 30
+        #expect(await lanes.failure(of: waiting) == HTTPFailure(.timeout, mayHaveBeenProcessed: false))
+        #expect(silent.most == 1)
+        await lanes.shutdown()
+        await silent.stop()
+    }
+
+    @Test func namesThatAreNeverFoundHoldUpNobody() async throws {
+        let server = try await Nghttpd()
+        let caFile = try TestCertificate.shared.get().certificateFile
+        let release = DispatchSemaphore(value: 0)
+        let lookups = NIOLockedValueBox(0)
+        let names = ThreadedLookup(limit: 256) { host, port in
+            if host.hasPrefix("hangs") {
+                lookups.withLockedValue { $0 += 1 }
+                release.wait()
+                release.signal()
+            }
+            return (try? SocketAddress(ipAddress: "127.0.0.1", port: port)).map { [$0] } ?? []
+        }
+        let lanes = try HTTPLanes.forTests(
+            .init(caFile: caFile, allowPrivate: ["127.0.0.0/8"]),
+            names: LaneNames(operators: names, users: names)
+        )
+        let answers = Answers()
+        for number in 0..<150 {
+            lanes.send(request("hangs-\(number).example", server.port, multiplexed: true)) {
+                answers.record(number, $0)
+            }
+        }
+        while lookups.withLockedValue({ $0 }) < 150 { try await Task.sleep(for: .milliseconds(1)) }
+        var good = request("localhost", server.port, multiplexed: true)
+        #expect(try await lanes.answer(to: good).get().status == 200)
+        good.untrustedURL = false
+        #expect(try await lanes.answer(to: good).get().status == 200)
+        #expect(answers.count == 0)
+        release.signal()
+        await lanes.shutdown()
+        #expect(answers.count == 150)
+    }
+
+    @Test func aServerThatTakesConnectionsAndSaysNothingHoldsALaneForItsTimeAlone() async throws {
+        let silent = try await SilentServer()
+        var configuration = HTTPLanes.Configuration()
+        configuration.lanes.connectTimeout = 200
+        let lanes = try HTTPLanes.forTests(configuration)
+        var ask = HTTPRequest(method: "POST", url: "https://127.0.0.1:\(silent.port)/", multiplexed: true)
+        #expect(await lanes.failure(of: ask) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
+        ask.timeout = 50
+        ask.url = "https://127.0.0.2:\(silent.port)/"
+        #expect(await lanes.failure(of: ask) == HTTPFailure(.timeout, mayHaveBeenProcessed: false))
+        await lanes.shutdown()
+        await silent.stop()
+    }
+}

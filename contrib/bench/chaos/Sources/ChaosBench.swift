@@ -26,6 +26,12 @@ struct ChaosBench: AsyncParsableCommand {
     @Option(help: "What a transport must keep of its throughput while another one hangs.")
     var least = 0.5
 
+    @Option(help: "Attempts under way at a time for each transport.")
+    var inFlight = 200
+
+    @Option(help: "How long a request may take, in milliseconds; slow machines need more.")
+    var timeout: UInt32 = 1_500
+
     @Flag(help: "Prints JSON.")
     var json = false
 
@@ -42,14 +48,16 @@ struct ChaosBench: AsyncParsableCommand {
         let plugins = try BuiltPlugins()
         let seed = seed ?? UInt64.random(in: 1...UInt64(UInt32.max))
         note("seed \(seed)")
-        let plan = ChaosPlan(seed: seed, deliveries: deliveries, transports: chosen)
+        var plan = ChaosPlan(seed: seed, deliveries: deliveries, transports: chosen)
+        plan.inFlight = inFlight
+        plan.requestTimeout = timeout
         let ticker = Ticker(every: 5) { note($0) }
         let record = try await ChaosRun(plan, plugins: plugins) { ticker.tick($0, of: $1) }.run()
         let summary = Summary(record, Judge.judge(record))
         var isolation: Isolation?
         if self.isolation > 0, chosen.count > 1 {
             note("chaos is over; now calm, and one hanging at a time")
-            let plan = ChaosPlan(seed: seed, deliveries: self.isolation, transports: chosen)
+            plan.deliveries = self.isolation
             isolation = try await Isolation.measure(plan, plugins: plugins)
         }
         try print(json ? Findings(chaos: summary, isolation: isolation).json() : text(summary, isolation))

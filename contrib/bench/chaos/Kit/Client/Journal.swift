@@ -62,6 +62,7 @@ final class JournalKeeper: Sendable {
         var moment = 0
         /// By device, the number of the attempt under way.
         var underWay: [DeviceID: Int] = [:]
+        var ended: [String: Int] = [:]
 
         mutating func nextMoment() -> Int {
             moment += 1
@@ -78,8 +79,8 @@ final class JournalKeeper: Sendable {
 
     var journal: Journal { state.withLock { $0.journal } }
 
-    /// The reports from that one on.
-    func reports(from index: Int) -> ArraySlice<DeliveryReport> { state.withLock { $0.journal.reports[index...] } }
+    /// How many deliveries have ended, by platform.
+    var ended: [String: Int] { state.withLock { $0.ended } }
 
     func attemptBegan(_ delivery: Delivery) -> Int? {
         guard let index = population.index(of: delivery.id) else { return nil }
@@ -124,6 +125,7 @@ final class JournalKeeper: Sendable {
 extension JournalKeeper: DeliveryObserver {
     func deliveriesReported(_ reports: [DeliveryReport]) {
         state.withLock { state in
+            for report in reports where report.kind.isFinal { state.ended[report.queue.platform, default: 0] += 1 }
             state.journal.reports += reports
         }
     }

@@ -5,6 +5,7 @@ import Notifications
 /// deadline, and the journal learns of it.
 struct NumberedSender: HTTPSender {
     static let header = "x-chaos-sending"
+    private static let token = Array(#""token":""#.utf8)
 
     let lanes: HTTPLanes
     let journal: JournalKeeper
@@ -40,8 +41,8 @@ struct NumberedSender: HTTPSender {
     /// What the lab will call the device: the end of the path, or FCM's token in the body.
     private func target(of request: HTTPRequest) -> String? {
         if request.url.hasSuffix("/messages:send") {
-            let body = String(decoding: request.body, as: UTF8.self)
-            return body.firstMatch(of: /"token":"([^"]+)"/).map { String($0.1) }
+            guard let start = request.body.firstRange(of: Self.token)?.upperBound else { return nil }
+            return String(decoding: request.body[start...].prefix { $0 != UInt8(ascii: "\"") }, as: UTF8.self)
         }
         return URLParts(request.url)?.target.split(separator: "?").first?.split(separator: "/").last.map(String.init)
     }

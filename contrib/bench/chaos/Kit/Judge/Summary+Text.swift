@@ -21,6 +21,7 @@ extension Summary {
         )
         lines += counts("repeats after", RepeatCause.allCases.map(\.rawValue), \.repeats)
         lines += counts("injected", Mischief.allCases.map(\.rawValue), \.injected)
+        lines += counts("attempts", Set(rows.flatMap(\.outcomes.keys)).sorted(), \.outcomes)
         lines.append("")
         lines.append(
             "\(tokenRequests) requests for access tokens, \(tokenMischiefs) of them went wrong; \(pauses) pauses for credentials"

@@ -1,4 +1,5 @@
 import Delivery
+import Notifications
 
 /// A run in figures, a row for each transport.
 package struct Summary: Sendable, Codable {
@@ -18,6 +19,8 @@ package struct Summary: Sendable, Codable {
         package var possibleRepeats = 0
         package var repeats: [String: Int] = [:]
         package var injected: [String: Int] = [:]
+        /// How attempts ended, in the plugins' words.
+        package var outcomes: [String: Int] = [:]
         package var seconds = 0.0
         /// The phases and their lengths in requests.
         package var script = ""
@@ -47,6 +50,10 @@ package struct Summary: Sendable, Codable {
             where evidence.device(of: index)?.transport == transport {
                 row.deliveries += 1
                 row.attempts += course.attempts.count
+                for attempt in course.attempts {
+                    let outcome = record.journal.attempts[attempt].outcome
+                    row.outcomes[outcome.map { "\($0.kind) \($0.reason)" } ?? "none", default: 0] += 1
+                }
                 row.resent += course.sendings.reduce(0) { $0 + max(0, evidence.arrivals[$1].count - 1) }
                 switch evidence.end(index)?.kind {
                 case .delivered: row.delivered += 1

@@ -96,7 +96,7 @@ package struct ChaosRun {
         while !watch.isOver {
             try? await Task.sleep(for: .milliseconds(20))
             client.expireDeadlines()
-            watch.look(at: client.journal)
+            watch.look(at: client.journal.ended)
             if watch.onlyHangingIsLeft { maker.release() }
             progress(watch.ended, population.deliveries.count)
         }

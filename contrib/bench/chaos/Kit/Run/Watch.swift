@@ -4,43 +4,40 @@ import Delivery
 struct Watch {
     private let plan: ChaosPlan
     private let total: Int
+    private let ordered: [String: Int]
     private var open: [ChaosTransport: Int]
     private let began = ContinuousClock.now
     private var lastNews = ContinuousClock.now
-    private var reports = 0
     private(set) var seconds: [ChaosTransport: Double] = [:]
     private(set) var wasStuck = false
 
     init(_ plan: ChaosPlan, _ population: Population) {
         self.plan = plan
         total = population.deliveries.count
-        open = Dictionary(grouping: population.deliveries, by: \.platform).reduce(into: [:]) { open, entry in
-            guard let transport = plan.transports.first(where: { $0.platform == entry.key }) else { return }
-            open[transport] = entry.value.count
-        }
+        let ordered = Dictionary(grouping: population.deliveries, by: \.platform).mapValues(\.count)
+        open = Dictionary(uniqueKeysWithValues: plan.transports.map { ($0, ordered[$0.platform] ?? 0) })
+        self.ordered = ordered
     }
 
     var ended: Int { total - open.values.reduce(0, +) }
 
     var isOver: Bool { wasStuck || open.values.allSatisfy { $0 <= 0 } }
 
-    /// True once, when only the transport that hangs has deliveries open.
+    /// When only the transport that hangs has deliveries open.
     var onlyHangingIsLeft: Bool {
         guard case .hanging(let hanging) = plan.weather else { return false }
         return open.allSatisfy { $0.key == hanging || $0.value <= 0 }
     }
 
-    mutating func look(at keeper: JournalKeeper) {
+    /// `ended` is how many deliveries have ended, by platform.
+    mutating func look(at ended: [String: Int]) {
         let now = ContinuousClock.now
-        let latest = keeper.reports(from: reports)
-        reports += latest.count
-        for report in latest where report.kind.isFinal {
-            guard let transport = plan.transports.first(where: { $0.platform == report.queue.platform }) else {
-                continue
-            }
-            open[transport, default: 0] -= 1
+        for transport in plan.transports {
+            let left = (ordered[transport.platform] ?? 0) - (ended[transport.platform] ?? 0)
+            guard left != open[transport] else { continue }
             lastNews = now
-            if open[transport] == 0 { seconds[transport] = (now - began) / .seconds(1) }
+            open[transport] = left
+            if left == 0 { seconds[transport] = (now - began) / .seconds(1) }
         }
         wasStuck = now - lastNews > .seconds(plan.patience)
     }

@@ -6,7 +6,6 @@ public final class APNsTransport: PluginTransport {
     public static let platform: StaticString = "ios"
 
     let host: Host
-    let bundleID: String
     let origins: Origins
     let credentials: Credentials
     let topics: Topics
@@ -33,7 +32,6 @@ public final class APNsTransport: PluginTransport {
         let authentication = configuration.authentication
         self.host = host
         self.now = now
-        bundleID = configuration.topic
         origins = configuration.origins
         credentials = try Credentials(authentication, bundleID: configuration.topic, host: host)
         topics = Topics(bundleID: configuration.topic) { authentication.covers($0, ofApp: configuration.topic) }

@@ -21,18 +21,36 @@ enum PlatformBlockSchema {
     private static var ios: JSONTree {
         SchemaParts.mapping(
             "APNs: an app on Apple's systems.",
-            required: ["topic", "team_id", "key_id"],
+            required: ["topic"],
             [
                 ("topic", SchemaParts.text("The app's bundle id.")),
                 ("team_id", SchemaParts.text("The team's id, 10 letters and digits.")),
                 ("key_id", SchemaParts.text("The key's id, 10 letters and digits.")),
                 ("key_file", SchemaParts.text("Apple's .p8 file with the key.")),
                 ("key", SchemaParts.text("The text of that file instead, as in ${APNS_KEY}.")),
+                ("certificate_file", SchemaParts.text("A push certificate in place of a key, in PEM or as .p12.")),
+                ("certificate_key_file", SchemaParts.text("Its private key in PEM, unless it is in the same file.")),
+                ("certificate_password_file", SchemaParts.text("A file with the passphrase of either.")),
                 (
                     "environment",
                     SchemaParts.text("production, sandbox or https://host:port; production when left out.")
                 ),
                 ("sandbox", SchemaParts.text("https://host:port in place of Apple's server for development builds.")),
+                ("port", ["description": "Of Apple's servers; 443 when left out.", "enum": [443, 2197]]),
+                (
+                    "try_other_environment",
+                    SchemaParts.flag(
+                        "Whether a device unknown in one environment is tried once in the other; false when left out."
+                    )
+                ),
+                (
+                    "broadcast_key_file",
+                    SchemaParts.text("A file with the key that registrations of broadcast channels must name.")
+                ),
+                (
+                    "broadcast_management",
+                    SchemaParts.text("https://host:port in place of Apple's server that manages channels.")
+                ),
             ]
         )
     }

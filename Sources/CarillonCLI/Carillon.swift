@@ -20,6 +20,6 @@ struct Carillon: AsyncParsableCommand {
               carillon rules try --rules rules.yaml --fixture reply --platform ios
             """,
         version: Version.current,
-        subcommands: [Serve.self, Check.self, Keys.self, Plugin.self, Rules.self]
+        subcommands: [Serve.self, Check.self, Keys.self, Plugin.self, Push.self, Rules.self]
     )
 }

@@ -12,7 +12,8 @@ from h2.settings import SettingCodes
 
 from authority import Authority
 from http2_server import Answer, HTTP2Server, Request
-from nostr import ALL_SIGNALS, Socket, device_token, ios
+from nostr import ALL_SIGNALS, Person, Socket, device_token, ios
+from proxy import ConnectProxy
 from subscriptions import from_base64url
 
 
@@ -204,3 +205,50 @@ def test_google_gets_an_assertion_and_messages_that_others_can_read(router_towar
         assert message.header(":path") == f"/v1/projects/{account['project_id']}/messages:send"
         assert message.header("content-type").startswith("application/json")
         assert json.loads(message.body)["message"]["token"] == device
+
+
+@pytest.fixture
+def proxy():
+    proxy = ConnectProxy(credentials="carillon:secret-of-the-proxy")
+    yield proxy
+    proxy.stop()
+
+
+def test_everything_goes_through_the_proxy(router_towards, stopped_router, serve, proxy, lab, alice, bob):
+    server = serve(apple)
+    stopped_router.secrets.add("secret-of-the-proxy")
+    stopped_router.configuration["http"]["proxy"] = f"http://carillon:secret-of-the-proxy@127.0.0.1:{proxy.port}"
+    router = router_towards(ios={"environment": server.url})
+    carol = Person()
+    with Socket(router) as socket:
+        content = {"platform": "android", "token": lab.android_token(), "filters": ALL_SIGNALS}
+        socket.publish(carol.registration(router, content))
+        socket.publish(bob.message("hello", carol))
+    pushes(router, alice, bob, 5)
+    server.wait(5)
+    router.wait_for_deliveries(6)
+    assert proxy.tunnels.count(server.url.removeprefix("https://")) == 1
+    assert lab.addresses["fcm"]["url"].removeprefix("https://") in proxy.tunnels
+    assert proxy.refused == 0
+
+
+def test_a_proxy_that_refuses_us_loses_nothing(router_towards, stopped_router, serve, proxy, alice, bob):
+    server = serve(apple)
+    stopped_router.configuration["http"]["proxy"] = f"http://127.0.0.1:{proxy.port}"
+    router = router_towards(ios={"environment": server.url})
+    pushes(router, alice, bob, 1)
+    router.wait_for_log("outcome=retry")
+    assert router.stop() == 1
+    assert server.requests == []
+
+
+def test_apple_is_shown_the_apps_certificate(router_towards, stopped_router, serve, authority, lab, alice, bob):
+    server = serve(apple, client_authority=authority.file)
+    certificate, key = authority.push_certificate(lab.ios["topic"])
+    stopped_router.configuration["apps"]["default"]["ios"] = {"topic": lab.ios["topic"], "environment": server.url}
+    router = router_towards(ios={"certificate_file": str(certificate), "certificate_key_file": str(key)})
+    pushes(router, alice, bob, 3)
+    for request in server.wait(3):
+        assert request.header("authorization") is None
+        assert (("userId", lab.ios["topic"]),) in request.peer["subject"]
+    router.wait_for_deliveries(3)

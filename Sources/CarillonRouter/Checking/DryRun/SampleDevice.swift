@@ -46,13 +46,20 @@ package struct SampleDevice: Sendable {
         }
     }
 
+    /// What an iPhone app may register beside its device token. Not that of a managed device: its pushes carry nothing.
+    private static let tokensOfPushTypes = [
+        "live_activity_token", "voip_token", "location_token", "complication_token", "fileprovider_token",
+        "pushtotalk_token", "widgets_token", "controls_token",
+    ]
+
     private static func fields(for platform: String, p256dh: String, auth: String) -> [String: String] {
         switch platform {
         case "ios":
-            [
-                "live_activity_token": String(repeating: "11", count: 32),
-                "voip_token": String(repeating: "22", count: 32),
-            ]
+            Dictionary(
+                uniqueKeysWithValues: tokensOfPushTypes.enumerated().map { index, name in
+                    (name, String(repeating: "0\(index + 1)", count: 32))
+                }
+            )
         case "web", "unifiedpush": ["p256dh": p256dh, "auth": auth]
         default: [:]
         }

@@ -342,6 +342,13 @@ let package = Package(
         ),
         .testTarget(name: "NotificationsTests", dependencies: ["Notifications"]),
         .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "Notifications", grdb, logging]),
+        // Courier and outgoing HTTP together.
+        .testTarget(
+            name: "IsolationTests",
+            dependencies: [
+                "Delivery", "HTTPLanes", "Notifications", grdb, nio, nioPosix, nioConcurrency, logging,
+            ]
+        ),
         .testTarget(
             name: "PluginHostTests",
             dependencies: ["PluginHost", "PluginKit", "CarillonABI", "HTTPLanes", "Notifications", logging],

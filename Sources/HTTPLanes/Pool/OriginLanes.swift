@@ -129,9 +129,9 @@ final class OriginLanes: @unchecked Sendable {
 
     /// Each request goes to the lane that has least to do.
     private func spread(now: Int64) {
-        let usable = lanes.filter { $0.free > 0 }
-        guard !usable.isEmpty else { return }
-        while !waiting.isEmpty, let lane = Self.leastLoaded(usable), let exchange = waiting.next() {
+        // As they are now: a flush may be the end of one.
+        let lanes = lanes
+        while !waiting.isEmpty, let lane = Self.leastLoaded(lanes), let exchange = waiting.next() {
             if exchange.deadline <= now {
                 exchange.fail(.timeout, mayHaveBeenProcessed: false)
             } else if !lane.submit(exchange, now: now) {
@@ -140,7 +140,8 @@ final class OriginLanes: @unchecked Sendable {
                 guard lane.free == 0 else { break }
             }
         }
-        for lane in usable { lane.flush() }
+        // Also those that take no more since what they took last.
+        for lane in lanes { lane.flush() }
     }
 
     private static func leastLoaded(_ lanes: [Lane]) -> Lane? {

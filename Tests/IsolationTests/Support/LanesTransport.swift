@@ -1,0 +1,28 @@
+import Delivery
+import HTTPLanes
+import Notifications
+
+/// Posts to the address that a device's token is.
+struct LanesTransport: Transport {
+    let sender: any HTTPSender
+
+    func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
+        let request = HTTPRequest(
+            method: "POST",
+            url: address.token,
+            timeout: 60_000,
+            multiplexed: address.token.hasPrefix("https:"),
+            untrustedURL: true
+        )
+        sender.send(request) { result in
+            switch result {
+            case .success(let answer) where answer.status == 200:
+                completion(Outcome(.delivered, status: 200, reason: "ok"))
+            case .success(let answer):
+                completion(Outcome(.retry, status: UInt32(answer.status), reason: "status"))
+            case .failure(let failure):
+                completion(Outcome(.retry, reason: failure.reason.rawValue))
+            }
+        }
+    }
+}

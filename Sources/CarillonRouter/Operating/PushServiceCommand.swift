@@ -1,5 +1,6 @@
 import HTTPLanes
 import Logging
+import NIOCore
 import NIOPosix
 import PluginHost
 

@@ -23,6 +23,12 @@ struct FCMStatusTests {
     )
     private static let unspecified = googleRefusal("UNKNOWN", "Unknown error.", errorCode: "UNSPECIFIED_ERROR")
 
+    private static let apnsAuthError = googleRefusal(
+        "UNAUTHENTICATED",
+        "Auth error from APNS or Web Push Service",
+        errorCode: "APNS_AUTH_ERROR"
+    )
+
     private static let codes: [StatusRow] = [
         .rejected(.says(400, body: unspecified), "invalid-argument"),
         .retry(.says(500, body: unspecified), "server-error"),
@@ -39,7 +45,7 @@ struct FCMStatusTests {
         .retry(.says(503, "UNAVAILABLE", retryAfter: 20), "unavailable", wait: 20...21),
         .retry(.says(500, "INTERNAL"), "internal", wait: 0...1),
         .rejected(.says(401, "THIRD_PARTY_AUTH_ERROR"), "third-party-auth-error"),
-        .rejected(.says(401, "APNS_AUTH_ERROR"), "third-party-auth-error"),
+        .rejected(.says(401, body: apnsAuthError), "third-party-auth-error"),
     ]
 
     /// Google's canonical status decides where there is no FcmError, then that of HTTP.

@@ -436,7 +436,7 @@ let package = Package(
             name: "StatusTableTests",
             dependencies: [
                 "Delivery", "PluginHost", "HTTPLanes", "Notifications", "CarillonLab", "APNsTransport", "FCMTransport",
-                "WebPushTransport", nio, nioPosix, logging,
+                "WebPushMessage", nio, nioPosix, logging,
             ]
         ),
         // The built plugins under chaos; they are found beside the test too.

@@ -2,7 +2,7 @@ internal import PluginKit
 
 /// What a push service says beside the status, as far as something follows from it or an operator wants to know; the raw
 /// value labels an outcome.
-enum WebPushDetail: String {
+enum WebPushDetail: String, CaseIterable {
     case badTTL = "bad-ttl"
     case badUrgency = "bad-urgency"
     case badTopic = "bad-topic"

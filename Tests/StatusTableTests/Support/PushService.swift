@@ -10,11 +10,23 @@ protocol PushService: Sendable {
     /// The operator's block, for each of two apps.
     func block(_ app: App, _ lab: Lab) throws -> [String: any Sendable]
     func place(_ device: TestDevice, _ lab: Lab) throws -> Place
+    /// What is sent.
+    var notification: Notifications.Notification { get }
     /// The message id that a request carries, where the push service has one.
     func messageID(_ request: ReceivedRequest) -> String?
 }
 
 extension PushService {
+    var notification: Notifications.Notification {
+        Notifications.Notification(
+            mode: .alert,
+            signal: .dm,
+            title: "Alice",
+            body: "See you at noon",
+            neutral: NeutralTexts(title: "New message", body: "Open the app to read it")
+        )
+    }
+
     func messageID(_ request: ReceivedRequest) -> String? { nil }
 }
 

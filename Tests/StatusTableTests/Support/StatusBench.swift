@@ -120,13 +120,7 @@ final class StatusBench: Sendable {
                 device: device,
                 platform: service.platform,
                 app: app.rawValue,
-                notification: Notification(
-                    mode: .alert,
-                    signal: .dm,
-                    title: "Alice",
-                    body: "See you at noon",
-                    neutral: NeutralTexts(title: "New message", body: "Open the app to read it")
-                ),
+                notification: service.notification,
                 acceptedAt: time.now
             )
         }

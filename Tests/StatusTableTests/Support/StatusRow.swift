@@ -18,19 +18,28 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
         case queue
     }
 
+    /// When the next attempt is made.
+    enum Wait: Sendable, Equatable {
+        /// So many seconds later, or one more: retries spread.
+        case seconds(Int64)
+        /// When the next day begins, in UTC.
+        case midnight
+    }
+
     /// What the push service does, `times` in a row, before it behaves again.
     var says: Misbehaviour.Conduct
     var times: Int
     /// The first line in the books.
     var kind: DeliveryReport.Kind
     var reason: String
+    /// The last line.
+    var end: DeliveryReport.Kind
     var fate: Fate
     /// Of the courier, up to the end.
     var attempts: Int
     /// That reached the push service: more than the attempts where one of them is allowed to ask again.
     var requests: Int
-    /// How long the push service, or its rule, wants us to wait before the next attempt, in seconds.
-    var wait: ClosedRange<Int64>?
+    var wait: Wait?
     var holdsUp: HeldUp
     /// Whether the push service took pushes with the same credentials before.
     var isProven: Bool
@@ -60,11 +69,16 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
         StatusRow(says, .reduced, reason, attempts: 2)
     }
 
-    /// Another attempt passes, after a time of ours or the one that the push service asked for, in seconds.
+    /// As little as it says, there is nothing that may be said less.
+    static func reducedInVain(_ says: Misbehaviour.Conduct, _ reason: String) -> StatusRow {
+        StatusRow(says, .reduced, reason, end: .rejected, attempts: 2, requests: 1)
+    }
+
+    /// Another attempt passes, after a time of ours or the one that the push service asked for.
     static func retry(
         _ says: Misbehaviour.Conduct,
         _ reason: String,
-        wait: ClosedRange<Int64>? = nil,
+        wait: Wait? = nil,
         holdsUp: HeldUp = .nobody,
         isProven: Bool = true
     ) -> StatusRow {
@@ -87,9 +101,10 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
         _ kind: DeliveryReport.Kind,
         _ reason: String,
         _ fate: Fate = .stays,
+        end: DeliveryReport.Kind = .delivered,
         attempts: Int,
         requests: Int? = nil,
-        wait: ClosedRange<Int64>? = nil,
+        wait: Wait? = nil,
         holdsUp: HeldUp = .nobody,
         isProven: Bool = true
     ) {
@@ -97,6 +112,7 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
         self.times = times
         self.kind = kind
         self.reason = reason
+        self.end = kind.isFinal ? kind : end
         self.fate = fate
         self.attempts = attempts
         self.requests = requests ?? attempts

@@ -26,8 +26,9 @@ struct APNs: PushService {
         ]
     }
 
-    func place(_ device: TestDevice, _ lab: Lab) -> Place {
-        let token = String(repeating: "a\(device.rawValue)", count: 32)
+    func place(_ device: TestDevice, _ lab: Lab, bench: Int) -> Place {
+        let number = String(bench, radix: 16)
+        let token = "a\(device.rawValue)" + String(repeating: "0", count: 62 - number.count) + number
         return Place(token: token, target: token)
     }
 

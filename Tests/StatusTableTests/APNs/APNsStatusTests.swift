@@ -4,6 +4,7 @@ import Testing
 @testable import APNsTransport
 
 /// facts/protocols 1.7 and 1.8, row by row.
+@Suite(.stage(APNs()))
 struct APNsStatusTests {
     private static let older = #"{"reason":"Unregistered","timestamp":1600000000000}"#
     private static let newer = #"{"reason":"Unregistered","timestamp":1800000000000}"#
@@ -86,9 +87,6 @@ struct APNsStatusTests {
 
     @Test(arguments: timestamps)
     func timestampOf410(_ row: StatusRow) async throws { try await row.check(with: APNs()) }
-
-    @Test(arguments: StatusRow.connections)
-    func troubleWithTheConnection(_ row: StatusRow) async throws { try await row.check(with: APNs()) }
 
     @Test func everyReasonHasARow() {
         let said = Set((Self.reasons + Self.clocks + BroadcastStatusTests.rows).compactMap(\.says.reason))

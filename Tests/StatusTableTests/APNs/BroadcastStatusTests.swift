@@ -5,6 +5,7 @@ import Testing
 
 /// facts/protocols 1.9, row by row. A channel is a registration of an operator's; what concerns one channel or one message stops
 /// no pushes to devices.
+@Suite(.stage(APNs()))
 struct BroadcastStatusTests {
     static let rows: [StatusRow] = [
         .rejected(.says(400, "FeatureNotEnabled"), "feature-not-enabled"),

@@ -20,8 +20,8 @@ struct Broadcasts: PushService {
         return block
     }
 
-    func place(_ device: TestDevice, _ lab: Lab) throws -> Place {
-        let channel = Data("channel \(device.rawValue)".utf8).base64EncodedString()
+    func place(_ device: TestDevice, _ lab: Lab, bench: Int) throws -> Place {
+        let channel = Data("channel \(device.rawValue) of \(bench)".utf8).base64EncodedString()
         let bundleID = APNs.teams[device.app]?.topic ?? ""
         try lab.core.withState { try $0.apns.channels.create(channel, .latest, bundleID, in: .production) }
         return Place(token: "channel:\(channel)", fields: ["broadcast_key": Self.key], target: channel)

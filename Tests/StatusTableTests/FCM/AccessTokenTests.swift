@@ -14,11 +14,11 @@ struct AccessTokenTests {
         .misconfigured(.says(400, "unsupported_grant_type"), "unsupported-grant-type"),
         .misconfigured(.says(400, "invalid_scope"), "invalid-scope"),
         .misconfigured(.html(status: 403), "token-refused"),
-        .retry(.says(429), "token-too-many-requests"),
-        .retry(.says(500), "token-server-error"),
-        .retry(.html(status: 503), "token-server-error"),
-        .retry(.says(200, body: "{}"), "token-unreadable"),
-        .retry(.close, "closed"),
+        .retry(.says(429), "token-too-many-requests", holdsUp: .queue),
+        .retry(.says(500), "token-server-error", holdsUp: .queue),
+        .retry(.html(status: 503), "token-server-error", holdsUp: .queue),
+        .retry(.says(200, body: "{}"), "token-unreadable", holdsUp: .queue),
+        .retry(.close, "closed", holdsUp: .queue),
     ]
 
     @Test(arguments: rows)
@@ -29,13 +29,16 @@ struct AccessTokenTests {
             let itself = try bench.register(.itself)
             let ofOtherApp = try bench.register(.ofOtherApp)
             let deliveries = try bench.accept([(itself.device, .first), (ofOtherApp.device, .second)])
-            let record = try await bench.books.record(when: "both have answers") { record in
+            try await bench.books.record(when: "both have answers") { record in
                 deliveries.allSatisfy { !record.of($0).isEmpty }
             }
+            await bench.courier.settle()
+            let record = bench.books.record
             let report = try #require(record.of(deliveries[0]).first)
             #expect(report.kind == row.kind && report.reason == row.reason && report.attempt == 1, "\(report)")
             #expect(record.of(deliveries[1]).map(\.kind) == [.delivered], "of the other project")
-            #expect(record.pauses.map(\.queue.app) == (row.kind == .misconfigured ? [App.first.rawValue] : []))
+            #expect(record.pauses.map(\.queue.app) == [App.first.rawValue])
+            #expect(record.pauses.map(\.cause) == [row.kind == .misconfigured ? .misconfigured : .asked])
             #expect(bench.devices.address(of: itself.device) != nil)
             #expect(bench.lab.received.filter { $0.target == itself.place.target }.isEmpty)
         }

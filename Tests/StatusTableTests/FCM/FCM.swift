@@ -28,8 +28,8 @@ struct FCM: PushService {
         ]
     }
 
-    func place(_ device: TestDevice, _ lab: Lab) -> Place {
-        let token = "device\(device.rawValue):APA91b" + String(repeating: "x", count: 120)
+    func place(_ device: TestDevice, _ lab: Lab, bench: Int) -> Place {
+        let token = "device\(device.rawValue):APA91b-\(bench)-" + String(repeating: "x", count: 120)
         return Place(token: token, target: token)
     }
 }

@@ -4,6 +4,7 @@ import Testing
 @testable import FCMTransport
 
 /// facts/protocols 2.4, row by row.
+@Suite(.stage(FCM()))
 struct FCMStatusTests {
     private static let notAToken = googleRefusal(
         "INVALID_ARGUMENT",
@@ -74,9 +75,6 @@ struct FCMStatusTests {
 
     @Test(arguments: withoutCode)
     func answersWithoutAnErrorCode(_ row: StatusRow) async throws { try await row.check(with: FCM()) }
-
-    @Test(arguments: StatusRow.connections)
-    func troubleWithTheConnection(_ row: StatusRow) async throws { try await row.check(with: FCM()) }
 
     @Test func everyErrorCodeHasARow() {
         let said = Self.codes.map { "\($0.says)" }.joined(separator: "\n")

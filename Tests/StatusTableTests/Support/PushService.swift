@@ -9,7 +9,8 @@ protocol PushService: Sendable {
     func configure(_ lab: inout LabConfiguration)
     /// The operator's block, for each of two apps.
     func block(_ app: App, _ lab: Lab) throws -> [String: any Sendable]
-    func place(_ device: TestDevice, _ lab: Lab) throws -> Place
+    /// `bench` tells the devices of benches apart that share a lab.
+    func place(_ device: TestDevice, _ lab: Lab, bench: Int) throws -> Place
     /// What is sent.
     var notification: Notifications.Notification { get }
     /// The message id that a request carries, where the push service has one.

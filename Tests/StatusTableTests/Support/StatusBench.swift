@@ -2,9 +2,9 @@ import CarillonLab
 import Foundation
 import HTTPLanes
 import Logging
-import NIOPosix
 import Notifications
 import PluginHost
+import Synchronization
 
 @testable import Delivery
 
@@ -20,53 +20,50 @@ final class StatusBench: Sendable {
     let books = Books()
     let devices = Devices()
     let courier: Courier
-    private let lanes: HTTPLanes
     private let plugins: PluginHost
     private let instances: [QueueName: TransportInstance]
     private let folder: URL
+    /// Tells its devices from those of other benches on the same stage.
+    private let number = StatusBench.count.add(1, ordering: .relaxed).newValue
+    private static let count = Atomic(0)
 
-    /// Runs `body` with a bench and takes it down again.
+    /// Runs `body` with a bench and takes it down again: on the stage of the suite, or on one of its own.
     static func with(
         _ service: some PushService,
         _ body: (StatusBench) async throws -> Void
     ) async throws {
-        var configuration = LabConfiguration()
-        configuration.fcm = nil
-        configuration.unifiedPush = nil
-        configuration.webPush = nil
-        service.configure(&configuration)
-        let lab = try await Lab.start(configuration)
-        let bench: StatusBench
-        do {
-            bench = try StatusBench(service, lab)
-        } catch {
-            await lab.shutdown()
-            throw error
+        if let stage = Stage.shared {
+            let bench = try StatusBench(service, stage)
+            let result: Result<Void, any Error>
+            do { result = .success(try await body(bench)) } catch { result = .failure(error) }
+            await bench.shutDown()
+            try result.get()
+        } else {
+            try await Stage.with(service) { stage in
+                let bench = try StatusBench(service, stage)
+                let result: Result<Void, any Error>
+                do { result = .success(try await body(bench)) } catch { result = .failure(error) }
+                // So that nobody waits for an answer that does not come.
+                await stage.lanes.shutdown()
+                await bench.shutDown()
+                try result.get()
+            }
         }
-        let result: Result<Void, any Error>
-        do { result = .success(try await body(bench)) } catch { result = .failure(error) }
-        await bench.shutDown()
-        try result.get()
     }
 
-    private init(_ service: some PushService, _ lab: Lab) throws {
+    private init(_ service: some PushService, _ stage: Stage) throws {
         self.service = service
-        self.lab = lab
+        lab = stage.lab
         let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         plugins = try BuiltPlugins.host()
-        lanes = try HTTPLanes(
-            configuration: HTTPLanes.Configuration(caFile: lab.caFile, allowPrivate: ["127.0.0.0/8", "::1/128"]),
-            group: MultiThreadedEventLoopGroup.singleton,
-            logger: log
-        )
         var instances: [QueueName: TransportInstance] = [:]
         for app in App.allCases {
-            let block = try JSONSerialization.data(withJSONObject: try service.block(app, lab))
+            let block = try JSONSerialization.data(withJSONObject: try service.block(app, stage.lab))
             instances[QueueName(platform: service.platform, app: app.rawValue)] = try plugins.makeTransport(
                 platform: service.platform,
                 app: app.rawValue,
                 configuration: String(decoding: block, as: UTF8.self),
-                settings: InstanceSettings(sender: lanes, log: log, now: { [time] in time.now })
+                settings: InstanceSettings(sender: stage.lanes, log: log, now: { [time] in time.now })
             )
         }
         self.instances = instances
@@ -88,17 +85,14 @@ final class StatusBench: Sendable {
         courier.start()
     }
 
-    /// Connections first, so that nobody waits for an answer that does not come.
     private func shutDown() async {
-        await lanes.shutdown()
         await courier.shutdown(deadline: .max)
         for instance in instances.values { _ = await plugins.retire(instance, within: 1000) }
-        await lab.shutdown()
         try? FileManager.default.removeItem(at: folder)
     }
 
     func register(_ device: TestDevice) throws -> (device: DeviceID, place: Place) {
-        let place = try service.place(device, lab)
+        let place = try service.place(device, lab, bench: number)
         let id = devices.register(
             DeviceAddress(
                 platform: service.platform,

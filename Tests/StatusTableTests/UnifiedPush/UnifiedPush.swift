@@ -11,8 +11,8 @@ struct UnifiedPush: PushService {
 
     func block(_ app: App, _ lab: Lab) -> [String: any Sendable] { [:] }
 
-    func place(_ device: TestDevice, _ lab: Lab) -> Place {
-        let topic = "upTopic\(device.rawValue)aaaaaa"
+    func place(_ device: TestDevice, _ lab: Lab, bench: Int) -> Place {
+        let topic = "up\(device.rawValue)of\(bench)"
         return Place(token: "\(device.reached(at: lab.unifiedPushURL))/\(topic)?up=1", target: topic)
     }
 }

@@ -17,7 +17,7 @@ struct WebPush: PushService {
         ["vapid_key": Self.vapid.keyPEM, "subject": "mailto:ops@example.com"]
     }
 
-    func place(_ device: TestDevice, _ lab: Lab) throws -> Place {
+    func place(_ device: TestDevice, _ lab: Lab, bench: Int) throws -> Place {
         let subscription = try lab.subscribe()
         let keys = try subscription.receiver.publicKeys()
         return Place(

@@ -4,6 +4,7 @@ import Testing
 @testable import WebPushMessage
 
 /// facts/protocols 4.1 and 4.9, row by row: what browsers' push services say, each in its own form.
+@Suite(.stage(WebPush()))
 struct WebPushStatusTests {
     /// RFC 8030, and proxies in front of whoever it is.
     private static let plain: [StatusRow] = [
@@ -25,9 +26,6 @@ struct WebPushStatusTests {
         .retry(.html(status: 500), "server-error"),
         .retry(.html(status: 502), "server-error"),
         .retry(.html(status: 503), "server-error", wait: .seconds(5), holdsUp: .host),
-        .retry(.close, "closed"),
-        .retry(.close, "closed", isProven: false),
-        .retry(.silence, "deadline"),
     ]
 
     private static let apple: [StatusRow] = [

@@ -1,0 +1,51 @@
+import CarillonLab
+import Testing
+
+/// What happens to requests below HTTP's semantics (facts/protocols 1.8; RFC 9113 sections 6.8, 7 and 8.7). What was provably not
+/// processed is sent again within the attempt; all else may have been, and is another attempt's.
+struct ConnectionStatusTests {
+    /// Of the busy push services.
+    private static let http2: [StatusRow] = [
+        .delivered(.goAway(gracefully: true)),
+        .delivered(.goAway(gracefully: false), requests: 2),
+        .delivered(.goAway(gracefully: false, reason: "Shutdown"), requests: 2),
+        .delivered(.refuseStream, requests: 2),
+        .delivered(.limitStreams(1)),
+        .delivered(.delay(milliseconds: 5)),
+        .retry(.close, "closed"),
+        .retry(.close, "closed", isProven: false),
+        .retry(.cut, "closed"),
+        .retry(.reset(code: 0x0), "closed"),
+        .retry(.reset(code: 0x1), "closed"),
+        .retry(.reset(code: 0x2), "closed"),
+        .retry(.reset(code: 0x3), "closed"),
+        .retry(.reset(code: 0x5), "closed"),
+        .retry(.reset(code: 0x6), "closed"),
+        .retry(.reset(code: 0x8), "closed"),
+        .retry(.reset(code: 0xb), "closed"),
+        .retry(.reset(code: 0xd), "closed"),
+        .retry(.silence, "deadline"),
+    ]
+
+    /// Of those that users choose.
+    private static let http1: [StatusRow] = [
+        .delivered(.goAway(gracefully: true)),
+        .delivered(.delay(milliseconds: 5)),
+        .retry(.close, "closed"),
+        .retry(.close, "closed", isProven: false),
+        .retry(.cut, "closed"),
+        .retry(.silence, "deadline"),
+    ]
+
+    @Test(arguments: http2)
+    func ofAPNs(_ row: StatusRow) async throws { try await row.check(with: APNs()) }
+
+    @Test(arguments: http2)
+    func ofFCM(_ row: StatusRow) async throws { try await row.check(with: FCM()) }
+
+    @Test(arguments: http1)
+    func ofUnifiedPush(_ row: StatusRow) async throws { try await row.check(with: UnifiedPush()) }
+
+    @Test(arguments: http1)
+    func ofWebPush(_ row: StatusRow) async throws { try await row.check(with: WebPush()) }
+}

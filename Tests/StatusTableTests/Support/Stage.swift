@@ -1,0 +1,63 @@
+import CarillonLab
+import HTTPLanes
+import Logging
+import NIOPosix
+import Testing
+
+/// The lab and the connections to it.
+final class Stage: Sendable {
+    /// Where the rows of a suite are played, if they share a stage.
+    @TaskLocal static var shared: Stage?
+
+    let lab: Lab
+    let lanes: HTTPLanes
+
+    private init(_ lab: Lab) throws {
+        self.lab = lab
+        lanes = try HTTPLanes(
+            configuration: HTTPLanes.Configuration(caFile: lab.caFile, allowPrivate: ["127.0.0.0/8", "::1/128"]),
+            group: MultiThreadedEventLoopGroup.singleton,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    /// Runs `body` with a stage on which the lab plays nothing but `service`.
+    static func with(_ service: some PushService, _ body: (Stage) async throws -> Void) async throws {
+        var configuration = LabConfiguration()
+        configuration.fcm = nil
+        configuration.unifiedPush = nil
+        configuration.webPush = nil
+        service.configure(&configuration)
+        let lab = try await Lab.start(configuration)
+        let result: Result<Void, any Error>
+        do {
+            let stage = try Stage(lab)
+            do { result = .success(try await body(stage)) } catch { result = .failure(error) }
+            await stage.lanes.shutdown()
+        } catch {
+            await lab.shutdown()
+            throw error
+        }
+        await lab.shutdown()
+        try result.get()
+    }
+}
+
+/// Lets the rows of a suite share a stage. Rows that break connections, or leave requests without an answer, need their own.
+struct StageTrait: SuiteTrait, TestScoping {
+    let service: any PushService
+
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @concurrent @Sendable () async throws -> Void
+    ) async throws {
+        try await Stage.with(service) { stage in
+            try await Stage.$shared.withValue(stage, operation: function)
+        }
+    }
+}
+
+extension Trait where Self == StageTrait {
+    static func stage(_ service: some PushService) -> Self { StageTrait(service: service) }
+}

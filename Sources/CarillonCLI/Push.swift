@@ -32,9 +32,7 @@ struct Push: AsyncParsableCommand {
 
     func run() async throws {
         let command = PushServiceCommand(configuration: try config.read(), app: app, platform: platform)
-        let answer = try await Terminal.printingMistakes { () async throws in
-            try await command.run(words.isEmpty ? ["help"] : words)
-        }
+        let answer = try await command.run(words.isEmpty ? ["help"] : words)
         guard answer.isGood else {
             Terminal.error(answer.text)
             throw ExitCode(1)

@@ -27,10 +27,10 @@ struct ChaosBench: AsyncParsableCommand {
     var least = 0.5
 
     @Option(help: "Attempts under way at a time for each transport.")
-    var inFlight = 200
+    var inFlight = 64
 
     @Option(help: "How long a request may take, in milliseconds; slow machines need more.")
-    var timeout: UInt32 = 1_500
+    var timeout: UInt32 = 2_000
 
     @Flag(help: "Prints JSON.")
     var json = false

@@ -22,9 +22,9 @@ package struct ChaosPlan: Sendable {
     /// How many times faster than ours the courier's clock goes: its waits of minutes pass in seconds.
     package var haste: Int64 = 100
     /// How long a request may take, in milliseconds: plugins ask for more than a run has time for.
-    package var requestTimeout: UInt32 = 1_500
+    package var requestTimeout: UInt32 = 2_000
     /// Attempts under way at a time for each transport.
-    package var inFlight = 200
+    package var inFlight = 64
     /// When no delivery ends for so many seconds a run is given up as stuck.
     package var patience = 120
 

@@ -134,9 +134,10 @@ class Lab:
         """Withdraws every misbehaviour ordered."""
         self._control("DELETE", "/misbehave")
 
-    def declare(self, token: str, state: str, since: int = 0):
-        """What APNs knows of a device token; `since` in milliseconds since 1970."""
-        self._control("POST", "/tokens", {"token": token, "state": state, "since": since})
+    def declare(self, token: str, state: str, since: int = 0, environment: str = "production"):
+        """What APNs knows of a device token, and in which environment; `since` in milliseconds since 1970."""
+        device = {"token": token, "state": state, "since": since, "environment": environment}
+        self._control("POST", "/tokens", device)
 
     def forget(self):
         """Empties the record."""

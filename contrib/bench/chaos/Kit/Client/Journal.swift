@@ -49,7 +49,9 @@ package struct Journal: Sendable {
     package var reports: [DeliveryReport] = []
     /// Requests for no delivery that was under way.
     package var strays = 0
-    package var pauses = 0
+    /// Pauses of queues: for bad credentials, and those that push services asked for.
+    package var misconfigurations = 0
+    package var requestedPauses = 0
     package var outboxFailures: [String] = []
 
     package init() {}
@@ -130,7 +132,14 @@ extension JournalKeeper: DeliveryObserver {
         }
     }
 
-    func queuePaused(_ pause: QueuePause) { state.withLock { $0.journal.pauses += 1 } }
+    func queuePaused(_ pause: QueuePause) {
+        state.withLock { state in
+            switch pause.cause {
+            case .misconfigured: state.journal.misconfigurations += 1
+            case .asked: state.journal.requestedPauses += 1
+            }
+        }
+    }
 
     func queueResumed(_ queue: QueueName) {}
 

@@ -24,7 +24,8 @@ extension Summary {
         lines += counts("attempts", Set(rows.flatMap(\.outcomes.keys)).sorted(), \.outcomes)
         lines.append("")
         lines.append(
-            "\(tokenRequests) requests for access tokens, \(tokenMischiefs) of them went wrong; \(pauses) pauses for credentials"
+            "\(tokenRequests) requests for access tokens, \(tokenMischiefs) of them went wrong; queues paused "
+                + "\(misconfigurations) times for credentials and \(requestedPauses) times because they were asked to"
         )
         for row in rows where !row.script.isEmpty {
             lines.append("phases of \(row.transport.rawValue), in requests: \(row.script)")

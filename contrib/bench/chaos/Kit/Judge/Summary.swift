@@ -33,8 +33,9 @@ package struct Summary: Sendable, Codable {
     package var rows: [Row]
     package var tokenRequests: Int
     package var tokenMischiefs: Int
-    /// Times a queue was paused for its credentials.
-    package var pauses: Int
+    /// Times a queue was paused for its credentials, and because its push service asked for it.
+    package var misconfigurations: Int
+    package var requestedPauses: Int
     package var failures: [Verdict.Failure]
 
     package init(_ record: ChaosRecord, _ verdict: Verdict) {
@@ -42,7 +43,8 @@ package struct Summary: Sendable, Codable {
         seed = record.plan.seed
         tokenRequests = record.tokenRequests
         tokenMischiefs = record.tokenMischiefs
-        pauses = record.journal.pauses
+        misconfigurations = record.journal.misconfigurations
+        requestedPauses = record.journal.requestedPauses
         failures = verdict.failures
         rows = record.plan.transports.map { transport in
             var row = Row(transport: transport)

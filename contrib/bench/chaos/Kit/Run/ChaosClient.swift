@@ -62,7 +62,7 @@ final class ChaosClient {
                 random: SplitMix64(seed: plan.seed, for: "retries"),
                 host: { URLParts($0.token)?.origin.host },
                 transport: { [journal] queue in
-                    transports[queue].map { JournalledTransport(instance: $0, journal: journal) }
+                    transports[queue].map { JournalledTransport(instance: $0, journal: journal, haste: plan.haste) }
                 }
             ),
             limits: CourierLimits(inFlight: plan.inFlight),

@@ -51,13 +51,7 @@ final class Lane {
     /// Sends what has been submitted.
     func flush() {
         guard let session else { return }
-        let inFlight = session.budget.inFlight
         handler?.send(session)
-        if session.budget.inFlight < inFlight {
-            // A stream that this side resets closes as the reset goes out.
-            deliver(session)
-            owner?.laneHasRoom(self)
-        }
         if session.isOver { handler?.close() }
     }
 
@@ -135,6 +129,8 @@ final class Lane {
         health.received(now: loop.milliseconds)
         if !session.receive(bytes) {
             closeReason = closeReason ?? .protocolError
+            // The GOAWAY that says why.
+            handler?.send(session)
             handler?.close()
         }
     }

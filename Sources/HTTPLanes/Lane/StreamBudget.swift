@@ -4,6 +4,8 @@
 /// good, and a connection that overstepped it would be closed.
 struct StreamBudget {
     private(set) var inFlight = 0
+    /// How many of these the peer has heard of. When it lowers its limit, the others have to wait.
+    private(set) var sent = 0
     private(set) var allowed = 1
     /// The peer has said GOAWAY, or stream ids run out: what is open may finish, nothing new starts.
     private(set) var isDraining = false
@@ -27,8 +29,13 @@ struct StreamBudget {
         if streamID >= 1 << 30 { isDraining = true }
     }
 
-    mutating func closed() {
+    mutating func startedSending() {
+        sent += 1
+    }
+
+    mutating func closed(wasSent: Bool) {
         inFlight -= 1
+        if wasSent { sent -= 1 }
     }
 
     mutating func drain() {

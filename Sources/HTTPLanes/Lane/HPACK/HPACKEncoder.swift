@@ -1,0 +1,148 @@
+/// The sending half of a connection's header compression (RFC 7541), for requests that are much alike: most fields become
+/// one byte, and what differs is copied as it is.
+struct HPACKEncoder: ~Copyable {
+    private var table = DynamicTable()
+    private var lines: [FieldLine] = []
+    private var names: [UInt8] = []
+    /// The line that the field at each position of the last block had.
+    private var order: [Int] = []
+    private var position = 0
+    /// The least that the table's limit was set to since the last block.
+    private var smallestLimit: Int?
+    /// Whether the block at hand has had a `content-length`.
+    private(set) var hasContentLength = false
+
+    deinit {
+        for line in lines { line.candidate?.deallocate() }
+    }
+
+    /// Keeps to the table the peer is ready to hold (RFC 7541, section 4.2).
+    ///
+    /// - Parameters:
+    ///   - size: The peer's last word.
+    ///   - smallest: The least it has said since the last call.
+    mutating func limitTable(to size: UInt32, atLeastOnceTo smallest: UInt32) {
+        let size = min(Int(size), DynamicTable.initialLimit)
+        let smallest = min(Int(smallest), size)
+        guard size != table.limit || smallest != table.limit else { return }
+        smallestLimit = min(smallest, smallestLimit ?? smallest)
+        table.setLimit(smallest)
+        table.setLimit(size)
+    }
+
+    mutating func beginBlock(_ block: inout BlockCursor) {
+        position = 0
+        hasContentLength = false
+        guard let smallestLimit else { return }
+        if smallestLimit < table.limit { block.put(smallestLimit, prefix: 5, pattern: 0x20) }
+        block.put(table.limit, prefix: 5, pattern: 0x20)
+        self.smallestLimit = nil
+    }
+
+    mutating func append(
+        name: UnsafeBufferPointer<UInt8>,
+        value: UnsafeBufferPointer<UInt8>,
+        to block: inout BlockCursor
+    ) {
+        guard let index = line(of: name) else { return appendStranger(name: name, value: value, to: &block) }
+        let policy = lines[index].policy
+        if policy == .omitted { return }
+        if lines[index].staticIndex == StaticTable.contentLength { hasContentLength = true }
+        if policy == .repeated || policy == .credential,
+            let number = table.find(value, from: lines[index].latest)
+        {
+            lines[index].wasFound()
+            return block.put(table.index(of: number), prefix: 7, pattern: 0x80)
+        }
+        let nameIndex = nameIndex(of: index)
+        if shouldInsert(value, line: index, hasNameIndex: nameIndex != nil) {
+            put(nameIndex, name, prefix: 6, pattern: 0x40, to: &block)
+            lines[index].latest = table.insert(nameCount: name.count, value: value, previous: lines[index].latest)
+        } else if policy == .secret || policy == .credential {
+            put(nameIndex, name, prefix: 4, pattern: 0x10, to: &block)
+        } else {
+            put(nameIndex, name, prefix: 4, pattern: 0x00, to: &block)
+        }
+        block.put(literal: value)
+    }
+
+    private mutating func shouldInsert(
+        _ value: UnsafeBufferPointer<UInt8>,
+        line index: Int,
+        hasNameIndex: Bool
+    ) -> Bool {
+        guard table.hasRoom(forNameAndValue: lines[index].nameCount + value.count) else { return false }
+        if lines[index].policy == .unrepeated { return !hasNameIndex }
+        return lines[index].isWorthInserting(value)
+    }
+
+    /// For those that come when there is no line left.
+    private func appendStranger(
+        name: UnsafeBufferPointer<UInt8>,
+        value: UnsafeBufferPointer<UInt8>,
+        to block: inout BlockCursor
+    ) {
+        let policy = IndexingPolicy(name: name)
+        guard policy != .omitted else { return }
+        put(StaticTable.index(of: name), name, prefix: 4, pattern: 0x10, to: &block)
+        block.put(literal: value)
+    }
+
+    private func put(
+        _ nameIndex: Int?,
+        _ name: UnsafeBufferPointer<UInt8>,
+        prefix: UInt8,
+        pattern: UInt8,
+        to block: inout BlockCursor
+    ) {
+        if let nameIndex {
+            block.put(nameIndex, prefix: prefix, pattern: pattern)
+        } else {
+            block.put(pattern)
+            block.put(literal: name)
+        }
+    }
+
+    private func nameIndex(of line: Int) -> Int? {
+        if let index = lines[line].staticIndex { return index }
+        return table.isLive(lines[line].latest) ? table.index(of: lines[line].latest) : nil
+    }
+
+    /// Requests bring the same fields in the same order, so the line that stood here last time is nearly always it.
+    private mutating func line(of name: UnsafeBufferPointer<UInt8>) -> Int? {
+        let position = position
+        self.position += 1
+        if position < order.count, isName(name, of: order[position]) { return order[position] }
+        let found = lines.indices.first { isName(name, of: $0) } ?? addLine(name)
+        guard let found else { return nil }
+        if position < order.count {
+            order[position] = found
+        } else if position == order.count, position < Self.lineLimit {
+            order.append(found)
+        }
+        return found
+    }
+
+    private func isName(_ name: UnsafeBufferPointer<UInt8>, of line: Int) -> Bool {
+        let (start, count) = (lines[line].nameStart, lines[line].nameCount)
+        guard name.count == count else { return false }
+        return names.withUnsafeBufferPointer { UnsafeBufferPointer(rebasing: $0[start..<start + count]).equals(name) }
+    }
+
+    private mutating func addLine(_ name: UnsafeBufferPointer<UInt8>) -> Int? {
+        guard lines.count < Self.lineLimit else { return nil }
+        lines.append(
+            FieldLine(
+                policy: IndexingPolicy(name: name),
+                staticIndex: StaticTable.index(of: name),
+                nameStart: names.count,
+                nameCount: name.count
+            )
+        )
+        names += name
+        return lines.count - 1
+    }
+
+    /// Names on one connection are few; a sender that invents them gets them through, but not remembered.
+    private static let lineLimit = 64
+}

@@ -76,4 +76,19 @@ extension Lab {
     public func declare(_ receiver: WebPushReceiver) throws {
         try core.declare(receiver)
     }
+
+    /// Says what becomes of a topic of ``LabService/unifiedPush`` or ``LabService/ntfy``.
+    public func declare(_ topic: NtfyTopic, at service: LabService) {
+        core.withState { $0.topics[service, default: [:]][topic.name] = topic }
+    }
+
+    /// Lets an application send to Gotify.
+    public func declare(_ application: GotifyApplication) {
+        core.withState { $0.gotify.declare(application) }
+    }
+
+    /// A Gotify application was deleted, or its token changed: 401 from now on.
+    public func revoke(gotifyToken: String) {
+        core.withState { $0.gotify.remove(gotifyToken) }
+    }
 }

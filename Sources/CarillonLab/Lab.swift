@@ -49,8 +49,10 @@ public final class Lab: Sendable {
                 apns: try await opening.startAPNs(.production, credentials, certificate),
                 apnsSandbox: try await opening.startSandbox(credentials, certificate),
                 fcm: try await opening.startFCM(),
-                unifiedPush: try await opening.startUnifiedPush(),
+                unifiedPush: try await opening.startUnifiedPush { known()?.unifiedPush ?? "" },
                 webPush: try await opening.startWebPush { known()?.webPush?.url ?? "" },
+                ntfy: try await opening.startNtfy { known()?.ntfy?.url ?? "" },
+                gotify: try await opening.startGotify(),
                 control: try await opening.startControl(known),
                 caFile: tls.authorityFile
             )

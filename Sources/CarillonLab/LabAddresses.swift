@@ -56,13 +56,47 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         public var projectID: String
         /// Where the service account was written, with its key.
         public var serviceAccountFile: String
+        /// All there are; the first is the one above.
+        public var projects: [Project]
+
+        /// A Firebase project and its service account.
+        public struct Project: Sendable, Hashable, Codable {
+            public var projectID: String
+            /// Where the service account was written, with its key.
+            public var serviceAccountFile: String
+
+            private enum CodingKeys: String, CodingKey {
+                case projectID = "project_id"
+                case serviceAccountFile = "service_account"
+            }
+        }
 
         private enum CodingKeys: String, CodingKey {
             case url
             case tokenURL = "token_url"
             case projectID = "project_id"
             case serviceAccountFile = "service_account"
+            case projects
         }
+    }
+
+    public struct Ntfy: Sendable, Hashable, Codable {
+        /// `http://localhost:PORT`, to be followed by a slash and a topic.
+        public var url: String
+        /// One that may publish everywhere.
+        public var accessToken: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case url
+            case accessToken = "access_token"
+        }
+    }
+
+    public struct Gotify: Sendable, Hashable, Codable {
+        /// `http://localhost:PORT`, to be followed by `/message`.
+        public var url: String
+        /// Of the first application.
+        public var token: String?
     }
 
     public var apns: APNs
@@ -72,6 +106,8 @@ public struct LabAddresses: Sendable, Hashable, Codable {
     /// `http://localhost:PORT`, to be followed by a slash and a topic.
     public var unifiedPush: String?
     public var webPush: WebPush?
+    public var ntfy: Ntfy?
+    public var gotify: Gotify?
     public var control: String?
     /// The authority to trust, in PEM.
     public var caFile: String
@@ -82,6 +118,8 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         case fcm
         case unifiedPush = "unifiedpush_url"
         case webPush = "webpush"
+        case ntfy
+        case gotify
         case control = "control_url"
         case caFile = "ca_file"
     }

@@ -11,6 +11,10 @@ public struct LabConfiguration: Sendable {
     public var unifiedPush: UnifiedPush? = UnifiedPush()
     /// Nil to leave the service out.
     public var webPush: WebPush? = WebPush()
+    /// Nil to leave the service out.
+    public var ntfy: Ntfy? = Ntfy()
+    /// Nil to leave the service out.
+    public var gotify: Gotify? = Gotify()
     /// The port of the control endpoint, 0 for one that the system picks; nil to leave it out.
     public var controlPort: Int?
     /// From the start; more can be added while the lab runs.

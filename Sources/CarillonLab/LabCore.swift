@@ -3,11 +3,25 @@ import NIOConcurrencyHelpers
 
 /// What the services of a lab share: what was declared, the script, the record.
 final class LabCore: Sendable {
+    struct Receiver: Sendable {
+        var decryption: WebPushDecryption
+        /// The only one whose messages it takes, in base64url; nil: anybody's.
+        var applicationServerKey: String?
+
+        init(_ receiver: WebPushReceiver) throws {
+            decryption = try WebPushDecryption(receiver)
+            applicationServerKey = receiver.applicationServerKey
+        }
+    }
+
     struct State: Sendable {
         var script: Script
         var apns: APNsState
         /// By topic.
-        var receivers: [String: WebPushDecryption] = [:]
+        var receivers: [String: Receiver] = [:]
+        /// Declared ones of UnifiedPush and ntfy, by name.
+        var topics: [LabService: [String: NtfyTopic]] = [:]
+        var gotify: GotifyState
         var subscriptions = WebPushSubscriptions()
         var fcm = FCMState()
 
@@ -16,8 +30,12 @@ final class LabCore: Sendable {
             script = Script(configuration.misbehaviours)
             apns = try APNsState(configuration.apns)
             fcm = try configuration.fcm.map(FCMState.init) ?? FCMState()
+            gotify = GotifyState(configuration.gotify?.applications ?? [])
             for receiver in configuration.unifiedPush?.receivers ?? [] {
-                receivers[receiver.topic] = try WebPushDecryption(receiver)
+                receivers[receiver.topic] = try Receiver(receiver)
+            }
+            for topic in configuration.ntfy?.topics ?? [] {
+                topics[.ntfy, default: [:]][topic.name] = topic
             }
             for subscription in configuration.webPush?.subscriptions ?? [] {
                 try subscriptions.add(subscription)
@@ -53,8 +71,8 @@ final class LabCore: Sendable {
     }
 
     func declare(_ receiver: WebPushReceiver) throws {
-        let decryption = try WebPushDecryption(receiver)
-        withState { $0.receivers[receiver.topic] = decryption }
+        let known = try Receiver(receiver)
+        withState { $0.receivers[receiver.topic] = known }
     }
 
     /// Back to what the configuration declared, without requests and misbehaviours. Access tokens stay good.

@@ -21,12 +21,6 @@ struct LabOpening {
         return try await sockets.open(server, port: port)
     }
 
-    func startUnifiedPush() async throws -> String? {
-        guard let wanted = configuration.unifiedPush else { return nil }
-        let desk = UnifiedPushDesk(core: core, oversize: wanted.oversize)
-        return try await open(port: wanted.port, usesTLS: wanted.usesTLS, desk.decide)
-    }
-
     func startWebPush(_ origin: @escaping @Sendable () -> String) async throws -> LabAddresses.WebPush? {
         guard let wanted = configuration.webPush else { return nil }
         let desk = WebPushDesk(core: core, origin: origin)

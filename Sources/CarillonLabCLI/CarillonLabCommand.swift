@@ -5,9 +5,9 @@ import ArgumentParser
 struct CarillonLabCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "carillon-lab",
-        abstract: "Push services on loopback: APNs, FCM, UnifiedPush and Web Push without an account.",
+        abstract: "Push services on loopback: APNs, FCM, Web Push, UnifiedPush, ntfy and Gotify without an account.",
         discussion: """
-            Plays Apple's and Google's push services, an ntfy-like UnifiedPush server and a browser's push service on this \
+            Plays Apple's and Google's push services, browsers' push services, a UnifiedPush server, ntfy and Gotify on this \
             machine, as strict as the real ones, and prints every request they get.
 
             EXAMPLES
@@ -32,6 +32,7 @@ struct CarillonLabCommand: AsyncParsableCommand {
 
               Subscribe like a browser, and have the browser forget it:
                 curl http://127.0.0.1:8081/subscriptions -d '{"id":"alice"}'
+                curl http://127.0.0.1:8081/subscriptions -d '{"id":"bob","flavour":"mozilla"}'
                 curl -X DELETE 'http://127.0.0.1:8081/subscriptions?id=alice'
             """,
         subcommands: [

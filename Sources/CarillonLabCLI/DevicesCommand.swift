@@ -5,10 +5,12 @@ import CarillonLab
 struct DevicesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices",
-        abstract: "Tell a running lab what becomes of device tokens.",
+        abstract: "Tell a running lab what becomes of device tokens and topics.",
         discussion: """
-            States of APNs' devices: registered, unregistered and expired (410, --since), bad (BadDeviceToken). Of FCM's: \
-            registered, unregistered, other_sender, invalid.
+            States of APNs' devices (services apns and apns_sandbox): registered, unregistered and expired (410, --since), bad \
+            (BadDeviceToken). Of FCM's: registered, unregistered, other_sender, invalid. Of topics of unifiedpush and ntfy: \
+            registered, gone (404), no_subscriber (507), forbidden (403). Of Gotify's application tokens: registered, \
+            unregistered (401).
 
             EXAMPLES
               An app is gone from a device since yesterday:
@@ -16,6 +18,12 @@ struct DevicesCommand: AsyncParsableCommand {
 
               A token of another Firebase project:
                 carillon-lab devices --lab /tmp/lab --service fcm --state other_sender <token>
+
+              A device of the sandbox, whose token production does not know:
+                carillon-lab devices --lab /tmp/lab --service apns_sandbox <hex>
+
+              A UnifiedPush endpoint that is no more:
+                carillon-lab devices --lab /tmp/lab --service unifiedpush --state gone <topic>
 
               A device that belongs to one app only:
                 carillon-lab devices --lab /tmp/lab --topics com.example.app,com.example.app.voip <hex>

@@ -5,7 +5,7 @@ enum MisbehaviourHelp {
     static let text = """
         MISBEHAVIOUR is a kind and key=value pairs with commas between, or the same as a JSON object. It happens to requests \
         that pass every check, in the order given. Kinds:
-          answer   status, and as far as they are wanted reason, retry_after (seconds), message, timestamp (APNs' 410, \
+          answer   status, and as far as they are wanted reason, retry_after (seconds), message, field (FCM's INVALID_ARGUMENT), timestamp (APNs' 410, \
         milliseconds), header.NAME, body. The answer has the service's own form; reason is APNs' or Apple's reason, FCM's \
         errorCode or Google's status, ntfy's code, Mozilla's errno, Gotify's or WNS' description.
           html     status: a proxy's page

@@ -30,14 +30,23 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("FCM and its token endpoint; 0 for any free port.", valueName: "port"))
     var fcmPort: UInt16 = 0
 
-    @Option(help: "The Firebase project that the service account is of.")
-    var project = "carillon-lab"
+    @Option(help: "The Firebase project that the service account is of; repeatable, for a service account each.")
+    var project = ["carillon-lab"]
 
     @Option(name: .customLong("unifiedpush-port"), help: ArgumentHelp("0 for any free port.", valueName: "port"))
     var unifiedPushPort: UInt16 = 0
 
     @Option(name: .customLong("webpush-port"), help: ArgumentHelp("0 for any free port.", valueName: "port"))
     var webPushPort: UInt16 = 0
+
+    @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
+    var ntfyPort: UInt16 = 0
+
+    @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
+    var gotifyPort: UInt16 = 0
+
+    @Flag(help: "ntfy takes nothing without an access token, but for the topics of UnifiedPush.")
+    var ntfyPrivate = false
 
     @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
     var controlPort: UInt16 = 0
@@ -125,7 +134,10 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.apns.streams = streams
         configuration.apns.streamsBeforeAuthorization = firstStreams
         configuration.fcm = LabConfiguration.FCM(
-            accounts: [try ServiceAccountFile(path: folder + "/service-account.json").account(projectID: project)]
+            accounts: try project.enumerated().map { index, project in
+                let name = index == 0 ? "service-account.json" : "service-account-\(index + 1).json"
+                return try ServiceAccountFile(path: folder + "/" + name).account(projectID: project)
+            }
         )
         configuration.fcm?.port = Int(fcmPort)
         configuration.fcm?.acceptsUndeclaredDevices = !declaredTokensOnly
@@ -133,6 +145,9 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.unifiedPush?.usesTLS = unifiedPushTLS
         configuration.unifiedPush?.oversize = unifiedPushCut ? .cut : .refused
         configuration.webPush?.port = Int(webPushPort)
+        configuration.ntfy?.port = Int(ntfyPort)
+        configuration.ntfy?.allowsAnonymous = !ntfyPrivate
+        configuration.gotify?.port = Int(gotifyPort)
         configuration.controlPort = Int(controlPort)
         configuration.misbehaviours = try misbehave.map { try Misbehaviour(parsing: $0) }
         if certificate.count == 3 {

@@ -46,10 +46,7 @@ struct ControlDesk: Sendable {
                 let devices = try Self.items(DeclaredDevice.self, request)
                 core.withState { state in
                     for device in devices {
-                        switch device {
-                        case .apns(let device): state.apns.devices.declare(contentsOf: [device])
-                        case .fcm(let device): state.fcm.devices.declare(contentsOf: [device])
-                        }
+                        device.declare(in: &state)
                     }
                 }
             case ("POST", "/receivers"):

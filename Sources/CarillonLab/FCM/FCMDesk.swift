@@ -63,7 +63,7 @@ struct FCMDesk: HTTP2Desk {
             answer = HTTPAnswer(status: error.http, json: error.json)
         }
         if case .answer(let ordered) = conduct, ordered.status >= 300 {
-            let ordered = FCMRefusal.ordered(ordered)
+            let ordered = FCMRefusal.ordered(ordered, project: FCMGate.projectID(request.path) ?? "")
             refusal = ordered
             answer = HTTPAnswer(status: ordered.http, json: ordered.json)
         }

@@ -12,10 +12,13 @@ public struct FCMDevice: Sendable, Hashable {
 
     public var token: String
     public var state: State
+    /// The project it is of; with any other, 403 `SENDER_ID_MISMATCH`. Nil for all.
+    public var project: String?
 
-    public init(token: String, state: State = .registered) {
+    public init(token: String, state: State = .registered, project: String? = nil) {
         self.token = token
         self.state = state
+        self.project = project
     }
 }
 
@@ -23,9 +26,10 @@ extension FCMDevice: Decodable {
     private enum CodingKeys: CodingKey {
         case token
         case state
+        case project
     }
 
-    /// From `{"token": "…", "state": "unregistered"}`; `state` is one of registered (the default), unregistered,
+    /// From `{"token": "…", "state": "unregistered", "project": "…"}`; `state` is one of registered (the default), unregistered,
     /// other_sender and invalid.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -37,6 +41,10 @@ extension FCMDevice: Decodable {
                 debugDescription: "state is one of registered, unregistered, other_sender, invalid"
             )
         }
-        self.init(token: try container.decode(String.self, forKey: .token), state: state)
+        self.init(
+            token: try container.decode(String.self, forKey: .token),
+            state: state,
+            project: try container.decodeIfPresent(String.self, forKey: .project)
+        )
     }
 }

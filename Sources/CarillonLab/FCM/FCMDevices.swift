@@ -1,6 +1,6 @@
 /// The registration tokens declared, and what becomes of the others.
 struct FCMDevices {
-    private var devices: [String: FCMDevice.State] = [:]
+    private var devices: [String: FCMDevice] = [:]
     private let acceptsUndeclared: Bool
 
     init(_ devices: [FCMDevice], acceptsUndeclared: Bool) {
@@ -11,11 +11,11 @@ struct FCMDevices {
     /// What was said of the same tokens before is forgotten.
     mutating func declare(contentsOf devices: [FCMDevice]) {
         for device in devices {
-            self.devices[device.token] = device.state
+            self.devices[device.token] = device
         }
     }
 
-    func check(_ token: String) throws(FCMRefusal) {
+    func check(_ token: String, of project: String) throws(FCMRefusal) {
         let isPlausible =
             (32...4096).contains(token.utf8.count)
             && token.utf8.allSatisfy { byte in
@@ -26,13 +26,18 @@ struct FCMDevices {
                 }
             }
         guard isPlausible else { throw .invalidToken("the token is none by its length or its characters") }
-        switch devices[token] ?? (acceptsUndeclared ? .registered : .invalid) {
-        case .registered: break
-        case .unregistered:
-            throw FCMRefusal(.unregistered, "Requested entity was not found.", detail: "the app is not on this device")
-        case .otherSender:
-            throw FCMRefusal(.senderIDMismatch, "SenderId mismatch", detail: "the token is of another project")
+        let device = devices[token]
+        switch device?.state ?? (acceptsUndeclared ? .registered : .invalid) {
+        case .registered:
+            guard device?.project.map({ $0 == project }) ?? true else { throw Self.otherSender }
+        case .unregistered: throw FCMRefusal(FCMErrorCode.unregistered, detail: "the app is not on this device")
+        case .otherSender: throw Self.otherSender
         case .invalid: throw .invalidToken("the token is not one of a device")
         }
     }
+
+    private static let otherSender = FCMRefusal(
+        FCMErrorCode.senderIDMismatch,
+        detail: "the token is of another project"
+    )
 }

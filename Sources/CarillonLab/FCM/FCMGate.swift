@@ -32,7 +32,7 @@ struct FCMGate {
         }
         let token = try FCMMessageCheck.check(request)
         if let token {
-            try state.devices.check(token)
+            try state.devices.check(token, of: projectID)
         }
         return Passed(projectID: projectID, target: token ?? "")
     }

@@ -1,42 +1,28 @@
-import Foundation
-
 /// Why a message is not accepted, in the form of Google's APIs (google.rpc.Status).
 struct FCMRefusal: Error, Equatable {
-    struct Violation: Equatable, Encodable {
-        var field: String
-        var description: String
-    }
+    private static let badTokenMessage = "The registration token is not a valid FCM registration token"
 
     /// The HTTP status; usually that of `status`.
     var http: Int
     var status: GoogleStatus?
-    /// In a detail of type FcmError; nil: there is none.
-    var code: FCMErrorCode?
     var message: String
-    /// In a detail of type BadRequest; none where it is empty.
-    var violations: [Violation] = []
+    var details: [FCMDetail]
     /// What exactly was wrong. FCM does not say it.
     var detail: String?
 
-    init(
-        _ code: FCMErrorCode,
-        _ message: String,
-        violations: [Violation] = [],
-        detail: String? = nil
-    ) {
+    init(_ code: FCMErrorCode, _ message: String? = nil, _ details: [FCMDetail] = [], detail: String? = nil) {
         http = code.status.http
         status = code.status
-        self.code = code
-        self.message = message
-        self.violations = violations
+        self.message = message ?? code.message
+        self.details = [.fcmError(code)] + details
         self.detail = detail
     }
 
-    init(_ status: GoogleStatus, _ message: String, violations: [Violation] = [], detail: String? = nil) {
+    init(_ status: GoogleStatus, _ message: String? = nil, _ details: [FCMDetail] = [], detail: String? = nil) {
         http = status.http
         self.status = status
-        self.message = message
-        self.violations = violations
+        self.message = message ?? status.message
+        self.details = details
         self.detail = detail
     }
 
@@ -45,7 +31,7 @@ struct FCMRefusal: Error, Equatable {
         FCMRefusal(
             GoogleStatus.invalidArgument,
             description,
-            violations: [Violation(field: field, description: description)],
+            [.badRequest(field: field, description: description)],
             detail: description
         )
     }
@@ -54,8 +40,8 @@ struct FCMRefusal: Error, Equatable {
     static func badField(_ field: String, _ description: String) -> FCMRefusal {
         FCMRefusal(
             FCMErrorCode.invalidArgument,
-            "Request contains an invalid argument.",
-            violations: [Violation(field: field, description: description)],
+            nil,
+            [.badRequest(field: field, description: description)],
             detail: "\(field): \(description)"
         )
     }
@@ -63,67 +49,77 @@ struct FCMRefusal: Error, Equatable {
     static func invalidToken(_ detail: String) -> FCMRefusal {
         FCMRefusal(
             FCMErrorCode.invalidArgument,
-            "The registration token is not a valid FCM registration token",
-            violations: [Violation(field: "message.token", description: "Invalid registration token")],
+            badTokenMessage,
+            [.badRequest(field: "message.token", description: "Invalid registration token")],
             detail: detail
         )
     }
 
-    /// What a misbehaviour orders: its reason is one of FCM's codes or a canonical one; nil: the usual of that status.
-    static func ordered(_ answer: OrderedAnswer) -> FCMRefusal {
-        let words = answer.message ?? "The lab was told to answer this."
-        var refusal: FCMRefusal
-        if let code = answer.reason.flatMap(FCMErrorCode.init(rawValue:)) {
-            refusal = FCMRefusal(code, words)
-        } else if let status = answer.reason.flatMap(GoogleStatus.init(rawValue:)) {
-            refusal = FCMRefusal(status, words)
-        } else {
-            refusal = usual(for: answer.status, words)
+    /// What a misbehaviour orders: its reason is one of FCM's codes or a canonical one; nil: the usual of that status. Each
+    /// comes with the message and the details it usually has.
+    static func ordered(_ answer: OrderedAnswer, project: String) -> FCMRefusal {
+        var refusal =
+            if let code = answer.reason.flatMap(FCMErrorCode.init(rawValue:)) ?? usual(for: answer) {
+                FCMRefusal(code, answer.message, details(code, answer, project))
+            } else if let status = answer.reason.flatMap(GoogleStatus.init(rawValue:))
+                ?? GoogleStatus(http: answer.status)
+            {
+                FCMRefusal(status, answer.message)
+            } else {
+                FCMRefusal(FCMErrorCode.unspecifiedError, answer.message)
+            }
+        if refusal.code == .unspecifiedError {
+            refusal.status = GoogleStatus(http: answer.status)
         }
         refusal.http = answer.status
         return refusal
     }
 
-    private static func usual(for http: Int, _ words: String) -> FCMRefusal {
-        switch http {
-        case 401: FCMRefusal(GoogleStatus.unauthenticated, words)
-        case 403: FCMRefusal(GoogleStatus.permissionDenied, words)
-        case 404, 410: FCMRefusal(FCMErrorCode.unregistered, words)
-        case 429: FCMRefusal(FCMErrorCode.quotaExceeded, words)
-        case 503: FCMRefusal(FCMErrorCode.unavailable, words)
-        case 500...: FCMRefusal(FCMErrorCode.internal, words)
-        default: FCMRefusal(FCMErrorCode.invalidArgument, words)
+    private static func usual(for answer: OrderedAnswer) -> FCMErrorCode? {
+        guard answer.reason == nil else { return nil }
+        return switch answer.status {
+        case 401, 403: nil
+        case 404, 410: .unregistered
+        case 429: .quotaExceeded
+        case 503: .unavailable
+        case 500...: .internal
+        default: .invalidArgument
         }
+    }
+
+    private static func details(_ code: FCMErrorCode, _ answer: OrderedAnswer, _ project: String) -> [FCMDetail] {
+        switch code {
+        case .quotaExceeded:
+            return [.quotaFailure(subject: "project:" + project, description: "Message rate exceeded.")]
+        case .thirdPartyAuthError, .apnsAuthError:
+            return [.apnsError(status: 403, reason: "InvalidProviderToken")]
+        case .invalidArgument:
+            let isAboutToken = answer.message == badTokenMessage
+            guard let field = answer.field ?? (isAboutToken ? "message.token" : nil) else { return [] }
+            return [
+                .badRequest(field: field, description: isAboutToken ? "Invalid registration token" : "Invalid value.")
+            ]
+        default: return []
+        }
+    }
+
+    /// FCM's own code; nil where Google's front end refused.
+    var code: FCMErrorCode? {
+        details.lazy.compactMap { if case .fcmError(let code) = $0 { code } else { nil } }.first
+    }
+
+    /// The fields complained about.
+    var fields: [String] {
+        details.compactMap { if case .badRequest(let field, _) = $0 { field } else { nil } }
     }
 
     /// What stands beside the status in the record: FCM's code, or the canonical one.
     var reason: String { code?.rawValue ?? status?.rawValue ?? "" }
 
     var json: [UInt8] {
-        var details: [JSONValue] = []
-        if let code {
-            details.append(
-                .object([
-                    "@type": .string("type.googleapis.com/google.firebase.fcm.v1.FcmError"),
-                    "errorCode": .string(code.rawValue),
-                ])
-            )
-        }
-        if !violations.isEmpty {
-            let list = violations.map { violation in
-                JSONValue.object([
-                    "field": .string(violation.field), "description": .string(violation.description),
-                ])
-            }
-            details.append(
-                .object([
-                    "@type": .string("type.googleapis.com/google.rpc.BadRequest"), "fieldViolations": .array(list),
-                ])
-            )
-        }
         var error: [String: JSONValue] = ["code": .integer(Int64(http)), "message": .string(message)]
         error["status"] = status.map { .string($0.rawValue) }
-        error["details"] = details.isEmpty ? nil : .array(details)
+        error["details"] = details.isEmpty ? nil : .array(details.map(\.json))
         return Array(JSONValue.object(["error": .object(error)]).prettyPrinted.utf8)
     }
 }

@@ -16,12 +16,18 @@ extension LabOpening {
         let url = try await sockets.open(server, port: wanted.port)
         let tokenURL = url + FCMDesk.tokenPath
         core.withState { $0.fcm.tokenURL = tokenURL }
-        let file = try folder.write(account.json(tokenURI: tokenURL), to: "service-account.json", isSecret: true)
+        var projects: [LabAddresses.FCM.Project] = []
+        for (index, account) in wanted.accounts.enumerated() {
+            let name = index == 0 ? "service-account.json" : "service-account-\(index + 1).json"
+            let file = try folder.write(account.json(tokenURI: tokenURL), to: name, isSecret: true)
+            projects.append(LabAddresses.FCM.Project(projectID: account.projectID, serviceAccountFile: file))
+        }
         return LabAddresses.FCM(
             url: url,
             tokenURL: tokenURL,
             projectID: account.projectID,
-            serviceAccountFile: file
+            serviceAccountFile: projects[0].serviceAccountFile,
+            projects: projects
         )
     }
 }

@@ -21,13 +21,25 @@ struct HTTP1Request: Sendable {
     /// Of several parameters with one name, the last.
     var query: [String: String] {
         guard let mark = uri.firstIndex(of: "?") else { return [:] }
+        return Self.parameters(of: String(uri[uri.index(after: mark)...]))
+    }
+
+    /// Of a query or a form.
+    static func parameters(of text: String) -> [String: String] {
         var parameters: [String: String] = [:]
-        for pair in uri[uri.index(after: mark)...].split(separator: "&") {
+        for pair in text.split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let value = parts.count > 1 ? String(parts[1]).replacing("+", with: " ") : ""
             parameters[String(parts[0])] = value.removingPercentEncoding ?? value
         }
         return parameters
+    }
+
+    /// As the client knows the server, whose own name for itself is `known`: by name or by address.
+    func origin(or known: String) -> String {
+        let parts = known.components(separatedBy: "://localhost:")
+        guard parts.count == 2, let host = header("host"), host == "127.0.0.1:\(parts[1])" else { return known }
+        return "\(parts[0])://\(host)"
     }
 
     func header(_ name: String) -> String? {

@@ -34,6 +34,7 @@ extension Misbehaviour.Conduct {
             try container.encodeIfPresent(ordered.reason, forKey: .reason)
             try container.encodeIfPresent(ordered.retryAfter, forKey: .retryAfter)
             try container.encodeIfPresent(ordered.message, forKey: .message)
+            try container.encodeIfPresent(ordered.field, forKey: .field)
             try container.encodeIfPresent(ordered.timestamp, forKey: .timestamp)
             try container.encodeIfPresent(ordered.body, forKey: .body)
             if !ordered.headers.isEmpty {
@@ -67,6 +68,7 @@ extension Misbehaviour.Conduct {
             reason: try reason(container),
             retryAfter: try container.decodeIfPresent(Int.self, forKey: .retryAfter),
             message: try container.decodeIfPresent(String.self, forKey: .message),
+            field: try container.decodeIfPresent(String.self, forKey: .field),
             timestamp: try container.decodeIfPresent(Int64.self, forKey: .timestamp),
             headers: headers.sorted { $0.key < $1.key }.map { LabHeader($0.key.lowercased(), $0.value) },
             body: try container.decodeIfPresent(String.self, forKey: .body)

@@ -30,6 +30,7 @@ extension Misbehaviour {
             reason: String? = nil,
             retryAfter: Int? = nil,
             message: String? = nil,
+            field: String? = nil,
             timestamp: Int64? = nil,
             headers: [LabHeader] = [],
             body: String? = nil
@@ -40,6 +41,7 @@ extension Misbehaviour {
                     reason: reason,
                     retryAfter: retryAfter,
                     message: message,
+                    field: field,
                     timestamp: timestamp,
                     headers: headers,
                     body: body

@@ -12,6 +12,7 @@ extension Misbehaviour: Codable {
         case reason
         case retryAfter = "retry_after"
         case message
+        case field
         case timestamp
         case headers
         case body

@@ -41,7 +41,7 @@ extension Misbehaviour {
 
     private static func value(_ text: String, of key: String) -> JSONValue {
         switch CodingKeys(rawValue: key) {
-        case .target, .reason, .service, .message, .body: .string(text)
+        case .target, .reason, .service, .message, .field, .body: .string(text)
         case .share: Double(text).map(JSONValue.number) ?? .string(text)
         default: Int64(text).map(JSONValue.integer) ?? Bool(text).map(JSONValue.bool) ?? .string(text)
         }

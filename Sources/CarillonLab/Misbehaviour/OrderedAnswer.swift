@@ -10,6 +10,8 @@ public struct OrderedAnswer: Sendable, Hashable {
     public var retryAfter: Int?
     /// What FCM and Mozilla say beside their codes.
     public var message: String?
+    /// Which field FCM complains about with INVALID_ARGUMENT.
+    public var field: String?
     /// With 410 from APNs: since when the token is dead, in milliseconds since 1970; nil: now.
     public var timestamp: Int64?
     /// Further headers; one of the same name is replaced.
@@ -22,6 +24,7 @@ public struct OrderedAnswer: Sendable, Hashable {
         reason: String? = nil,
         retryAfter: Int? = nil,
         message: String? = nil,
+        field: String? = nil,
         timestamp: Int64? = nil,
         headers: [LabHeader] = [],
         body: String? = nil
@@ -30,6 +33,7 @@ public struct OrderedAnswer: Sendable, Hashable {
         self.reason = reason
         self.retryAfter = retryAfter
         self.message = message
+        self.field = field
         self.timestamp = timestamp
         self.headers = headers
         self.body = body

@@ -12,6 +12,10 @@ public enum LabService: String, Sendable, Hashable, Codable, CaseIterable {
     case oauth
     /// A UnifiedPush push server in the manner of ntfy, HTTP/1.1.
     case unifiedPush = "unifiedpush"
-    /// A browser's push service in the manner of Apple's, HTTP/1.1 over TLS.
+    /// A browser's push service in the manner of one of several vendors, HTTP/1.1 over TLS.
     case webPush = "webpush"
+    /// An ntfy server, HTTP/1.1.
+    case ntfy
+    /// A Gotify server, HTTP/1.1.
+    case gotify
 }

@@ -15,6 +15,7 @@ extension ReceivedRequest: Encodable {
         case misbehaviour
         case isTaken = "taken"
         case repeats
+        case message
         case headers
         case payload
         case body
@@ -38,6 +39,7 @@ extension ReceivedRequest: Encodable {
         try container.encodeIfPresent(detail, forKey: .detail)
         try container.encodeIfPresent(misbehaviour?.kind, forKey: .misbehaviour)
         try container.encode(isTaken, forKey: .isTaken)
+        try container.encodeIfPresent(message, forKey: .message)
         try container.encodeIfPresent(repeats > 0 ? repeats : nil, forKey: .repeats)
         try container.encode(headers.map { [$0.name, $0.value] }, forKey: .headers)
         try container.encodeIfPresent(payload, forKey: .payload)

@@ -28,6 +28,8 @@ public struct ReceivedRequest: Sendable, Hashable {
     /// The clear text of a Web Push message whose receiver's keys the lab knows.
     public var decrypted: [UInt8]?
 
+    /// What ntfy or Gotify make of it and show to their subscribers.
+    public var message: JSONValue?
     /// How many requests with the same `apns-id` came before it.
     public var repeats = 0
 

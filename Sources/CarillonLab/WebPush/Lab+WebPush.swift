@@ -1,7 +1,8 @@
 extension Lab {
     /// Makes a browser's subscription to the operator's messages.
-    public func subscribe() throws -> WebPushSubscription {
-        let subscription = WebPushSubscription(applicationServerKey: vapid?.applicationServerKey)
+    public func subscribe(_ flavour: WebPushFlavour = .apple) throws -> WebPushSubscription {
+        let key = vapid?.applicationServerKey
+        let subscription = WebPushSubscription(applicationServerKey: key, flavour: flavour)
         try declare(subscription)
         return subscription
     }

@@ -3,24 +3,11 @@ import NIOCore
 
 /// Decides what requests to the lab's Web Push service get, and records it.
 struct WebPushDesk: Sendable {
-    /// What is in front of a subscription's id in the path of its endpoint.
-    static let folder = "/push/"
-
     private struct Outcome {
         var answer: HTTPAnswer
         var reason: String?
         var detail: String?
         var decrypted: [UInt8]?
-
-        init(_ answer: HTTPAnswer) {
-            self.answer = answer
-        }
-
-        init(_ refusal: WebPushRefusal) {
-            answer = HTTPAnswer(status: refusal.status, json: WebPushRefusal.json(reason: refusal.reason))
-            reason = refusal.reason
-            detail = refusal.detail
-        }
     }
 
     let core: LabCore
@@ -29,16 +16,19 @@ struct WebPushDesk: Sendable {
 
     func decide(_ request: HTTP1Request) -> HTTP1Conduct {
         let now = core.now()
+        let endpoint = WebPushEndpoint(request)
+        let entry = endpoint.flatMap { endpoint in core.withState { $0.subscriptions.entry(endpoint.id) } }
+        let flavour = endpoint?.flavour ?? .apple
         var outcome: Outcome
         var conduct: Misbehaviour.Conduct?
-        let id = Self.subscription(of: request) ?? ""
-        do throws(WebPushRefusal) {
-            outcome = try accept(request, id, now: now)
-            conduct = core.conduct(towards: id, of: .webPush)
+        do throws(WebPushFault) {
+            outcome = try accept(request, endpoint, entry, now: now)
+            conduct = core.conduct(towards: endpoint?.id ?? "", of: .webPush)
         } catch {
-            outcome = Outcome(error)
+            let refusal = WebPushRefusal(error, from: flavour)
+            outcome = Outcome(answer: refusal.answer, reason: refusal.reason, detail: error.detail)
         }
-        misbehave(conduct, &outcome)
+        misbehave(conduct, &outcome, flavour)
         core.recorder.add(
             ReceivedRequest(
                 service: .webPush,
@@ -46,7 +36,7 @@ struct WebPushDesk: Sendable {
                 connection: request.connection,
                 method: request.method,
                 path: request.uri,
-                target: id,
+                target: endpoint?.id ?? "",
                 status: conduct?.sendsNoAnswer == true ? nil : outcome.answer.status,
                 reason: outcome.reason,
                 detail: outcome.detail,
@@ -70,29 +60,23 @@ struct WebPushDesk: Sendable {
             }
     }
 
-    private static func subscription(of request: HTTP1Request) -> String? {
-        guard request.uri.hasPrefix(folder) else { return nil }
-        let id = request.uri.dropFirst(folder.count)
-        return isSubscription(id) ? String(id) : nil
-    }
-
-    private func accept(_ request: HTTP1Request, _ id: String, now: Int64) throws(WebPushRefusal) -> Outcome {
-        guard !id.isEmpty else { throw WebPushRefusal(404, "BadPath", "the path is not \(Self.folder) and an id") }
-        guard request.method == "POST" else {
-            throw WebPushRefusal(405, "MethodNotAllowed", "a message is sent by POST")
+    private func accept(
+        _ request: HTTP1Request,
+        _ endpoint: WebPushEndpoint?,
+        _ entry: WebPushSubscriptions.Entry?,
+        now: Int64
+    ) throws(WebPushFault) -> Outcome {
+        guard let endpoint else { throw WebPushFault(.badPath, "the path is not one of an endpoint") }
+        guard request.method == "POST" else { throw WebPushFault(.badMethod, "a message is sent by POST") }
+        guard let entry, endpoint.flavour == entry.flavour else {
+            throw WebPushFault(.unknownSubscription, "there never was such a subscription")
         }
-        let entry = try core.withState { state throws(WebPushRefusal) in try state.subscriptions.entry(id) }
-        let check = VAPIDCheck(origin: origin(), now: now / 1_000)
-        let publicKey = try check.check(request.header("authorization"))
-        if let wanted = entry.applicationServerKey, wanted != publicKey {
-            throw WebPushRefusal(400, "VapidPkHashMismatch", "the browser subscribed with another key than k")
+        guard !entry.isGone else {
+            throw WebPushFault(.goneSubscription, "the browser no longer has this subscription")
         }
-        let message = try WebPushMessageCheck(request)
-        var answer = HTTPAnswer(status: 201, contentType: "text/plain", [])
-        let resource = Base64URL.encode(core.random(16))
-        answer.headers.append(LabHeader("location", "\(origin())/message/\(resource)"))
-        answer.headers.append(LabHeader("ttl", String(message.timeToLive)))
-        var outcome = Outcome(answer)
+        try checkAuthorization(request, entry, now: now)
+        let message = try WebPushMessageCheck(request, by: entry.flavour)
+        var outcome = Outcome(answer: success(entry.flavour, timeToLive: message.timeToLive))
         guard !request.body.isEmpty else { return outcome }
         // A push service cannot look inside and takes anything; the record says what the browser would have met.
         do {
@@ -103,14 +87,52 @@ struct WebPushDesk: Sendable {
         return outcome
     }
 
-    private func misbehave(_ conduct: Misbehaviour.Conduct?, _ outcome: inout Outcome) {
+    private func checkAuthorization(
+        _ request: HTTP1Request,
+        _ entry: WebPushSubscriptions.Entry,
+        now: Int64
+    ) throws(WebPushFault) {
+        let authorization = request.header("authorization")
+        guard authorization != nil || entry.flavour.alwaysWantsVAPID || entry.applicationServerKey != nil else {
+            return
+        }
+        let check = VAPIDCheck(
+            origin: request.origin(or: origin()),
+            now: now / 1_000,
+            needsSubject: entry.flavour.wantsSubject
+        )
+        let publicKey = try check.check(authorization)
+        if let wanted = entry.applicationServerKey, wanted != publicKey {
+            throw WebPushFault(.keyMismatch, "the browser subscribed with another key than k")
+        }
+    }
+
+    private func success(_ flavour: WebPushFlavour, timeToLive: Int64) -> HTTPAnswer {
+        var answer = HTTPAnswer(status: 201, contentType: "text/plain", [])
+        let resource = Base64URL.encode(core.random(16))
+        answer.headers.append(LabHeader("location", "\(origin())/message/\(resource)"))
+        answer.headers.append(LabHeader("ttl", String(timeToLive)))
+        switch flavour {
+        case .apple: answer.headers.append(LabHeader("apns-id", UUIDText.make(core.random)))
+        case .wns:
+            answer.headers += [
+                LabHeader("x-wns-status", "received"), LabHeader("x-wns-notificationstatus", "received"),
+                LabHeader("x-wns-deviceconnectionstatus", "connected"),
+                LabHeader("x-wns-msg-id", Hex.encode(core.random(8))),
+                LabHeader("x-wns-debug-trace", "CARILLON-LAB"),
+            ]
+        case .mozilla, .fcm, .plain: break
+        }
+        return answer
+    }
+
+    private func misbehave(_ conduct: Misbehaviour.Conduct?, _ outcome: inout Outcome, _ flavour: WebPushFlavour) {
         switch conduct {
         case .answer(let ordered):
             if ordered.status >= 300 {
-                let usual = WebPushRefusal.usual(for: ordered.status)
-                let decrypted = outcome.decrypted
-                outcome = Outcome(WebPushRefusal(ordered.status, ordered.reason ?? usual.reason, outcome.detail))
-                outcome.decrypted = decrypted
+                let refusal = WebPushRefusal(ordered, from: flavour)
+                outcome.answer = refusal.answer
+                outcome.reason = refusal.reason
             }
             outcome.answer.apply(ordered)
         case .html(let status): outcome.answer = HTTPAnswer(htmlWithStatus: status)

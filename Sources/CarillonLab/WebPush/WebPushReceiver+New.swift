@@ -2,11 +2,12 @@ import Cipher
 
 extension WebPushReceiver {
     /// Makes new keys, as an app does when it subscribes.
-    public init(topic: String) {
+    public init(topic: String, applicationServerKey: String? = nil) {
         self.init(
             topic: topic,
             privateKey: P256PrivateKey().rawRepresentation,
-            auth: SecureRandom.bytes(16)
+            auth: SecureRandom.bytes(16),
+            applicationServerKey: applicationServerKey
         )
     }
 
@@ -26,9 +27,11 @@ extension WebPushReceiver: Decodable {
         case topic
         case privateKey = "private_key"
         case auth
+        case applicationServerKey = "vapid"
     }
 
-    /// From `{"topic": "up…", "private_key": "<base64url>", "auth": "<base64url>"}`.
+    /// From `{"topic": "up…", "private_key": "<base64url>", "auth": "<base64url>", "vapid": "<base64url>"}`; without `vapid`
+    /// anybody may send.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         try self.init(topic: container.decode(String.self, forKey: .topic), from: decoder)
@@ -51,7 +54,8 @@ extension WebPushReceiver: Decodable {
         self.init(
             topic: topic,
             privateKey: try bytes(.privateKey, 32),
-            auth: try bytes(.auth, 16)
+            auth: try bytes(.auth, 16),
+            applicationServerKey: try container.decodeIfPresent(String.self, forKey: .applicationServerKey)
         )
     }
 }

@@ -7,17 +7,21 @@ public struct WebPushSubscription: Sendable, Hashable {
     public var receiver: WebPushReceiver
     /// Whose messages it takes, in base64url; nil: those of any key.
     public var applicationServerKey: String?
+    /// Whose service it is at.
+    public var flavour: WebPushFlavour
 
-    public init(receiver: WebPushReceiver, applicationServerKey: String?) {
+    public init(receiver: WebPushReceiver, applicationServerKey: String?, flavour: WebPushFlavour = .apple) {
         self.receiver = receiver
         self.applicationServerKey = applicationServerKey
+        self.flavour = flavour
     }
 
     /// Makes new keys and a new place, as a browser does when an app subscribes.
-    public init(applicationServerKey: String?) {
+    public init(applicationServerKey: String?, flavour: WebPushFlavour = .apple) {
         self.init(
             receiver: WebPushReceiver(topic: Base64URL.encode(SecureRandom.bytes(24))),
-            applicationServerKey: applicationServerKey
+            applicationServerKey: applicationServerKey,
+            flavour: flavour
         )
     }
 
@@ -30,5 +34,5 @@ public struct WebPushSubscription: Sendable, Hashable {
         ])
     }
 
-    func endpoint(at url: String) -> String { url + WebPushDesk.folder + receiver.topic }
+    func endpoint(at url: String) -> String { url + flavour.folder + receiver.topic }
 }

@@ -3,10 +3,12 @@ struct WebPushSubscriptions: Sendable {
     struct Entry: Sendable {
         var decryption: WebPushDecryption
         var applicationServerKey: String?
+        var flavour: WebPushFlavour
+        /// The browser gave it up.
+        var isGone = false
     }
 
     private var entries: [String: Entry] = [:]
-    private var expired: Set<String> = []
 
     /// Throws `LabError` where the keys are none.
     mutating func add(_ subscription: WebPushSubscription) throws {
@@ -16,23 +18,18 @@ struct WebPushSubscriptions: Sendable {
         }
         entries[id] = Entry(
             decryption: try WebPushDecryption(subscription.receiver),
-            applicationServerKey: subscription.applicationServerKey
+            applicationServerKey: subscription.applicationServerKey,
+            flavour: subscription.flavour
         )
-        expired.remove(id)
     }
 
     /// From now on the subscription is gone. False where there is none.
     mutating func expire(_ id: String) -> Bool {
-        guard entries.removeValue(forKey: id) != nil else { return false }
-        expired.insert(id)
+        guard entries[id]?.isGone == false else { return false }
+        entries[id]?.isGone = true
         return true
     }
 
-    func entry(_ id: String) throws(WebPushRefusal) -> Entry {
-        if let entry = entries[id] { return entry }
-        if expired.contains(id) {
-            throw WebPushRefusal(410, "ExpiredToken", "the browser no longer has this subscription")
-        }
-        throw WebPushRefusal(404, nil, "there never was such a subscription")
-    }
+    /// Of a subscription that is or was; nil where there never was one.
+    func entry(_ id: String) -> Entry? { entries[id] }
 }

@@ -10,7 +10,7 @@ struct ServeTests {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let served = try Served([
             "serve", "--folder", folder, "--topic", "com.example.chat", "--project", "my-project",
-            "--misbehave", "answer,status=429,retry_after=1,service=apns",
+            "--project", "other-project", "--misbehave", "answer,status=429,retry_after=1,service=apns",
         ])
         // The last line of what it says when it is ready.
         _ = await served.output(until: "\n}\n")
@@ -34,6 +34,7 @@ struct ServeTests {
 
         let fcm = try #require(addresses.fcm)
         #expect(fcm.projectID == "my-project")
+        #expect(fcm.projects.map(\.projectID) == ["my-project", "other-project"])
         let account = try String(contentsOfFile: fcm.serviceAccountFile, encoding: .utf8)
         #expect(account.contains(fcm.tokenURL))
 
@@ -55,6 +56,13 @@ struct ServeTests {
         #expect(push.status == 200)
         let seen = try await Curl.run(try #require(addresses.control) + "/received?wait=3")
         #expect(seen.body.split(separator: "\n").count == 3)
+
+        let ntfy = try #require(addresses.ntfy)
+        #expect(try await Curl.run(ntfy.url + "/news", "-d", "for people").status == 200)
+        let gotify = try #require(addresses.gotify)
+        #expect(
+            try await Curl.run(gotify.url + "/message?token=" + #require(gotify.token), "-d", "message=x").status == 200
+        )
 
         let printed = await served.output(until: "a message")
         #expect(printed.contains("apns 429 TooManyRequests (answer) POST"))

@@ -57,7 +57,7 @@ struct FCMMessageCheckTests {
         let refusal = refusal(members)
         #expect(refusal?.http == 400)
         #expect(refusal?.code == nil)
-        #expect(refusal?.violations.first?.field == field)
+        #expect(refusal?.fields.first == field)
         #expect(refusal?.message.hasPrefix("Invalid ") == true)
     }
 
@@ -76,7 +76,7 @@ struct FCMMessageCheckTests {
         let refusal = refusal(members)
         #expect(refusal?.http == 400)
         #expect(refusal?.code == .invalidArgument)
-        #expect(refusal?.violations.first?.field == field)
+        #expect(refusal?.fields.first == field)
     }
 
     @Test func wantsExactlyOneTarget() {
@@ -84,8 +84,8 @@ struct FCMMessageCheckTests {
         #expect(refusal("", target: #""condition":"'a' in topics""#) == nil)
         #expect(refusal("", target: "")?.code == .invalidArgument)
         #expect(refusal("", target: #""token":null"#)?.code == .invalidArgument)
-        #expect(refusal(#""topic":"news""#)?.violations.first?.field == "message")
-        #expect(refusal(body: #"{"validateOnly":true}"#)?.violations.first?.field == "message")
+        #expect(refusal(#""topic":"news""#)?.fields.first == "message")
+        #expect(refusal(body: #"{"validateOnly":true}"#)?.fields.first == "message")
     }
 
     @Test(arguments: ["", "[]", "7", "{", #"{"message":7}"#, #"{"message":{},"more":1}"#, "\u{FF}"])
@@ -100,7 +100,7 @@ struct FCMMessageCheckTests {
         let tooLarge = refusal(#""data":{"ab":"\#(fits)"},"notification":{"title":"t"}"#)
         #expect(tooLarge?.code == .invalidArgument)
         #expect(tooLarge?.message == "Android message is too big")
-        #expect(tooLarge?.violations.isEmpty == true)
+        #expect(tooLarge?.fields.isEmpty == true)
         #expect(refusal(#""android":{"notification":{"ticker":"\#(String(repeating: "t", count: 4_090))"}}"#) == nil)
         #expect(refusal(#""android":{"notification":{"ticker":"\#(String(repeating: "t", count: 4_091))"}}"#) != nil)
     }

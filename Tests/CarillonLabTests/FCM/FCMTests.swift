@@ -96,7 +96,10 @@ struct FCMTests {
         #expect(try await Curl.run([bench.send(accessToken: accessToken)])[0].fcmErrorCode == "UNREGISTERED")
         for (body, words) in [
             (#"{"service":"fcm","token":"x","state":"sleepy"}"#, "other_sender"),
-            (#"{"service":"oauth","token":"x"}"#, "service is one of apns, apns_sandbox, fcm"),
+            (
+                #"{"service":"oauth","token":"x"}"#,
+                "service is one of apns, apns_sandbox, fcm, unifiedpush, ntfy, gotify"
+            ),
         ] {
             let answer = try await Curl.run(control + "/tokens", "-d", body)
             #expect(answer.status == 400)

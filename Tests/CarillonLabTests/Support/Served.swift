@@ -2,30 +2,29 @@ import Foundation
 
 /// The `carillon-lab` command, running as a process of its own.
 final class Served {
-    private let process = Process()
-    private let exits: AsyncStream<Int32>
+    private let child: Child
     private var output = ""
-    private var chunks: AsyncStream<Data>.Iterator
+    private var chunks: AsyncStream<[UInt8]>.Iterator
+    private var exits: AsyncStream<Int32>.Iterator
 
     init(_ arguments: [String]) throws {
         // SwiftPM puts the command beside the test bundle.
         let bundle = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        process.executableURL = URL(fileURLWithPath: bundle).deletingLastPathComponent().appending(path: "carillon-lab")
-        process.arguments = arguments
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = pipe
-        let (stream, continuation) = AsyncStream.makeStream(of: Data.self)
-        chunks = stream.makeAsyncIterator()
-        exits = process.exits()
-        try process.run()
-        // A thread that blocks: `readabilityHandler` may miss the end.
-        DispatchQueue.global().async {
-            while case let data = pipe.fileHandleForReading.availableData, !data.isEmpty {
-                continuation.yield(data)
+        let command = URL(fileURLWithPath: bundle).deletingLastPathComponent().appending(path: "carillon-lab").path
+        child = try Child(command, arguments)
+        let (chunks, output) = AsyncStream.makeStream(of: [UInt8].self)
+        let (exits, exit) = AsyncStream.makeStream(of: Int32.self)
+        self.chunks = chunks.makeAsyncIterator()
+        self.exits = exits.makeAsyncIterator()
+        child.follow(
+            input: [],
+            output: { output.yield($0) },
+            exit: { status in
+                output.finish()
+                exit.yield(status)
+                exit.finish()
             }
-            continuation.finish()
-        }
+        )
     }
 
     /// All it has printed, once that holds a text or the command has ended.
@@ -36,13 +35,12 @@ final class Served {
         return output
     }
 
-    /// Its exit status after a signal, 0 for none; -1 where the signal ended it.
+    /// Its exit status after a signal, 0 for none; -1 where the signal ended it. To be asked for once.
     func end(_ signal: Int32) async -> Int32 {
-        if process.isRunning {
-            kill(process.processIdentifier, signal)
+        if signal != 0 {
+            child.signal(signal)
         }
         _ = await output()
-        for await status in exits { return status }
-        return -1
+        return await exits.next() ?? -1
     }
 }

@@ -83,7 +83,7 @@ struct UnifiedPushTests {
     }
 
     @Test(arguments: [
-        ("/", 404, 40401), ("/a/b", 404, 40401), ("/" + String(repeating: "a", count: 65), 404, 40401),
+        ("/", 400, 40017), ("/a/b", 404, 40401), ("/" + String(repeating: "a", count: 65), 404, 40401),
         ("/settings", 400, 40010),
     ])
     func pathsThatAreNoTopicAreRefused(_ path: String, _ status: Int, _ code: Int) async throws {
@@ -116,6 +116,33 @@ struct UnifiedPushTests {
         // 18: the body ended early.
         #expect(try await Curl.run(url, "-d", "x").exit == 18)
         #expect(try await Curl.run(url, "-d", "x").status == 200)
+        await lab.shutdown()
+    }
+
+    @Test func anAppMayTakeItsOwnServersMessagesOnly() async throws {
+        let vapid = VAPIDCredentials()
+        let lab = try await start {
+            $0.unifiedPush?.receivers = [
+                WebPushReceiver(topic: topic, applicationServerKey: vapid.applicationServerKey)
+            ]
+        }
+        let url = try #require(lab.unifiedPushURL)
+        func authorization(_ key: VAPIDCredentials, aud: String) async throws -> String {
+            let claims = #"{"aud":"\#(aud)","exp":1800000060}"#
+            let token = try await ProviderJWT.sign(header: #"{"alg":"ES256"}"#, claims: claims, keyPEM: key.keyPEM)
+            return "Authorization: vapid t=\(token),k=\(key.applicationServerKey)"
+        }
+        let table: [(String, Int)] = [
+            ("X-None: 1", 401), (try await authorization(vapid, aud: url), 200),
+            (try await authorization(VAPIDCredentials(), aud: url), 403),
+            (try await authorization(vapid, aud: "https://elsewhere.example"), 403),
+            ("Authorization: vapid t=a,k=b", 403),
+        ]
+        let endpoint = try endpoint(lab)
+        let answers = try await Curl.run(
+            table.map { [endpoint, "-d", "x", "-H", "Content-Encoding: aes128gcm", "-H", $0.0] }
+        )
+        #expect(answers.map(\.status) == table.map(\.1))
         await lab.shutdown()
     }
 

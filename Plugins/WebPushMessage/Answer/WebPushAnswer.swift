@@ -48,6 +48,8 @@ struct WebPushAnswer {
         // One subscription's limit, Microsoft says.
         case (200...299, .dropped), (200...299, .throttled): return answer.outcome(.retry, reason, .device)
         case (406, .throttled): return answer.outcome(.retry, reason, .host)
+        // "Too many requests for the same device token": anybody can bring that about for his own.
+        case (429, .tooManyRequests) where service == .apple: return answer.outcome(.retry, reason, .device)
         case (400, .idleTimeout): return answer.outcome(.retry, reason, .device)
         case (404, .badPath): return answer.outcome(.rejected, reason)
         case (503, .immediateRetry):

@@ -16,11 +16,12 @@ package struct SignedMessage: Sendable {
         headers.append((name, value))
     }
 
-    /// The request, with the value of `Authorization` where it is signed.
-    func request(authorization: String?) -> HTTPRequest {
+    /// The request, with the value of `Authorization` where it is signed. `timeout` is in milliseconds.
+    func request(authorization: String?, timeout: UInt32) -> HTTPRequest {
         let options: HTTPRequest.Options =
             PushService.isBusy(endpoint.origin) ? [.untrustedURL, .multiplex] : .untrustedURL
         var request = HTTPRequest("POST", url: endpoint.url, options: options)
+        request.timeout = timeout
         request.maxResponseBytes = 4096
         for header in headers {
             request.addHeader(header.name, header.value)

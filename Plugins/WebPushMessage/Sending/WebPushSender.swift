@@ -15,8 +15,21 @@ package final class WebPushSender: Sendable {
         /// What the first attempt was signed with.
         let first: Int?
         let isKeyNamed: Bool
+        let startedAt: Int64
         var wasRenewed = false
+
+        /// How long the next request may take, in milliseconds; nil when there is no time for one.
+        func timeout(now: Int64) -> UInt32? {
+            let left = WebPushSender.longestSending - max(0, now - startedAt)
+            return left < WebPushSender.shortestRequest ? nil : UInt32(min(left, WebPushSender.longestRequest))
+        }
     }
+
+    /// All requests of a message fit into what the host waits for a delivery, however slow a user's push service is and however
+    /// many keys there are to try. In milliseconds.
+    private static let longestSending: Int64 = 55_000
+    private static let longestRequest: Int64 = 30_000
+    private static let shortestRequest: Int64 = 5_000
 
     private let host: Host
     private let ring: VAPIDKeyRing?
@@ -64,7 +77,8 @@ package final class WebPushSender: Sendable {
                 message: message,
                 tokens: tokens,
                 first: tokens.first,
-                isKeyNamed: key != .unsaid
+                isKeyNamed: key != .unsaid,
+                startedAt: now()
             )
         )
     }
@@ -90,9 +104,11 @@ package final class WebPushSender: Sendable {
 
     private func start(_ attempt: Attempt) -> Admission {
         let endpoint = attempt.message.endpoint
+        let now = now()
+        // The courier sends it again, and the right key comes first then if it is among those that were learned.
+        guard let timeout = attempt.timeout(now: now) else { return .busy }
         let authorization: String?
         if let token = attempt.tokens.first {
-            let now = now()
             authorization = try? origins.withLock { origins in
                 try origins.authorization(for: endpoint.origin, token: token, now: now)
             }
@@ -100,8 +116,9 @@ package final class WebPushSender: Sendable {
         } else {
             authorization = nil
         }
-        return host.send(attempt.message.request(authorization: authorization)) { [self] response in
-            finish(attempt, WebPushAnswer(response, of: endpoint.service, now: now()), authorization)
+        let request = attempt.message.request(authorization: authorization, timeout: timeout)
+        return host.send(request) { [self] response in
+            finish(attempt, WebPushAnswer(response, of: endpoint.service, now: self.now()), authorization)
         }
     }
 
@@ -130,7 +147,11 @@ package final class WebPushSender: Sendable {
             var next = attempt
             next.tokens.removeFirst()
             next.wasRenewed = false
-            return settle(next, start(next))
+            let admission = start(next)
+            if case .accepted = admission { return }
+            // The next attempt goes on with it.
+            formerKeys.withLock { $0.note(next.tokens[0], for: next.message.endpoint.url) }
+            return settle(next, admission)
         }
         attempt.ticket.complete(outcomeOfMismatch(attempt, answer))
     }
@@ -151,7 +172,8 @@ package final class WebPushSender: Sendable {
     }
 
     /// A refused token is replaced if it is old enough and the message sent once more. If that does not help, this message is
-    /// lost; but where it is certain that no token of ours passes there, all messages wait until the operator has seen to it.
+    /// lost; but where it is certain to be the token, at one of the big services, the message waits until the operator has seen
+    /// to it, and all others that go there with it, unless some passed before.
     private func settleRefusal(
         _ attempt: Attempt,
         _ answer: WebPushAnswer,
@@ -175,9 +197,9 @@ package final class WebPushSender: Sendable {
         }
         reports.tokenRefused(by: endpoint.service, reason, now: now)
         let isProven = origins.withLock { $0.isProven(endpoint.origin, token: token) }
-        let waits = isCertain && !isProven && PushService.isBusy(endpoint.origin)
+        let waits = isCertain && PushService.isBusy(endpoint.origin)
         attempt.ticket.complete(
-            waits ? answer.outcome(.retry, reason, .host) : answer.outcome(.rejected, reason)
+            waits ? answer.outcome(.retry, reason, isProven ? .device : .host) : answer.outcome(.rejected, reason)
         )
     }
 

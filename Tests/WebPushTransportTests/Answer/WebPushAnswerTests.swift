@@ -56,7 +56,8 @@ struct WebPushAnswerTests {
         .apple(405, "MethodNotAllowed", .CARILLON_REJECTED, "bad-method"),
         .apple(410, "Unregistered", .CARILLON_GONE, "gone"), AnswerRow(410, .CARILLON_GONE, "gone"),
         .apple(413, "PayloadTooLarge", .CARILLON_REJECTED, "payload-too-large"),
-        .apple(429, "TooManyRequests", .CARILLON_RETRY, "too-many-requests", .CARILLON_SCOPE_HOST),
+        .apple(429, "TooManyRequests", .CARILLON_RETRY, "too-many-requests", .CARILLON_SCOPE_DEVICE),
+        AnswerRow(429, .CARILLON_RETRY, "too-many-requests", .CARILLON_SCOPE_HOST),
         .apple(500, "InternalServerError", .CARILLON_RETRY, "server-error"),
         .apple(503, "ServiceUnavailable", .CARILLON_RETRY, "server-error", .CARILLON_SCOPE_HOST),
         .apple(503, "Shutdown", .CARILLON_RETRY, "server-error", .CARILLON_SCOPE_HOST),
@@ -164,6 +165,7 @@ struct WebPushAnswerTests {
     @Test(arguments: [
         AnswerRow.apple(403, "BadJwtToken", .CARILLON_REJECTED, "bad-jwt-token"),
         .apple(400, "VapidPkHashMismatch", .CARILLON_REJECTED, "vapid-key-mismatch"),
+        .apple(429, "TooManyRequests", .CARILLON_RETRY, "too-many-requests", .CARILLON_SCOPE_HOST),
         .apple(404, "BadPath", .CARILLON_REJECTED, "bad-path"), .mozilla(400, 111, .CARILLON_REJECTED, "bad-ttl"),
         .mozilla(503, 202, .CARILLON_RETRY, "retry-at-once", .CARILLON_SCOPE_DEVICE),
         .windows(200, word: "dropped", .CARILLON_RETRY, "dropped", .CARILLON_SCOPE_DEVICE),

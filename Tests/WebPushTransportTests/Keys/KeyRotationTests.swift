@@ -111,6 +111,32 @@ struct KeyRotationTests {
         #expect(try fixture.signer(of: host.requests.last) == current)
     }
 
+    /// The host waits a minute for a delivery, and a push service of a user's may be as slow as it likes.
+    @Test func allKeysThatAreTriedFitIntoADelivery() throws {
+        try deliver(ticket: 1)
+        #expect(host.requests[0].timeout == 30_000)
+        fixture.clock.advance(by: 29_000)
+        host.answer(0, status: 400, body: Self.mismatch.body)
+        #expect(host.requests[1].timeout == 26_000)
+    }
+
+    @Test func aKeyThatThereWasNoTimeForComesFirstInTheNextAttempt() throws {
+        try deliver(ticket: 1)
+        fixture.clock.advance(by: 50_001)
+        host.answer(0, status: 400, body: Self.mismatch.body)
+        #expect(host.requests.count == 1)
+        #expect(host.outcomes == [RecordedOutcome(ticket: 1, kind: .CARILLON_RETRY, reason: "busy")])
+        try deliver(ticket: 2)
+        #expect(try fixture.signer(of: host.requests.last) == old)
+    }
+
+    @Test func aHostThatTakesNoMoreRequestsEndsTheDeliveryOnce() throws {
+        try deliver(ticket: 1)
+        host.setAdmission(.CARILLON_BUSY)
+        host.answer(0, status: 400, body: Self.mismatch.body)
+        #expect(host.outcomes == [RecordedOutcome(ticket: 1, kind: .CARILLON_RETRY, reason: "busy")])
+    }
+
     @Test func aKeyThatIsNamedIsTheOnlyOneThatIsTried() throws {
         try deliver(ticket: 1, vapid: old)
         host.answer(0, status: 400, body: Self.mismatch.body)

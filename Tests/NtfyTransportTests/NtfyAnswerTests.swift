@@ -38,8 +38,8 @@ struct NtfyAnswerTests {
         var testDescription: String { "\(status) \(code.map(String.init) ?? "")" }
     }
 
-    /// From 02:40 to midnight, UTC.
-    private static let untilMidnight: UInt32 = 76_800_000
+    /// From 02:40 to half a minute after midnight, UTC.
+    private static let untilMidnight: UInt32 = 76_830_000
 
     static let table = [
         Row(200, nil, .CARILLON_DELIVERED, "delivered"), Row(301, nil, .CARILLON_REJECTED, "redirect"),
@@ -115,6 +115,20 @@ struct NtfyAnswerTests {
             scope: hasAccount ? row.scopeOfAccount : row.scope
         )
         #expect(try outcome(row, hasAccount: hasAccount) == expected)
+    }
+
+    /// ntfy's clock may be behind ours: then its day has not ended when ours has.
+    @Test(
+        arguments: [
+            (-1, 30_001), (0, 30_000), (29_999, 1), (30_000, 86_400_000),
+        ] as [(Int64, UInt32)]
+    )
+    func asksAgainShortlyAfterMidnight(_ sinceMidnight: Int64, _ wait: UInt32) throws {
+        let fixture = try TransportFixture()
+        fixture.clock.advance(by: 76_800_000 + sinceMidnight)
+        #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
+        fixture.host.answer(status: 429, body: #"{"code":42908}"#)
+        #expect(fixture.host.outcomes.first?.retryAfter == wait)
     }
 
     @Test(arguments: [(42901, 90_000), (42909, 90_000), (42908, untilMidnight)] as [(Int, UInt32)])

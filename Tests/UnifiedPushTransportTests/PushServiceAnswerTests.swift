@@ -67,7 +67,7 @@ struct PushServiceAnswerTests {
         let outcome = try outcome(status: 429, body: #"{"code":42908,"http":429,"error":"limit reached"}"#)
         #expect(outcome.reason == "daily-limit")
         #expect(outcome.scope == .CARILLON_SCOPE_DEVICE)
-        #expect(outcome.retryAfter == 76_800_000)
+        #expect(outcome.retryAfter == 76_830_000)
     }
 
     /// Distributors get their endpoints from browsers' push services, too.

@@ -14,6 +14,8 @@ public struct PushServiceAnswer {
     private let now: Int64
 
     private static let millisecondsPerDay: Int64 = 86_400_000
+    /// How long after midnight ntfy is asked again, in milliseconds: where its clock is behind ours, it is still the day before.
+    private static let midnightMargin: Int64 = 30_000
 
     /// `now` is in milliseconds since 1970.
     public init(_ response: borrowing HTTPResponse, now: Int64) {
@@ -49,7 +51,7 @@ public struct PushServiceAnswer {
     /// The messages of this day are used up, which ntfy counts by UTC days: for an account, for whoever subscribed to the topic,
     /// or for us. As nothing tells which, nobody else is held up.
     private var dailyLimit: Outcome {
-        let untilTomorrow = Self.millisecondsPerDay - now % Self.millisecondsPerDay
+        let untilTomorrow = Self.millisecondsPerDay - (now - Self.midnightMargin) % Self.millisecondsPerDay
         var outcome = outcome(.retry, "daily-limit", .device)
         outcome.retryAfter = max(outcome.retryAfter, UInt32(clamping: untilTomorrow))
         return outcome

@@ -38,7 +38,7 @@ public struct HTTPURL: Sendable, Hashable {
                 host = text[..<colon]
                 port = text[text.index(after: colon)...]
             }
-            guard (1...253).contains(host.count), host.allSatisfy(isHostByte) else { return false }
+            guard (1...253).contains(host.count), isName(host) || isIPv4Address(host) else { return false }
         }
         guard let port else { return true }
         return port.allSatisfy(isDigit) && UInt16(String(decoding: port, as: UTF8.self)).map { $0 > 0 } == true
@@ -70,10 +70,33 @@ public struct HTTPURL: Sendable, Hashable {
         }
     }
 
+    /// Labels as RFC 1123 has them, and with underscores. One with a dot at its end is another name for the same host, and one
+    /// that ends in a number is an address to some: neither has a place where hosts are told apart.
+    private static func isName(_ host: Substring.UTF8View) -> Bool {
+        let hyphen = UInt8(ascii: "-")
+        let labels = host.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        let areLabels = labels.allSatisfy { label in
+            (1...63).contains(label.count) && label.first != hyphen && label.last != hyphen
+                && label.allSatisfy(isHostByte)
+        }
+        guard areLabels, let last = labels.last else { return false }
+        return !last.allSatisfy(isDigit) && !(last.starts(with: "0x".utf8) || last.starts(with: "0X".utf8))
+    }
+
+    private static func isIPv4Address(_ host: Substring.UTF8View) -> Bool {
+        let numbers = host.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return numbers.count == 4
+            && numbers.allSatisfy { number in
+                (1...3).contains(number.count) && number.allSatisfy(isDigit)
+                    && (number.count == 1 || number.first != UInt8(ascii: "0"))
+                    && UInt8(String(decoding: number, as: UTF8.self)) != nil
+            }
+    }
+
     private static func isHostByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"),
-            UInt8(ascii: "."), UInt8(ascii: "_"):
+            UInt8(ascii: "_"):
             true
         default: isDigit(byte)
         }

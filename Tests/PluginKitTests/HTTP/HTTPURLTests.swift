@@ -7,6 +7,7 @@ struct HTTPURLTests {
         ("http://10.0.0.1:8080", "http://10.0.0.1:8080", ""),
         ("HTTPS://Example.COM?x=%2F", "HTTPS://Example.COM", "?x=%2F"),
         ("https://[2001:db8::1]:443/a", "https://[2001:db8::1]:443", "/a"),
+        ("https://my_push.example/x", "https://my_push.example", "/x"), ("https://localhost", "https://localhost", ""),
         ("https://xn--bcher-kva.example/", "https://xn--bcher-kva.example", "/"),
     ])
     func accepts(_ text: String, _ origin: String, _ target: String) throws {
@@ -26,7 +27,10 @@ struct HTTPURLTests {
         "https://example.com/%zz", "https://example.com/\"", "https://example.com/ü", "https://example.com\\@evil/",
         "https://[::1", "https://[::1]x/", "https://[zz::1]/", "https://[]/", "javascript://example.com/",
         " https://e.com",
-        "https://example.com:+80/",
+        "https://example.com:+80/", "https://example.com./", "https://.example.com/", "https://a..b/", "https://./",
+        "https://-a.example/", "https://a-.example/", "https://\(String(repeating: "a", count: 64)).example/",
+        "https://127.1/", "https://2130706433/", "https://0x7f000001/", "https://127.0.0.01/", "https://256.0.0.1/",
+        "https://a.b.1/",
     ])
     func refuses(_ text: String) {
         #expect(HTTPURL(text) == nil)

@@ -166,6 +166,15 @@ struct OtherPushTypesTests {
         #expect(fixture.host.outcomes.map(\.reason) == ["topic-disallowed"])
     }
 
+    /// What is forbidden may be the topic of that one type.
+    @Test(arguments: ["Forbidden", "SomethingNew"]) func whatIsForbiddenOfOneTypeDoesNotStopAllOthers(
+        _ reason: String
+    ) throws {
+        _ = try request(sample(#"{"content-state":{}}"#))
+        fixture.refuse(403, reason)
+        #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_REJECTED])
+    }
+
     @Test func aBadKeyStopsAllPushes() throws {
         _ = try request(sample(#"{"content-state":{}}"#))
         fixture.host.answer(status: 403, body: #"{"reason":"InvalidProviderToken"}"#)

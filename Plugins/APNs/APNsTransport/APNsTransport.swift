@@ -55,10 +55,14 @@ public final class APNsTransport: PluginTransport {
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
     ) -> Admission {
+        let now = now()
+        if credentials.hasExpired(now: now) {
+            ticket.complete(Outcome(.misconfigured, reason: "certificate-expired"))
+            return .accepted
+        }
         guard DeviceToken.isValid(registration.token) else {
             return broadcast(ticket, registration, notification)
         }
-        let now = now()
         do throws(PayloadMistake) {
             guard let dispatch = try dispatcher.dispatch(notification, to: registration, now: now) else {
                 return .unsupported

@@ -34,6 +34,8 @@ package struct ClientIdentity: Sendable, Concealed {
     /// Throws when it is none, when `passphrase` does not open it, and when there is no certificate with its private key in it.
     package init(pkcs12 bytes: [UInt8], passphrase: String = "") throws {
         let content = try PKCS12Content(bytes, passphrase: passphrase)
+        // It frees the key.
+        defer { withExtendedLifetime(content) {} }
         try self.init(content.certificates, key: content.key)
     }
 

@@ -81,6 +81,34 @@ struct CertificateTests {
         #expect(host.log == ["certificate_file: the certificate expires on 2027-01-01: renew it before"])
     }
 
+    /// A router that was started in the spring runs on into the winter.
+    @Test func saysOnceADayThatItIsAboutToExpireAndThenSendsNoMore() throws {
+        let fixture = try TransportFixture(certificate: "universal.pem")
+        let day = 86_400_000 as Int64
+        let untilExpiry = 1_798_761_600_000 - ManualClock.start
+        fixture.clock.advance(by: untilExpiry - 7 * day - 1)
+        #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
+        #expect(fixture.host.log == [])
+        fixture.clock.advance(by: 1)
+        for ticket in 2...3 as ClosedRange<UInt64> {
+            #expect(try fixture.deliver(.wake("dm"), ticket: ticket) == .CARILLON_OK)
+        }
+        let warning = "the client certificate for APNs expires on 2027-01-01: renew it before"
+        #expect(fixture.host.log == [warning])
+        fixture.clock.advance(by: day)
+        #expect(try fixture.deliver(.wake("dm"), ticket: 4) == .CARILLON_OK)
+        #expect(fixture.host.log == [warning, warning])
+        #expect(fixture.host.outcomes == [])
+        fixture.clock.advance(by: 6 * day)
+        #expect(try fixture.deliver(.wake("dm"), ticket: 5) == .CARILLON_OK)
+        #expect(fixture.host.requests.count == 4)
+        #expect(fixture.host.log.last?.contains("expired on 2027-01-01") == true)
+        #expect(
+            fixture.host.outcomes
+                == [RecordedOutcome(ticket: 5, kind: .CARILLON_MISCONFIGURED, reason: "certificate-expired")]
+        )
+    }
+
     @Test func saysWhatIsWrongWithTheFiles() throws {
         let path = CertificateFiles.path
         #expect(

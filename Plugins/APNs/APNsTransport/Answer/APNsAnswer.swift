@@ -66,7 +66,8 @@ struct APNsAnswer {
                 return verdict
             }
         case .misconfigured:
-            guard !recipient.isAtMainOrigin || recipient.pushType.hasOwnToken && status == 400 else { return verdict }
+            let isOfType = recipient.pushType.hasOwnToken && reason?.isAboutCredentials != true
+            guard !recipient.isAtMainOrigin || isOfType else { return verdict }
         default: return verdict
         }
         outcome.kind = .rejected

@@ -11,6 +11,8 @@ extension APNsTransport {
     }
 
     private static let payloadLimit = 5120
+    /// Two fit into what the host waits for a delivery, in milliseconds.
+    private static let timeout: UInt32 = 25_000
 
     /// Sends to everybody who follows a channel. A channel takes updates and ends of Live Activities, and nothing else.
     func broadcast(
@@ -65,6 +67,7 @@ extension APNsTransport {
 
     private func send(_ broadcast: Broadcast) -> Admission {
         var request = HTTPRequest("POST", url: broadcastURLs[broadcast.environment], options: .multiplex)
+        request.timeout = APNsTransport.timeout
         request.maxResponseBytes = 4096
         request.connection = broadcast.proof.connection
         if let authorization = broadcast.proof.authorization {

@@ -21,7 +21,7 @@ struct WebPush: PushService {
         let subscription = try lab.subscribe()
         let keys = try subscription.receiver.publicKeys()
         return Place(
-            token: lab.endpoint(of: subscription) ?? "",
+            token: device.reached(at: lab.endpoint(of: subscription)),
             fields: ["p256dh": keys.p256dh, "auth": keys.auth],
             target: subscription.receiver.topic
         )

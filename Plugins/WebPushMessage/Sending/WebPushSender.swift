@@ -6,31 +6,6 @@ import Synchronization
 /// A subscription takes messages signed with the key that its app was given, and no other. Where the registration does not say
 /// which, the current key is tried first and former ones after it, as long as the push service says that it is another.
 package final class WebPushSender: Sendable {
-    /// An attempt under way.
-    private struct Attempt: Sendable {
-        let ticket: Ticket
-        let message: SignedMessage
-        /// Indices of tokens that are left to try; the first is in use. Empty: unsigned.
-        var tokens: [Int]
-        /// What the first attempt was signed with.
-        let first: Int?
-        let isKeyNamed: Bool
-        let startedAt: Int64
-        var wasRenewed = false
-
-        /// How long the next request may take, in milliseconds; nil when there is no time for one.
-        func timeout(now: Int64) -> UInt32? {
-            let left = WebPushSender.longestSending - max(0, now - startedAt)
-            return left < WebPushSender.shortestRequest ? nil : UInt32(min(left, WebPushSender.longestRequest))
-        }
-    }
-
-    /// All requests of a message fit into what the host waits for a delivery, however slow a user's push service is and however
-    /// many keys there are to try. In milliseconds.
-    private static let longestSending: Int64 = 55_000
-    private static let longestRequest: Int64 = 30_000
-    private static let shortestRequest: Int64 = 5_000
-
     private let host: Host
     private let ring: VAPIDKeyRing?
     private let signsUnasked: Bool
@@ -72,7 +47,7 @@ package final class WebPushSender: Sendable {
             return .accepted
         }
         return start(
-            Attempt(
+            SendingAttempt(
                 ticket: ticket,
                 message: message,
                 tokens: tokens,
@@ -102,7 +77,7 @@ package final class WebPushSender: Sendable {
         return [known] + (0..<count).filter { $0 != known }
     }
 
-    private func start(_ attempt: Attempt) -> Admission {
+    private func start(_ attempt: SendingAttempt) -> Admission {
         let endpoint = attempt.message.endpoint
         let now = now()
         // The courier sends it again, and the right key comes first then if it is among those that were learned.
@@ -122,7 +97,7 @@ package final class WebPushSender: Sendable {
         }
     }
 
-    private func finish(_ attempt: Attempt, _ answer: WebPushAnswer, _ authorization: String?) {
+    private func finish(_ attempt: SendingAttempt, _ answer: WebPushAnswer, _ authorization: String?) {
         switch answer.verdict {
         case .outcome(let outcome):
             if outcome.kind == .delivered, let token = attempt.tokens.first {
@@ -135,14 +110,14 @@ package final class WebPushSender: Sendable {
         }
     }
 
-    private func noteDelivery(_ attempt: Attempt, _ token: Int) {
+    private func noteDelivery(_ attempt: SendingAttempt, _ token: Int) {
         origins.withLock { $0.prove(attempt.message.endpoint.origin, token: token) }
         if !attempt.isKeyNamed, ring.map({ $0.tokens.count > 1 }) == true {
             formerKeys.withLock { $0.note(token, for: attempt.message.endpoint.url) }
         }
     }
 
-    private func tryNextKey(_ attempt: Attempt, _ answer: WebPushAnswer) {
+    private func tryNextKey(_ attempt: SendingAttempt, _ answer: WebPushAnswer) {
         if attempt.tokens.count > 1 {
             var next = attempt
             next.tokens.removeFirst()
@@ -158,7 +133,7 @@ package final class WebPushSender: Sendable {
 
     /// Only where the origin took a message signed with our key a subscription of another is dead; else the key may be the
     /// wrong one, which must not cost the devices.
-    private func outcomeOfMismatch(_ attempt: Attempt, _ answer: WebPushAnswer) -> Outcome {
+    private func outcomeOfMismatch(_ attempt: SendingAttempt, _ answer: WebPushAnswer) -> Outcome {
         let origin = attempt.message.endpoint.origin
         let reason = WebPushDetail.keyMismatch.rawValue
         guard let token = attempt.isKeyNamed ? attempt.first : attempt.first.map({ _ in 0 }) else {
@@ -175,7 +150,7 @@ package final class WebPushSender: Sendable {
     /// lost; but where it is certain to be the token, at one of the big services, the message waits until the operator has seen
     /// to it, and all others that go there with it, unless some passed before.
     private func settleRefusal(
-        _ attempt: Attempt,
+        _ attempt: SendingAttempt,
         _ answer: WebPushAnswer,
         _ authorization: String?,
         _ reason: String,
@@ -204,7 +179,7 @@ package final class WebPushSender: Sendable {
     }
 
     /// What was accepted long ago cannot be refused any more.
-    private func settle(_ attempt: Attempt, _ admission: Admission) {
+    private func settle(_ attempt: SendingAttempt, _ admission: Admission) {
         if case .accepted = admission { return }
         attempt.ticket.complete(Outcome(.retry, reason: "busy"))
     }

@@ -10,6 +10,9 @@ struct NtfyAnswer {
     /// After too many wrong tokens, of whomever, ntfy lets one a minute be tried.
     private static let refillOfTrials: UInt32 = 60_000
 
+    /// The access token, or name and password, are wrong.
+    static let unauthorized = "unauthorized"
+
     private let answer: PushServiceAnswer
     private let hasAccount: Bool
 
@@ -22,6 +25,7 @@ struct NtfyAnswer {
     var outcome: Outcome {
         switch answer.status {
         case 400: answer.outcome(.rejected, mistake)
+        case 401: answer.outcome(.rejected, NtfyAnswer.unauthorized)
         case 404, 410: answer.outcome(.rejected, answer.outcome.reason)
         case 429: limit
         default: answer.outcome

@@ -9,6 +9,7 @@ public final class NtfyTransport: PluginTransport {
     private let host: Host
     private let wakeTexts: WakeTexts
     private let now: @Sendable () -> Int64
+    private let refused = RefusedCredentials()
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
         try self.init(configuration: configuration, host: host, now: WallClock.milliseconds)
@@ -40,6 +41,10 @@ public final class NtfyTransport: PluginTransport {
         } catch {
             return .invalid
         }
+        if let authorization, refused.contain(authorization, for: topic, now: now()) {
+            ticket.complete(Outcome(.rejected, reason: NtfyAnswer.unauthorized))
+            return .accepted
+        }
         var request = HTTPRequest("POST", url: topic.publishingURL, options: .untrustedURL)
         request.maxResponseBytes = 1024
         request.addHeader("content-type", "application/json")
@@ -59,9 +64,12 @@ public final class NtfyTransport: PluginTransport {
             ticket.complete(Outcome(.rejected, reason: error.rawValue))
             return .accepted
         }
-        let hasAccount = authorization != nil
-        return host.send(request) { [now] response in
-            ticket.complete(NtfyAnswer(response, hasAccount: hasAccount, now: now()).outcome)
+        return host.send(request) { [now, refused] response in
+            let now = now()
+            if let authorization, response.status == 401 {
+                refused.insert(authorization, for: topic, now: now)
+            }
+            ticket.complete(NtfyAnswer(response, hasAccount: authorization != nil, now: now).outcome)
         }
     }
 }

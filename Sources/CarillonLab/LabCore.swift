@@ -17,6 +17,8 @@ final class LabCore: Sendable {
     struct State: Sendable {
         var script: Script
         var apns: APNsState
+        /// Apart from what requests are judged by: while somebody holds a copy, counting would copy them all.
+        var apnsIDs = APNsIDs()
         /// By topic.
         var receivers: [String: Receiver] = [:]
         /// Declared ones of UnifiedPush and ntfy, by name.

@@ -47,7 +47,7 @@ struct APNsDesk: HTTP2Desk {
             body: request.body
         )
         if let id = request.header("apns-id") {
-            received.repeats = core.withState { $0.apns.ids.count(id) }
+            received.repeats = core.withState { $0.apnsIDs.count(id) }
         }
         core.recorder.add(received)
         var decision = HTTP2Decision(answer: answer.http, conduct: conduct, farewell: APNsAnswer.farewell(conduct))

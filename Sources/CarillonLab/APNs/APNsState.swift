@@ -3,7 +3,6 @@ struct APNsState: Sendable {
     var devices: APNsDevices
     var keys: [ProviderKey]
     var channels: APNsChannels
-    var ids = APNsIDs()
 
     /// Throws `LabError` where a key is none.
     init(_ configuration: LabConfiguration.APNs) throws {

@@ -170,9 +170,8 @@ let package = Package(
 
         .executableTarget(
             name: "LaneBench",
-            dependencies: ["HTTPLanes", nio, nioPosix, nioConcurrency, logging],
-            path: "contrib/bench/lanes",
-            exclude: ["run"]
+            dependencies: ["HTTPLanes", "PluginHost", "Notifications", nio, nioPosix, logging],
+            path: "contrib/bench/lanes/Sources"
         ),
 
         // The house put together.

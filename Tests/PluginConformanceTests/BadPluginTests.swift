@@ -19,7 +19,7 @@ struct BadPluginTests {
     }
 
     /// Lets deliveries lie, so that waiting for them is in vain.
-    private static let lost: Set = ["never", "half-ticket", "share", "lose-cancelled"]
+    private static let lost: Set = ["never", "half-ticket", "share", "lose-cancelled", "keep-mum"]
 
     @Test(arguments: [
         Mistake("twice", .completesOnce, "call host->complete once"),
@@ -46,6 +46,15 @@ struct BadPluginTests {
         Mistake("tattle", .secrets, "never log tokens"),
         Mistake("share", .instances, "keep the ticket's 64 bits"),
         Mistake("lose-cancelled", .cancel, "call host->complete exactly once"),
+        Mistake("wide", .outcome, "none of carillon_scope"),
+        Mistake("crooked-word", .requests, "connection is not a word of at most 128 printable bytes"),
+        Mistake("new-words", .requests, "use the same one as long as the credentials are the same"),
+        Mistake("keep-mum", .command, "call done exactly once"),
+        Mistake("repeat", .command, "call done once"),
+        Mistake("answer-and-refuse", .command, "leave done alone"),
+        Mistake("agree", .command, "a command that it cannot know"),
+        Mistake("mumble", .command, "it lists what there is"),
+        Mistake("garble", .command, "not UTF-8"),
     ])
     func oneMistakeFailsOneCheck(_ mistake: Mistake) async throws {
         let workshop = try Workshop()

@@ -44,7 +44,7 @@ struct GoodPluginTests {
     @Test func webhookPasses() async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(path: try workshop.compile(Workshop.webhook))
-        expectPassed(report, skipping: [.createConfigured, .cancel])
+        expectPassed(report, skipping: [.createConfigured, .cancel, .command])
         #expect(remark(.messageID, report) == "the id travels in the body")
     }
 
@@ -56,6 +56,26 @@ struct GoodPluginTests {
             configurations: ["fixture": #"{"do":"nothing"}"#]
         )
         expectPassed(report)
+    }
+
+    @Test func oneWordForAllConnectionsIsFine() async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(
+            path: try workshop.compile(Workshop.misbehaving),
+            configurations: ["fixture": #"{"do":"one-word"}"#]
+        )
+        expectPassed(report)
+    }
+
+    @Test func aPluginOfAnOlderVersionIsAskedForNothingNew() async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(
+            ConformancePlan(
+                path: try workshop.compile(Workshop.misbehaving, "-DOLDER"),
+                configurations: ["fixture": #"{"do":"agree"}"#]
+            )
+        )
+        expectPassed(report, skipping: [.command])
     }
 
     @Test func checksThatNeedAConfigurationAreSkippedWithoutOne() async throws {

@@ -83,7 +83,7 @@ struct CommandTests {
     }
 
     @Test func aPluginOfAnOlderVersionTakesNone() async throws {
-        let older = try Bench("descriptor.c")
+        let older = try Bench("behaviour.c", "-DOLDER", configuration: #"{"do":"inline"}"#)
         await #expect(throws: PluginError.self) { try await older.instance.command(["help"]) }
         do throws(PluginError) {
             _ = try await older.instance.command(["help"])

@@ -34,6 +34,12 @@ struct ConnectionTests {
         #expect(http.retired.isEmpty)
     }
 
+    @Test func requestsOfOlderPluginsShareConnections() async throws {
+        let bench = try bench(doing: "older-request")
+        await request(on: "word", bench)
+        #expect(http.scopes == [nil])
+    }
+
     @Test func twoInstancesNeverMeanTheSameByAWord() async throws {
         let one = try bench(doing: "request-on")
         let other = try bench(doing: "request-on")

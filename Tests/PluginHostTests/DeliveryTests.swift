@@ -78,6 +78,12 @@ struct DeliveryTests {
     }
 
     @Test(arguments: [
+        ("scope", Outcome(.retry, retryAfter: 1500, reason: "retry", scope: .transport)),
+        ("odd-scope", Outcome(.retry, retryAfter: 1500, reason: "retry")),
+        ("negative-scope", Outcome(.retry, retryAfter: 1500, reason: "retry")),
+        // Its struct is that of ABI 1.1.
+        ("older-scope", Outcome(.retry, retryAfter: 1500, reason: "retry")),
+        ("needless-scope", Outcome(.delivered, reason: "delivered")),
         ("odd-numbers", Outcome(.retry, retryAfter: 1500, reason: "retry")),
         // Its struct ends before retry_after_ms and reason: what lies there is not read.
         ("short-outcome", Outcome(.retry, reason: "retry")),

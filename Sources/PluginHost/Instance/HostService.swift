@@ -21,6 +21,10 @@ enum HostService {
 
     /// The struct of a service, valid for ever; nil for one that is not on offer.
     static func table(_ name: UnsafeBufferPointer<UInt8>) -> UnsafeRawPointer? {
-        name.elementsEqual("carillon.client-certificate/1".utf8) ? UnsafeRawPointer(tables.clientCertificates) : nil
+        isClientCertificates(name) ? UnsafeRawPointer(tables.clientCertificates) : nil
+    }
+
+    static func isClientCertificates(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        name.elementsEqual("carillon.client-certificate/1".utf8)
     }
 }

@@ -12,6 +12,7 @@ extension carillon_transport: ForeignStruct {}
 extension carillon_filter: ForeignStruct {}
 extension carillon_outcome: ForeignStruct {}
 extension carillon_http_request: ForeignStruct {}
+extension carillon_client_certificates: ForeignStruct {}
 
 extension ForeignStruct {
     /// The least that could have been meant: a size and one more word.

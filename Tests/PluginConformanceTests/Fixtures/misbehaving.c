@@ -48,6 +48,7 @@ static void end(fixture *self, uint64_t ticket, carillon_outcome outcome) {
     const carillon_host *host = is(self, "share") ? latest : self->host;
     outcome.struct_size = sizeof outcome;
     if (is(self, "unheard-of")) outcome.kind = (carillon_outcome_kind)77;
+    if (is(self, "wide")) outcome.scope = (carillon_scope)4;
     if (is(self, "wordy")) outcome.reason = (carillon_str)CARILLON_STR("The server said: no!");
     if (is(self, "half-ticket")) ticket = (uint32_t)ticket;
     host->complete(host, ticket, &outcome);
@@ -81,6 +82,38 @@ static void cancel(void *instance, uint64_t ticket) {
     if (self->cancelled == 0) self->cancelled = ticket;
 }
 
+#define WORD(i, text) (count > (i) && words[i].len == sizeof text - 1 && memcmp(words[i].ptr, text, sizeof text - 1) == 0)
+typedef struct { carillon_command_done done; void *context; } inquiry;
+
+static void inquired(void *context, const carillon_http_response *response) {
+    inquiry *asked = context;
+    if (response->status == 200) asked->done(asked->context, CARILLON_OK, (carillon_str)CARILLON_STR("all is well"));
+    else asked->done(asked->context, CARILLON_FAILED, (carillon_str)CARILLON_STR("the push service does not answer"));
+    free(asked);
+}
+
+static carillon_status command(void *instance, const carillon_str *words, size_t count, carillon_command_done done, void *context) {
+    fixture *self = instance;
+    if (is(self, "agree")) { done(context, CARILLON_OK, (carillon_str)CARILLON_STR("certainly")); return CARILLON_OK; }
+    if (WORD(0, "help")) {
+        if (is(self, "mumble")) { done(context, CARILLON_FAILED, (carillon_str){ NULL, 0 }); return CARILLON_OK; }
+        if (is(self, "garble")) { done(context, CARILLON_OK, (carillon_str)CARILLON_STR("\xff\xfe")); return CARILLON_OK; }
+        if (!is(self, "keep-mum")) done(context, CARILLON_OK, (carillon_str)CARILLON_STR("list"));
+        if (is(self, "repeat")) done(context, CARILLON_OK, (carillon_str)CARILLON_STR("list"));
+        return is(self, "answer-and-refuse") ? CARILLON_BUSY : CARILLON_OK;
+    }
+    if (!WORD(0, "list")) return CARILLON_UNSUPPORTED;
+    inquiry *asked = malloc(sizeof *asked);
+    if (asked == NULL) return CARILLON_BUSY;
+    *asked = (inquiry){ done, context };
+    const carillon_http_request request = { .struct_size = sizeof request, .method = CARILLON_STR("GET"),
+                                            .url = CARILLON_STR("https://push.conformance.example/list"),
+                                            .flags = CARILLON_HTTP_UNTRUSTED_URL };
+    carillon_status status = self->host->http_request(self->host, &request, inquired, asked);
+    if (status != CARILLON_OK) free(asked);
+    return status;
+}
+
 static carillon_status deliver(void *instance, uint64_t ticket, const carillon_registration *registration,
                                const carillon_notification *notification) {
     fixture *self = instance;
@@ -109,6 +142,14 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     }
     if (is(self, "tattle")) self->host->log(self->host, CARILLON_INFO, registration->token);
     if (is(self, "overread") && registration->token.len > 0) self->asked += (unsigned)strlen(registration->token.ptr);
+    char word[32];
+    if (is(self, "crooked-word")) { /* besides the regular one, or nothing would ever be delivered */
+        carillon_http_request crooked = request;
+        crooked.connection = (carillon_str)CARILLON_STR("two\nlines");
+        self->host->http_request(self->host, &crooked, answered, NULL);
+    }
+    if (is(self, "new-words")) request.connection = (carillon_str){ word, (size_t)snprintf(word, sizeof word, "push %llu", (unsigned long long)ticket) };
+    if (is(self, "one-word")) request.connection = (carillon_str)CARILLON_STR("TEAM KEY 0");
     carillon_status status = self->host->http_request(self->host, &request, answered, context);
     if (status != CARILLON_OK) free(context);
     if (status == CARILLON_BUSY && is(self, "drop-when-busy")) return CARILLON_INVALID;
@@ -117,8 +158,13 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
 }
 
 static const carillon_transport transport = {
-    .struct_size = sizeof transport, .platform = CARILLON_STR("fixture"), .create = create, .destroy = destroy,
-    .validate = validate, .deliver = deliver, .cancel = cancel,
+#ifdef OLDER /* what a plugin of ABI 1.1 has there is anybody's guess */
+    .struct_size = offsetof(carillon_transport, command),
+#else
+    .struct_size = sizeof transport,
+#endif
+    .platform = CARILLON_STR("fixture"), .create = create, .destroy = destroy,
+    .validate = validate, .deliver = deliver, .cancel = cancel, .command = command,
 };
 static const carillon_transport *const transports[] = { &transport };
 static const carillon_plugin plugin = {

@@ -139,10 +139,13 @@ static const char *malformed_requests(fixture *self) {
 static carillon_status request_on(fixture *self, uint64_t ticket, carillon_str connection) {
     const carillon_http_request request = { .struct_size = sizeof request, .method = CARILLON_STR("GET"),
                                             .url = CARILLON_STR("https://example.com/"), .connection = connection };
+    carillon_http_request older = request; /* whose word is not one, for its struct ends before */
+    older.struct_size = offsetof(carillon_http_request, connection);
+    older.connection.len = SIZE_MAX;
     job *task = malloc(sizeof *task);
     if (task == NULL) return CARILLON_BUSY;
     *task = (job){ self, ticket };
-    carillon_status status = self->host->http_request(self->host, &request, answered, task);
+    carillon_status status = self->host->http_request(self->host, is(self, "older-request") ? &older : &request, answered, task);
     if (status != CARILLON_OK) free(task);
     return status;
 }
@@ -254,6 +257,11 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     else if (is(self, "no-outcome")) host->complete(host, ticket, NULL);
     else if (is(self, "no-size")) { odd.struct_size = 0; host->complete(host, ticket, &odd); }
     else if (is(self, "short-outcome")) { odd.struct_size = offsetof(carillon_outcome, retry_after_ms); odd.reason.ptr = (void *)1; odd.reason.len = 5; host->complete(host, ticket, &odd); }
+    else if (is(self, "scope")) { odd.scope = CARILLON_SCOPE_TRANSPORT; host->complete(host, ticket, &odd); }
+    else if (is(self, "odd-scope")) { odd.scope = (carillon_scope)77; host->complete(host, ticket, &odd); }
+    else if (is(self, "negative-scope")) { odd.scope = (carillon_scope)-1; host->complete(host, ticket, &odd); }
+    else if (is(self, "older-scope")) { odd.struct_size = offsetof(carillon_outcome, scope); odd.scope = CARILLON_SCOPE_HOST; host->complete(host, ticket, &odd); }
+    else if (is(self, "needless-scope")) { odd.kind = CARILLON_DELIVERED; odd.scope = CARILLON_SCOPE_HOST; host->complete(host, ticket, &odd); }
     else if (is(self, "odd-numbers")) host->complete(host, ticket, &odd);
     else if (is(self, "hostile-reason")) { odd.reason = (carillon_str)CARILLON_STR("a\xff\x1b[31m"); host->complete(host, ticket, &odd); }
     else if (is(self, "talkative-reason")) { odd.reason = (carillon_str)CARILLON_STR("the token 12345 is bad"); host->complete(host, ticket, &odd); }
@@ -272,7 +280,7 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     else if (is(self, "refuse-and-end")) { end(self, ticket, "ended"); return CARILLON_BUSY; }
     else if (is(self, "hostile-log")) { hostile_log(self); end(self, ticket, "logged"); }
     else if (is(self, "malformed-requests")) end(self, ticket, malformed_requests(self));
-    else if (is(self, "request-on")) return request_on(self, ticket, notification->body);
+    else if (is(self, "request-on") || is(self, "older-request")) return request_on(self, ticket, notification->body);
     else if (is(self, "present")) present(self, ticket, notification);
     else if (is(self, "query")) {
         carillon_str service = CARILLON_STR("carillon.timer/1"), odd_service = { NULL, 9 };
@@ -325,7 +333,12 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
 }
 
 static const carillon_transport transport = {
-    .struct_size = sizeof transport, .platform = CARILLON_STR("fixture"), .create = create, .destroy = destroy,
+#ifdef OLDER /* what a plugin of ABI 1.1 has there is anybody's guess */
+    .struct_size = offsetof(carillon_transport, command),
+#else
+    .struct_size = sizeof transport,
+#endif
+    .platform = CARILLON_STR("fixture"), .create = create, .destroy = destroy,
     .validate = validate, .deliver = deliver, .cancel = cancel, .command = command,
 };
 static const carillon_transport *const transports[] = { &transport };

@@ -32,4 +32,20 @@ func checkHTTPRequest(
     checkHost(of: host)?.take(request, done, context) ?? .CARILLON_INVALID
 }
 
-func checkQuery(_: UnsafePointer<carillon_host>?, _: carillon_str) -> UnsafeRawPointer? { nil }
+func checkQuery(_ host: UnsafePointer<carillon_host>?, _ service: carillon_str) -> UnsafeRawPointer? {
+    checkHost(of: host)?.service(service)
+}
+
+func checkPresent(
+    _ host: UnsafePointer<carillon_host>?,
+    _ connection: carillon_str,
+    _ certificates: carillon_str,
+    _ key: carillon_str,
+    _ error: UnsafeMutablePointer<carillon_error>?
+) -> carillon_status {
+    checkHost(of: host)?.present(certificates, key, on: connection, error) ?? .CARILLON_INVALID
+}
+
+func checkCommandDone(_ context: UnsafeMutableRawPointer?, _ status: carillon_status, _ answer: carillon_str) {
+    CheckedCommand.at(context)?.answer(status, answer)
+}

@@ -111,6 +111,36 @@ final class CheckHost: Sendable {
         }
     }
 
+    /// `carillon_host.query`: a host of the first release has no service.
+    func service(_ name: carillon_str) -> UnsafeRawPointer? {
+        guard shape != .first, let name = PluginText.bytes(name, limit: 128), HostService.isClientCertificates(name)
+        else {
+            return nil
+        }
+        let arena = Arena(placement, shape)
+        _ = Unmanaged.passRetained(arena)
+        return UnsafeRawPointer(
+            arena.lend(carillon_client_certificates(struct_size: 0, reserved: 0, present: checkPresent))
+        )
+    }
+
+    /// `present` of the service for client certificates.
+    func present(
+        _ certificates: carillon_str,
+        _ key: carillon_str,
+        on connection: carillon_str,
+        _ room: UnsafeMutablePointer<carillon_error>?
+    ) -> carillon_status {
+        do throws(CertificateFlaw) {
+            _ = try ClientCertificate.reading(certificates, key, on: connection)
+            return .CARILLON_OK
+        } catch {
+            if case .word = error { note { $0.flaw("it presents a certificate, but \(error.text)") } }
+            ErrorRoom.write(error.text, to: room)
+            return .CARILLON_INVALID
+        }
+    }
+
     private func note(_ reply: Reply, _ request: HTTPRequest) -> Conduct {
         defer { changed.signal() }
         return shell.withLock { shell in

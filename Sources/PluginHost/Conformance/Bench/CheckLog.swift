@@ -8,7 +8,14 @@ struct CheckLog: Sendable {
         var endings: [Ending] = []
     }
 
+    struct Command: Sendable {
+        /// Nil while the call is under way.
+        var isAccepted: Bool?
+        var answers: [(isOK: Bool, isText: Bool, isEmpty: Bool)] = []
+    }
+
     private(set) var deliveries: [UInt64: Delivery] = [:]
+    private(set) var commands: [Command] = []
     /// Ends of tickets that were never given out.
     private(set) var strays = 0
     private(set) var requests: [HTTPRequest] = []
@@ -27,6 +34,19 @@ struct CheckLog: Sendable {
         callIsMade()
         if deliveries[ticket] == nil { strays += 1 }
         deliveries[ticket]?.endings.append(ending)
+    }
+
+    /// Returns the command's number.
+    mutating func beginCommand() -> Int {
+        commands.append(Command())
+        return commands.count - 1
+    }
+
+    mutating func took(command number: Int, isAccepted: Bool) { commands[number].isAccepted = isAccepted }
+
+    mutating func answer(_ number: Int, isOK: Bool, isText: Bool, isEmpty: Bool) {
+        callIsMade()
+        commands[number].answers.append((isOK, isText, isEmpty))
     }
 
     mutating func request(_ request: HTTPRequest) {
@@ -54,5 +74,8 @@ struct CheckLog: Sendable {
     /// Accepted, and not ended.
     var owed: Int { deliveries.values.count { $0.isAccepted != false && $0.endings.isEmpty } }
 
-    var isIdle: Bool { owed == 0 && openRequests == 0 }
+    /// Accepted, and not answered.
+    var owedAnswers: Int { commands.count { $0.isAccepted != false && $0.answers.isEmpty } }
+
+    var isIdle: Bool { owed == 0 && owedAnswers == 0 && openRequests == 0 }
 }

@@ -65,6 +65,23 @@ final class CheckedInstance: Sendable {
         }
     }
 
+    /// Has it do a command; what was lent is gone when this returns. Nil when it knows none at all.
+    @discardableResult
+    func command(
+        _ words: [[UInt8]],
+        _ placement: Arena.Placement = .plain
+    ) -> (number: Int, status: carillon_status)? {
+        guard let command = functions.command else { return nil }
+        let number = host.note { $0.beginCommand() }
+        let context = CheckedCommand(number, on: host).context()
+        let arena = Arena(placement)
+        let status = withExtendedLifetime(arena) {
+            command(handle.pointer, arena.array(words.map { arena.text($0) }), words.count, checkCommandDone, context)
+        }
+        host.note { $0.took(command: number, isAccepted: status == .CARILLON_OK) }
+        return (number, status)
+    }
+
     func cancel(_ ticket: UInt64) { functions.cancel?(handle.pointer, ticket) }
 
     /// Nothing may be outstanding.

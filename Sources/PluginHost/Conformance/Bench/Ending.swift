@@ -29,6 +29,9 @@ struct Ending: Sendable {
             return
         }
         if outcome.provider_status > 999 { flaw = "the outcome's provider_status is no HTTP status" }
+        if !(0...3).contains(outcome.scope.rawValue) {
+            flaw = "the outcome's scope is \(outcome.scope.rawValue), which is none of carillon_scope"
+        }
     }
 }
 

@@ -10,6 +10,10 @@ extension carillon_host: LentStruct {
     static var firstSize: Int { end(of: \.query) }
 }
 
+extension carillon_client_certificates: LentStruct {
+    static var firstSize: Int { end(of: \.present) }
+}
+
 extension carillon_registration: LentStruct {
     static var firstSize: Int { end(of: \.registered_unix_ms) }
 }

@@ -34,6 +34,10 @@ enum HostileInput {
         ("what is not UTF-8", notUTF8),
     ]
 
+    /// What commands may be called.
+    static let commandWords = ["channels", "list", "show", "create", "delete", "send", "--", "-h", "../../etc/passwd"]
+        .map { Array($0.utf8) }
+
     static func registrations(of samples: [Parcel]) -> [(String, Parcel)] {
         let bases = Array(samples.prefix(3))
         var all: [(String, Parcel)] = []

@@ -28,6 +28,7 @@ enum TransportChecks {
         (.newerHost, newerHost),
         (.instances, instances),
         (.cancel, cancel),
+        (.command, command),
         (.threads, threads),
         (.shutdown, shutdown),
     ]

@@ -28,6 +28,7 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
     case newerHost = "newer-host"
     case instances
     case cancel
+    case command
     case threads
     case shutdown
 
@@ -62,6 +63,7 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
         case .newerHost: "runs on a newer host"
         case .instances: "keeps two instances apart"
         case .cancel: "ends what is cancelled once"
+        case .command: "answers operators' commands once"
         case .threads: "takes many deliveries from many threads"
         case .shutdown: "ends all work before it is destroyed"
         }

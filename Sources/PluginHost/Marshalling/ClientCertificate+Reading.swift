@@ -1,0 +1,25 @@
+import CarillonABI
+import HTTPLanes
+
+extension ClientCertificate {
+    private static var certificatesLimit: Int { 256 << 10 }
+    private static var keyLimit: Int { 64 << 10 }
+
+    /// What a plugin presents, and where the word of its connections is.
+    static func reading(
+        _ certificates: carillon_str,
+        _ key: carillon_str,
+        on connection: carillon_str
+    ) throws(CertificateFlaw) -> (certificate: ClientCertificate, word: UnsafeBufferPointer<UInt8>) {
+        guard let word = ConnectionWords.word(connection) else { throw .word }
+        guard let certificates = PluginText.string(certificates, limit: certificatesLimit) else {
+            throw .certificate(.certificates)
+        }
+        guard let key = PluginText.string(key, limit: keyLimit) else { throw .certificate(.key) }
+        do throws(Mistake) {
+            return (try ClientCertificate(certificates: certificates, key: key), word)
+        } catch {
+            throw .certificate(error)
+        }
+    }
+}

@@ -2,12 +2,15 @@
 /// by the numbers they were inserted under, which do not change when others come and go.
 struct DynamicTable: ~Copyable {
     private struct Entry {
-        var value: UnsafeMutablePointer<UInt8>?
+        /// The name and behind it the value.
+        var text: UnsafeMutablePointer<UInt8>?
+        var nameCount = 0
         var valueCount = 0
-        /// As HPACK counts it.
-        var size = 0
         /// The number of the one before with the same name.
         var previous = DynamicTable.none
+
+        /// As HPACK counts it.
+        var size: Int { nameCount + valueCount + DynamicTable.overhead }
     }
 
     /// The number of no entry.
@@ -23,7 +26,7 @@ struct DynamicTable: ~Copyable {
     private(set) var limit = DynamicTable.initialLimit
 
     deinit {
-        for entry in entries { entry.value?.deallocate() }
+        for entry in entries { entry.text?.deallocate() }
     }
 
     func isLive(_ number: Int) -> Bool { number >= oldest }
@@ -40,21 +43,41 @@ struct DynamicTable: ~Copyable {
         for _ in 0..<Self.searched {
             guard isLive(number) else { return nil }
             let entry = entries[number & Self.mask]
-            if UnsafeBufferPointer(start: entry.value, count: entry.valueCount).equals(value) { return number }
+            if value.count == entry.valueCount, let text = entry.text,
+                UnsafeBufferPointer(start: text + entry.nameCount, count: entry.valueCount).equals(value)
+            {
+                return number
+            }
             number = entry.previous
         }
         return nil
     }
 
+    /// Whether `number` is live and stands for just this field.
+    func holds(_ number: Int, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard isLive(number) else { return false }
+        let entry = entries[number & Self.mask]
+        guard entry.nameCount == name.count, entry.valueCount == value.count, let text = entry.text else {
+            return false
+        }
+        return UnsafeBufferPointer(start: text, count: name.count).equals(name)
+            && UnsafeBufferPointer(start: text + name.count, count: value.count).equals(value)
+    }
+
     /// Inserts what has room; returns its number.
-    mutating func insert(nameCount: Int, value: UnsafeBufferPointer<UInt8>, previous: Int) -> Int {
-        let size = nameCount + value.count + Self.overhead
-        evict(until: limit - size)
-        let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: max(value.count, 1))
-        if let base = value.baseAddress { copy.update(from: base, count: value.count) }
+    mutating func insert(
+        name: UnsafeBufferPointer<UInt8>,
+        value: UnsafeBufferPointer<UInt8>,
+        previous: Int
+    ) -> Int {
+        let text = UnsafeMutablePointer<UInt8>.allocate(capacity: max(name.count + value.count, 1))
+        if let base = name.baseAddress { text.update(from: base, count: name.count) }
+        if let base = value.baseAddress { (text + name.count).update(from: base, count: value.count) }
+        let entry = Entry(text: text, nameCount: name.count, valueCount: value.count, previous: previous)
+        evict(until: limit - entry.size)
         let number = next
-        entries[number & Self.mask] = Entry(value: copy, valueCount: value.count, size: size, previous: previous)
-        used += size
+        entries[number & Self.mask] = entry
+        used += entry.size
         next += 1
         return number
     }
@@ -67,7 +90,7 @@ struct DynamicTable: ~Copyable {
     private mutating func evict(until limit: Int) {
         while used > limit, oldest < next {
             used -= entries[oldest & Self.mask].size
-            entries[oldest & Self.mask].value?.deallocate()
+            entries[oldest & Self.mask].text?.deallocate()
             entries[oldest & Self.mask] = Entry()
             oldest += 1
         }

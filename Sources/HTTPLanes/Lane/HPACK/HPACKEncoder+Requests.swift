@@ -1,32 +1,30 @@
 extension HPACKEncoder {
     /// What a request's field block takes at most, in bytes.
     static func bound(_ exchange: Exchange) -> Int {
-        let request = exchange.request
-        let fields = request.headers.count + 6
-        return fields * perField + request.headers.byteCount + request.method.utf8.count
+        let fields = exchange.request.headers.count + 6
+        return fields * perField + exchange.request.headers.byteCount + exchange.request.method.utf8.count
             + exchange.url.origin.authority.utf8.count + exchange.url.target.utf8.count
     }
 
     /// Writes a request's field block (RFC 9113, section 8.3.1).
     mutating func encode(_ exchange: Exchange, to block: inout BlockCursor) {
-        let request = exchange.request
         beginBlock(&block)
-        switch request.method {
+        switch exchange.request.method {
         case "POST": block.put(0x80 | StaticTable.methodPOST)
         case "GET": block.put(0x80 | StaticTable.methodGET)
-        default: append(":method", request.method, to: &block)
+        default: append(":method", exchange.request.method, to: &block)
         }
         block.put(0x80 | (exchange.url.origin.isSecure ? StaticTable.schemeHTTPS : StaticTable.schemeHTTP))
         append(":authority", exchange.url.origin.authority, to: &block)
         append(":path", exchange.url.target, to: &block)
-        request.headers.withBytes { fields in
+        exchange.request.headers.withBytes { fields in
             for index in 0..<fields.count {
                 let (name, value) = fields[index]
                 append(name: name, value: value, to: &block)
             }
         }
-        guard !hasContentLength, !request.body.isEmpty else { return }
-        appendContentLength(request.body.count, to: &block)
+        let length = exchange.request.body.count
+        if length > 0, !hasContentLength { appendContentLength(length, to: &block) }
     }
 
     private mutating func append(_ name: StaticString, _ value: String, to block: inout BlockCursor) {

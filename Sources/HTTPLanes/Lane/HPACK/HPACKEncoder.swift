@@ -1,11 +1,17 @@
 /// The sending half of a connection's header compression (RFC 7541), for requests that are much alike: most fields become
 /// one byte, and what differs is copied as it is.
 struct HPACKEncoder: ~Copyable {
+    private struct Place {
+        var line: Int
+        /// In the dynamic table.
+        var entry = DynamicTable.none
+    }
+
     private var table = DynamicTable()
     private var lines: [FieldLine] = []
     private var names: [UInt8] = []
-    /// The line that the field at each position of the last block had.
-    private var order: [Int] = []
+    /// What stood at each position of the last block: requests bring the same fields in the same order.
+    private var places: [Place] = []
     private var position = 0
     /// The least that the table's limit was set to since the last block.
     private var smallestLimit: Int?
@@ -44,7 +50,15 @@ struct HPACKEncoder: ~Copyable {
         value: UnsafeBufferPointer<UInt8>,
         to block: inout BlockCursor
     ) {
-        guard let index = line(of: name) else { return appendStranger(name: name, value: value, to: &block) }
+        let position = position
+        self.position += 1
+        if position < places.count, table.holds(places[position].entry, name: name, value: value) {
+            lines[places[position].line].wasFound()
+            return block.put(table.index(of: places[position].entry), prefix: 7, pattern: 0x80)
+        }
+        guard let index = line(of: name, at: position) else {
+            return appendStranger(name: name, value: value, to: &block)
+        }
         let policy = lines[index].policy
         if policy == .omitted { return }
         if lines[index].staticIndex == StaticTable.contentLength { hasContentLength = true }
@@ -52,12 +66,13 @@ struct HPACKEncoder: ~Copyable {
             let number = table.find(value, from: lines[index].latest)
         {
             lines[index].wasFound()
+            if position < places.count { places[position].entry = number }
             return block.put(table.index(of: number), prefix: 7, pattern: 0x80)
         }
         let nameIndex = nameIndex(of: index)
         if shouldInsert(value, line: index, hasNameIndex: nameIndex != nil) {
             put(nameIndex, name, prefix: 6, pattern: 0x40, to: &block)
-            lines[index].latest = table.insert(nameCount: name.count, value: value, previous: lines[index].latest)
+            lines[index].latest = table.insert(name: name, value: value, previous: lines[index].latest)
         } else if policy == .secret || policy == .credential {
             put(nameIndex, name, prefix: 4, pattern: 0x10, to: &block)
         } else {
@@ -108,17 +123,13 @@ struct HPACKEncoder: ~Copyable {
         return table.isLive(lines[line].latest) ? table.index(of: lines[line].latest) : nil
     }
 
-    /// Requests bring the same fields in the same order, so the line that stood here last time is nearly always it.
-    private mutating func line(of name: UnsafeBufferPointer<UInt8>) -> Int? {
-        let position = position
-        self.position += 1
-        if position < order.count, isName(name, of: order[position]) { return order[position] }
-        let found = lines.indices.first { isName(name, of: $0) } ?? addLine(name)
-        guard let found else { return nil }
-        if position < order.count {
-            order[position] = found
-        } else if position == order.count, position < Self.lineLimit {
-            order.append(found)
+    private mutating func line(of name: UnsafeBufferPointer<UInt8>, at position: Int) -> Int? {
+        if position < places.count, isName(name, of: places[position].line) { return places[position].line }
+        guard let found = lines.indices.first(where: { isName(name, of: $0) }) ?? addLine(name) else { return nil }
+        if position < places.count {
+            places[position] = Place(line: found)
+        } else if position == places.count, position < Self.lineLimit {
+            places.append(Place(line: found))
         }
         return found
     }

@@ -7,15 +7,14 @@ struct Answer {
 
     /// Of the final answer; 0 until its fields are complete.
     private(set) var status = 0
-    private(set) var fields = HTTPFields()
-    private(set) var body: [UInt8] = []
+    private var fields = HTTPFields()
+    private var body: [UInt8] = []
     /// All of it that is wanted is there, though the peer has not ended it.
     private(set) var isCutOff = false
 
     private let bodyLimit: Int
     private let isToHead: Bool
     private var section = Section.headers
-    private var block = AnswerBlock()
     private var announcedLength: Int?
     private var contentLength = 0
 
@@ -27,19 +26,12 @@ struct Answer {
         self.isToHead = isToHead
     }
 
-    /// A field block begins.
-    mutating func beginBlock() {
-        block = AnswerBlock(areTrailers: section == .content)
-    }
+    /// Whether the next field block can only hold trailers.
+    var awaitsTrailers: Bool { section == .content }
 
-    mutating func received(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
-        block.append(name: name, value: value)
-    }
-
-    /// The field block is complete.
-    mutating func endBlock(endsStream: Bool) throws(HTTP2Violation) {
+    /// Takes in a whole field block.
+    mutating func received(_ block: AnswerBlock, endsStream: Bool) throws(HTTP2Violation) {
         try block.check()
-        defer { block = AnswerBlock() }
         switch section {
         case .content:
             guard endsStream else { throw .stream(.protocolError) }
@@ -54,6 +46,14 @@ struct Answer {
             section = .content
             if endsStream { try checkLength() }
         }
+    }
+
+    /// The final answer, which leaves nothing behind.
+    mutating func take() -> HTTPResponse {
+        var response = HTTPResponse(status: status)
+        swap(&response.headers, &fields)
+        swap(&response.body, &body)
+        return response
     }
 
     /// Takes in content, as far as it is wanted.

@@ -4,12 +4,12 @@ struct AnswerBlock {
     private(set) var status = 0
     private(set) var fields = HTTPFields()
     private(set) var contentLength: Int?
-    private let areTrailers: Bool
+    let areTrailers: Bool
     private var isMalformed = false
     private var listSize = 0
     private var hasRegularFields = false
 
-    init(areTrailers: Bool = false) {
+    init(areTrailers: Bool) {
         self.areTrailers = areTrailers
     }
 

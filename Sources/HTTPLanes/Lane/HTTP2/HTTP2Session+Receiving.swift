@@ -63,10 +63,10 @@ extension HTTP2Session {
     private func receivedHeaders(_ frame: Frame) throws(HTTP2Violation) {
         let fragment = try frame.fieldBlockFragment()
         let stream = try stream(of: frame)
-        stream?.pointee.answer.beginBlock()
         let block = FieldBlock(
             streamID: frame.header.streamID,
-            endsStream: frame.header.flags.contains(.endStream)
+            endsStream: frame.header.flags.contains(.endStream),
+            areTrailers: stream?.pointee.answer.awaitsTrailers ?? true
         )
         try decode(fragment, of: block, to: stream, isLast: frame.header.flags.contains(.endHeaders))
     }
@@ -80,18 +80,30 @@ extension HTTP2Session {
 
     private func decode(
         _ fragment: UnsafeRawBufferPointer,
-        of block: FieldBlock,
+        of block: consuming FieldBlock,
         to stream: StreamPointer?,
         isLast: Bool
     ) throws(HTTP2Violation) {
         var block = block
+        blockInProgress = nil
         guard block.received(fragment.count) else { throw .connection(.enhanceYourCalm) }
-        blockInProgress = isLast ? nil : block
-        try decoder.decode(fragment, isLast: isLast) { name, value in
-            stream?.pointee.answer.received(name: name, value: value)
+        let mayRepeat = isLast && block.isInOnePiece && !block.fields.areTrailers
+        if mayRepeat, let fields = repeated.fields(of: fragment) {
+            block.fields = fields
+        } else {
+            try decoder.decode(fragment, isLast: isLast) { block.fields.append(name: $0, value: $1) }
+            if mayRepeat {
+                repeated.learn(fragment, block.fields)
+            } else if !isLast || !block.isInOnePiece || !RepeatedBlock.leavesTableAlone(fragment) {
+                repeated.forget()
+            }
         }
-        guard isLast, let stream else { return }
-        try stream.pointee.answer.endBlock(endsStream: block.endsStream)
+        guard isLast else {
+            blockInProgress = block
+            return
+        }
+        guard let stream else { return }
+        try stream.pointee.answer.received(block.fields, endsStream: block.endsStream)
         if block.endsStream { finish(stream, isEndedByPeer: true) }
     }
 

@@ -62,9 +62,11 @@ extension HTTP2Session {
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: FrameHeader.size + count) { room in
             guard let frame = room.baseAddress else { return 0 }
             header.write(to: frame)
-            stream.pointee.exchange.request.body.withUnsafeBytes { body in
-                guard let first = body.baseAddress else { return }
-                (frame + FrameHeader.size).copyMemory(from: first + start, byteCount: count)
+            stream.pointee.withExchange { exchange in
+                exchange.request.body.withUnsafeBytes { body in
+                    guard let first = body.baseAddress else { return }
+                    (frame + FrameHeader.size).copyMemory(from: first + start, byteCount: count)
+                }
             }
             return FrameHeader.size + count
         }
@@ -74,14 +76,13 @@ extension HTTP2Session {
     }
 
     private func writeHeaders(of stream: StreamPointer, to buffer: inout ByteBuffer) {
-        let exchange = stream.pointee.exchange
-        let bound = HPACKEncoder.bound(exchange)
+        let bound = stream.pointee.withExchange { HPACKEncoder.bound($0) }
         guard bound <= FrameHeader.maximumLength else { return writeLargeHeaders(of: stream, bound, to: &buffer) }
         let flags: FrameFlags = stream.pointee.bodyCount == 0 ? [.endHeaders, .endStream] : .endHeaders
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: FrameHeader.size + bound) { room in
             let block = UnsafeMutableRawBufferPointer(rebasing: room[FrameHeader.size...])
             guard let frame = room.baseAddress, var cursor = BlockCursor(block) else { return 0 }
-            encoder.encode(exchange, to: &cursor)
+            stream.pointee.withExchange { encoder.encode($0, to: &cursor) }
             FrameHeader(length: cursor.count, type: .headers, flags: flags, streamID: stream.pointee.id)
                 .write(to: frame)
             return FrameHeader.size + cursor.count
@@ -90,11 +91,10 @@ extension HTTP2Session {
 
     /// A field block that may not fit one frame goes on in CONTINUATION frames (RFC 9113, section 6.10).
     private func writeLargeHeaders(of stream: StreamPointer, _ bound: Int, to buffer: inout ByteBuffer) {
-        let exchange = stream.pointee.exchange
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bound, alignment: 1)
         defer { memory.deallocate() }
         guard var cursor = BlockCursor(memory) else { return }
-        encoder.encode(exchange, to: &cursor)
+        stream.pointee.withExchange { encoder.encode($0, to: &cursor) }
         var start = 0
         repeat {
             let end = min(cursor.count, start + FrameHeader.maximumLength)

@@ -33,6 +33,7 @@ final class HTTP2Session {
     /// This side's SETTINGS that the peer has not acknowledged yet.
     var isAckDue = true
     var blockInProgress: FieldBlock?
+    var repeated = RepeatedBlock()
     /// The highest stream whose HEADERS have gone out; above it all are idle.
     private(set) var lastSent: Int32 = 0
     /// What the peer's GOAWAY said is the last stream it will answer.
@@ -66,7 +67,7 @@ final class HTTP2Session {
     /// nothing done.
     func submit(_ exchange: Exchange, now: Int64) -> Bool {
         guard budget.free > 0, !hasSaidGoodbye else { return false }
-        let stream = streams.insert(RequestStream(exchange, id: nextStreamID, now: now))
+        let stream = streams.insert(exchange, id: nextStreamID, now: now)
         unsent.append(stream)
         budget.opened(streamID: nextStreamID)
         nextStreamID += 2
@@ -151,19 +152,13 @@ final class HTTP2Session {
             control.reset(streamID: id, .cancel)
             if !isEndedByPeer { resetStreams.insert(id) }
         }
-        let ended = close(stream)
+        let response = stream.pointee.answer.take()
         answered += 1
-        let answer = ended.answer
-        finished.append(
-            .answered(
-                ended.exchange,
-                HTTPResponse(status: answer.status, headers: answer.fields, body: answer.body)
-            )
-        )
+        finished.append(.answered(close(stream), response))
     }
 
     func refuse(_ stream: StreamPointer) {
-        finished.append(.refused(close(stream).exchange))
+        finished.append(.refused(close(stream)))
     }
 
     /// - Parameters:
@@ -171,15 +166,15 @@ final class HTTP2Session {
     ///   - reason: Why.
     ///   - code: With which to reset it, when the peer does not know yet.
     func fail(_ stream: StreamPointer, _ reason: HTTPFailure.Reason, reset code: HTTP2ErrorCode? = nil) {
-        let ended = close(stream)
-        if let code, ended.isSent {
-            control.reset(streamID: ended.id, code)
-            resetStreams.insert(ended.id)
+        let isSent = stream.pointee.isSent
+        if let code, isSent {
+            control.reset(streamID: stream.pointee.id, code)
+            resetStreams.insert(stream.pointee.id)
         }
-        finished.append(.failed(ended.exchange, HTTPFailure(reason, mayHaveBeenProcessed: ended.isSent)))
+        finished.append(.failed(close(stream), HTTPFailure(reason, mayHaveBeenProcessed: isSent)))
     }
 
-    private func close(_ stream: StreamPointer) -> RequestStream {
+    private func close(_ stream: StreamPointer) -> Exchange {
         if stream.pointee.isSent { sending.remove(stream) } else { unsent.remove(stream) }
         budget.closed(wasSent: stream.pointee.isSent)
         return streams.remove(stream)

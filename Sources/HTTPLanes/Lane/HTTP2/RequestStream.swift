@@ -11,7 +11,8 @@ struct RequestStream {
     var id: Int32 = 0
     var submittedAt: Int64 = 0
     var deadline: Int64 = 0
-    let exchange: Exchange
+    /// Held once by the table, which gives it back.
+    let unmanagedExchange: Unmanaged<Exchange>
 
     /// Whether its HEADERS have gone out. Until then the peer cannot have seen it.
     var isSent = false
@@ -22,8 +23,13 @@ struct RequestStream {
     var receiveWindow = ReceiveWindow(size: RequestStream.window)
     var answer: Answer
 
-    init(_ exchange: Exchange, id: Int32, now: Int64) {
-        self.exchange = exchange
+    /// - Parameters:
+    ///   - unmanagedExchange: What it is for, already held.
+    ///   - id: The stream's.
+    ///   - now: When it was submitted, in milliseconds.
+    init(_ unmanagedExchange: Unmanaged<Exchange>, id: Int32, now: Int64) {
+        let exchange = unmanagedExchange.takeUnretainedValue()
+        self.unmanagedExchange = unmanagedExchange
         self.id = id
         submittedAt = now
         deadline = exchange.deadline
@@ -32,6 +38,11 @@ struct RequestStream {
             bodyLimit: Int(exchange.request.maxResponseBytes),
             isToHead: exchange.request.method == "HEAD"
         )
+    }
+
+    /// Lends what it is for; uncounted, as the table holds it.
+    func withExchange<Result>(_ body: (Exchange) -> Result) -> Result {
+        unmanagedExchange._withUnsafeGuaranteedRef(body)
     }
 
     /// Whether this side has nothing more to send.

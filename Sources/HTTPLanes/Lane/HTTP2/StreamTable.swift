@@ -16,6 +16,7 @@ struct StreamTable: ~Copyable {
 
     deinit {
         for stream in open {
+            stream.pointee.unmanagedExchange.release()
             stream.deinitialize(count: 1)
             stream.deallocate()
         }
@@ -29,10 +30,10 @@ struct StreamTable: ~Copyable {
         return stream
     }
 
-    mutating func insert(_ stream: consuming RequestStream) -> StreamPointer {
+    mutating func insert(_ exchange: Exchange, id: Int32, now: Int64) -> StreamPointer {
         let place = spare.popLast() ?? .allocate(capacity: 1)
-        place.initialize(to: stream)
-        let bucket = bucket(of: place.pointee.id)
+        place.initialize(to: RequestStream(.passRetained(exchange), id: id, now: now))
+        let bucket = bucket(of: id)
         place.pointee.nextInBucket = buckets[bucket]
         buckets[bucket] = place
         place.pointee.index = open.count
@@ -40,8 +41,8 @@ struct StreamTable: ~Copyable {
         return place
     }
 
-    /// Takes it out; the pointer is of no use afterwards.
-    mutating func remove(_ stream: StreamPointer) -> RequestStream {
+    /// Takes it out and returns what it was for; the pointer is of no use afterwards.
+    mutating func remove(_ stream: StreamPointer) -> Exchange {
         let bucket = bucket(of: stream.pointee.id)
         if buckets[bucket] == stream {
             buckets[bucket] = stream.pointee.nextInBucket
@@ -57,7 +58,10 @@ struct StreamTable: ~Copyable {
             last.pointee.index = index
         }
         spare.append(stream)
-        return stream.move()
+        // Without counting references up and down again.
+        let exchange = stream.pointee.unmanagedExchange
+        stream.deinitialize(count: 1)
+        return exchange.takeRetainedValue()
     }
 
     /// Ids are odd and given in turn, so those of neighbours in time never meet in a bucket.

@@ -24,6 +24,8 @@ public struct LabConfiguration: Sendable {
     public var mischief: Mischief?
     /// Where `ca.pem` is written, created where it is missing; nil for a folder of its own that goes with the lab.
     public var folder: String?
+    /// Further names of the servers, in their certificate, for clients that reach them by a proxy.
+    public var names: [String] = []
     /// The servers' certificate; nil for one signed by an authority made for this run.
     public var certificate: CertificateFiles?
     /// How many requests are kept at most; the oldest go first.

@@ -23,7 +23,7 @@ struct LabOpening {
 
     func startWebPush(_ origin: @escaping @Sendable () -> String) async throws -> LabAddresses.WebPush? {
         guard let wanted = configuration.webPush else { return nil }
-        let desk = WebPushDesk(core: core, origin: origin)
+        let desk = WebPushDesk(core: core, names: configuration.names, origin: origin)
         return LabAddresses.WebPush(
             url: try await open(port: wanted.port, usesTLS: true, desk.decide),
             applicationServerKey: wanted.vapid.applicationServerKey

@@ -35,8 +35,10 @@ struct HTTP1Request: Sendable {
         return parameters
     }
 
-    /// As the client knows the server, whose own name for itself is `known`: by name or by address.
-    func origin(or known: String) -> String {
+    /// As the client knows the server, whose own name for itself is `known`: by name or by address, or by one of the `names`
+    /// that it has for clients behind a proxy.
+    func origin(or known: String, named names: [String] = []) -> String {
+        if let host = header("host"), names.contains(host) { return "https://\(host)" }
         let parts = known.components(separatedBy: "://localhost:")
         guard parts.count == 2, let host = header("host"), host == "127.0.0.1:\(parts[1])" else { return known }
         return "\(parts[0])://\(host)"

@@ -17,7 +17,7 @@ struct LabTLS {
             chain = try NIOSSLCertificate.fromPEMFile(files.chain).map { .certificate($0) }
             key = .privateKey(try NIOSSLPrivateKey(file: files.key, format: .pem))
         } else {
-            let server = try authority.issueServer(now: now)
+            let server = try authority.issueServer(named: configuration.names, now: now)
             authorityFile = try folder.write(authority.certificatePEM, to: "ca.pem")
             chain = try NIOSSLCertificate.fromPEMBytes(Array(server.certificatePEM.utf8)).map { .certificate($0) }
             key = .privateKey(try NIOSSLPrivateKey(bytes: Array(server.keyPEM.utf8), format: .pem))

@@ -11,6 +11,8 @@ struct WebPushDesk: Sendable {
     }
 
     let core: LabCore
+    /// Further ones of the service's host.
+    let names: [String]
     /// `https://localhost:PORT`, known as soon as the service listens.
     let origin: @Sendable () -> String
 
@@ -97,7 +99,7 @@ struct WebPushDesk: Sendable {
             return
         }
         let check = VAPIDCheck(
-            origin: request.origin(or: origin()),
+            origin: request.origin(or: origin(), named: names),
             now: now / 1_000,
             needsSubject: entry.flavour.wantsSubject
         )

@@ -48,4 +48,10 @@ struct ConnectionStatusTests {
 
     @Test(arguments: http1)
     func ofWebPush(_ row: StatusRow) async throws { try await row.check(with: WebPush()) }
+
+    @Test(arguments: http1)
+    func ofNtfy(_ row: StatusRow) async throws { try await row.check(with: Ntfy()) }
+
+    @Test(arguments: http1)
+    func ofGotify(_ row: StatusRow) async throws { try await row.check(with: Gotify()) }
 }

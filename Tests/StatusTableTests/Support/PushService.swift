@@ -6,7 +6,11 @@ import Notifications
 protocol PushService: Sendable {
     var platform: String { get }
     var service: LabService { get }
+    /// Hosts' names in the world, where it goes by them.
+    var names: [String] { get }
     func configure(_ lab: inout LabConfiguration)
+    /// The lab's URL that all names lead to.
+    func entrance(_ lab: Lab) -> String?
     /// The operator's block, for each of two apps.
     func block(_ app: App, _ lab: Lab) throws -> [String: any Sendable]
     /// `bench` tells the devices of benches apart that share a lab.
@@ -18,6 +22,10 @@ protocol PushService: Sendable {
 }
 
 extension PushService {
+    var names: [String] { [] }
+
+    func entrance(_ lab: Lab) -> String? { nil }
+
     var notification: Notifications.Notification {
         Notifications.Notification(
             mode: .alert,

@@ -1,4 +1,5 @@
 import CarillonLab
+import Foundation
 import HTTPLanes
 import Logging
 import NIOPosix
@@ -12,10 +13,14 @@ final class Stage: Sendable {
     let lab: Lab
     let lanes: HTTPLanes
 
-    private init(_ lab: Lab) throws {
+    private init(_ lab: Lab, by tunnel: Tunnel?) throws {
         self.lab = lab
         lanes = try HTTPLanes(
-            configuration: HTTPLanes.Configuration(caFile: lab.caFile, allowPrivate: ["127.0.0.0/8", "::1/128"]),
+            configuration: HTTPLanes.Configuration(
+                caFile: lab.caFile,
+                allowPrivate: ["127.0.0.0/8", "::1/128"],
+                proxy: tunnel?.url
+            ),
             group: MultiThreadedEventLoopGroup.singleton,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
@@ -27,17 +32,24 @@ final class Stage: Sendable {
         configuration.fcm = nil
         configuration.unifiedPush = nil
         configuration.webPush = nil
+        configuration.ntfy = nil
+        configuration.gotify = nil
+        configuration.names = service.names
         service.configure(&configuration)
         let lab = try await Lab.start(configuration)
+        var tunnel: Tunnel?
         let result: Result<Void, any Error>
         do {
-            let stage = try Stage(lab)
+            if let port = service.entrance(lab).flatMap({ URL(string: $0)?.port }) {
+                tunnel = try await Tunnel(to: port)
+            }
+            let stage = try Stage(lab, by: tunnel)
             do { result = .success(try await body(stage)) } catch { result = .failure(error) }
             await stage.lanes.shutdown()
         } catch {
-            await lab.shutdown()
-            throw error
+            result = .failure(error)
         }
+        await tunnel?.close()
         await lab.shutdown()
         try result.get()
     }

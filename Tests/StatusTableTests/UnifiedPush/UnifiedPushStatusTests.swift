@@ -23,6 +23,7 @@ struct UnifiedPushStatusTests {
         .reduced(.says(413), "payload-too-large"),
         .retry(.says(429), "too-many-requests", wait: .seconds(5), holdsUp: .host),
         .retry(.says(429, retryAfter: 40), "too-many-requests", wait: .seconds(40), holdsUp: .host),
+        .retry(.says(429, body: #"{"code":42908}"#), "daily-limit", wait: .midnight),
         .retry(.says(500), "server-error", wait: .seconds(0)),
         .retry(.html(status: 502), "server-error", wait: .seconds(0)),
         .retry(.says(503), "server-error", wait: .seconds(5), holdsUp: .host),

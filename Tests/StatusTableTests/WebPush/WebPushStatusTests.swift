@@ -4,7 +4,6 @@ import Testing
 @testable import WebPushMessage
 
 /// facts/protocols 4.1 and 4.9, row by row: what browsers' push services say, each in its own form.
-@Suite(.stage(WebPush()))
 struct WebPushStatusTests {
     /// RFC 8030, and proxies in front of whoever it is.
     private static let plain: [StatusRow] = [
@@ -39,6 +38,9 @@ struct WebPushStatusTests {
         .rejected(.apple(403, "BadAuthorizationHeader"), "bad-authorization-header"),
         .rejected(.apple(403, "BadJwtToken"), "bad-jwt-token"),
         .rejected(.apple(403, "BadVapidPublicKey"), "bad-vapid-public-key"),
+        .retry(.apple(403, "BadAuthorizationHeader"), "bad-authorization-header", holdsUp: .host, isProven: false),
+        .retry(.apple(403, "BadJwtToken"), "bad-jwt-token", holdsUp: .host, isProven: false),
+        .retry(.apple(403, "BadVapidPublicKey"), "bad-vapid-public-key", holdsUp: .host, isProven: false),
         .rejected(.apple(404, "BadPath"), "bad-path"),
         .rejected(.apple(405, "MethodNotAllowed"), "bad-method"),
         .gone(.apple(410, "ExpiredToken"), "gone"),
@@ -78,11 +80,14 @@ struct WebPushStatusTests {
         "the VAPID credentials in the authorization header do not correspond to the credentials used to create the "
         + "subscriptions."
 
+    private static let badToken = "permission denied: invalid JWT provided"
+
     private static let google: [StatusRow] = [
         .rejected(.says(401, body: "missing VAPID"), "unauthorized"),
         .gone(.says(403, body: otherKey), "vapid-key-mismatch"),
         .rejected(.says(403, body: otherKey), "vapid-key-mismatch", isProven: false),
-        .rejected(.says(403, body: "permission denied: invalid JWT provided"), "bad-jwt-token"),
+        .rejected(.says(403, body: badToken), "bad-jwt-token"),
+        .retry(.says(403, body: badToken), "bad-jwt-token", holdsUp: .host, isProven: false),
         .gone(.says(400, body: "UnauthorizedRegistration"), "vapid-key-mismatch"),
         .rejected(.says(400, body: "UnauthorizedRegistration"), "vapid-key-mismatch", isProven: false),
         .gone(.says(404, body: "NotRegistered"), "not-found"),
@@ -98,10 +103,12 @@ struct WebPushStatusTests {
         .retry(.windows(200, "dropped"), "dropped"),
         .retry(.windows(200, "channelthrottled"), "throttled"),
         .rejected(.windows(400), "other"),
-        .rejected(.windows(401), "unauthorized"),
-        .rejected(.windows(403), "forbidden"),
+        .rejected(.windows(401), "bad-jwt-token"),
+        .gone(.windows(403), "vapid-key-mismatch"),
+        .rejected(.windows(403), "vapid-key-mismatch", isProven: false),
         .gone(.windows(404), "not-found"),
         .rejected(.windows(405), "other"),
+        .retry(.windows(406), "throttled", wait: .seconds(5), holdsUp: .host),
         .retry(.windows(406, "channelthrottled"), "throttled", wait: .seconds(5), holdsUp: .host),
         .gone(.windows(410), "gone"),
         .reduced(.windows(413), "payload-too-large"),
@@ -109,24 +116,41 @@ struct WebPushStatusTests {
         .retry(.windows(503), "server-error", wait: .seconds(5), holdsUp: .host),
     ]
 
-    @Test(arguments: plain)
-    func everyStatus(_ row: StatusRow) async throws { try await row.check(with: WebPush()) }
-
-    @Test(arguments: apple)
-    func everyReasonOfApple(_ row: StatusRow) async throws { try await row.check(with: WebPush()) }
-
-    @Test(arguments: mozilla)
-    func everyErrorNumberOfMozilla(_ row: StatusRow) async throws { try await row.check(with: WebPush()) }
-
-    @Test(arguments: google)
-    func whatGoogleSays(_ row: StatusRow) async throws { try await row.check(with: WebPush()) }
-
-    @Test(arguments: windows)
-    func whatWindowsSays(_ row: StatusRow) async throws { try await row.check(with: WebPush()) }
-
     @Test func everyDetailHasARow() {
         let rows = Self.plain + Self.apple + Self.mozilla + Self.google + Self.windows
         #expect(Set(WebPushDetail.allCases.map(\.rawValue)).isSubset(of: Set(rows.map(\.reason))))
+    }
+}
+
+extension WebPushStatusTests {
+    @Suite(.stage(WebPush(flavour: .plain)))
+    struct AnyPushService {
+        @Test(arguments: plain)
+        func everyStatus(_ row: StatusRow) async throws { try await row.check(with: WebPush(flavour: .plain)) }
+    }
+
+    @Suite(.stage(WebPush(flavour: .apple)))
+    struct Apple {
+        @Test(arguments: apple)
+        func everyReason(_ row: StatusRow) async throws { try await row.check(with: WebPush(flavour: .apple)) }
+    }
+
+    @Suite(.stage(WebPush(flavour: .mozilla)))
+    struct Mozilla {
+        @Test(arguments: mozilla)
+        func everyErrorNumber(_ row: StatusRow) async throws { try await row.check(with: WebPush(flavour: .mozilla)) }
+    }
+
+    @Suite(.stage(WebPush(flavour: .fcm)))
+    struct Google {
+        @Test(arguments: google)
+        func everySentence(_ row: StatusRow) async throws { try await row.check(with: WebPush(flavour: .fcm)) }
+    }
+
+    @Suite(.stage(WebPush(flavour: .wns)))
+    struct Windows {
+        @Test(arguments: windows)
+        func everyStatus(_ row: StatusRow) async throws { try await row.check(with: WebPush(flavour: .wns)) }
     }
 }
 

@@ -41,7 +41,7 @@ struct TwoAppsTests {
         try await StatusBench.with(APNs()) { bench in
             let (_, second) = try await deliver(bench, 10)
             #expect(second.count == 10 && second.allSatisfy { $0.kind == .delivered && $0.attempt == 1 })
-            let requests = try await bench.lab.waitFor(count: 20)
+            let requests = try await bench.lab.waitFor(count: 20, timeout: .seconds(60))
             #expect(requests.filter(\.isAccepted).count == requests.count)
             let byConnection = Dictionary(grouping: requests, by: \.connection)
             #expect(byConnection.values.allSatisfy { Set($0.map(Self.team)).count == 1 })
@@ -68,7 +68,7 @@ struct TwoAppsTests {
         try await StatusBench.with(FCM()) { bench in
             let (_, second) = try await deliver(bench, 10)
             #expect(second.count == 10 && second.allSatisfy { $0.kind == .delivered && $0.attempt == 1 })
-            try await bench.lab.waitFor(count: 20) { $0.service == .fcm && $0.isAccepted }
+            try await bench.lab.waitFor(count: 20, timeout: .seconds(60)) { $0.service == .fcm && $0.isAccepted }
             let requests = bench.lab.received
             #expect(requests.filter { $0.service == .oauth }.count == 2)
             for (_, project) in FCM.projects {

@@ -32,23 +32,35 @@ final class StatusBench: Sendable {
         _ service: some PushService,
         _ body: (StatusBench) async throws -> Void
     ) async throws {
-        if let stage = Stage.shared {
-            let bench = try StatusBench(service, stage)
-            let result: Result<Void, any Error>
-            do { result = .success(try await body(bench)) } catch { result = .failure(error) }
-            await bench.shutDown()
-            try result.get()
-        } else {
-            try await Stage.with(service) { stage in
-                let bench = try StatusBench(service, stage)
-                let result: Result<Void, any Error>
-                do { result = .success(try await body(bench)) } catch { result = .failure(error) }
-                // So that nobody waits for an answer that does not come.
-                await stage.lanes.shutdown()
-                await bench.shutDown()
-                try result.get()
+        await Turnstile.benches.enter()
+        let result: Result<Void, any Error>
+        do {
+            if let stage = Stage.shared {
+                try await with(service, stage, isShared: true, body)
+            } else {
+                try await Stage.with(service) { try await with(service, $0, isShared: false, body) }
             }
+            result = .success(())
+        } catch {
+            result = .failure(error)
         }
+        await Turnstile.benches.leave()
+        try result.get()
+    }
+
+    private static func with(
+        _ service: some PushService,
+        _ stage: Stage,
+        isShared: Bool,
+        _ body: (StatusBench) async throws -> Void
+    ) async throws {
+        let bench = try StatusBench(service, stage)
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(bench)) } catch { result = .failure(error) }
+        // So that nobody waits for an answer that does not come.
+        if !isShared { await stage.lanes.shutdown() }
+        await bench.shutDown()
+        try result.get()
     }
 
     private init(_ service: some PushService, _ stage: Stage) throws {
@@ -124,7 +136,7 @@ final class StatusBench: Sendable {
 
     /// Waits until a request reached the lab, and then lets the time pass that a plugin has for a delivery.
     func letDeadlinePass(ofRequestTo target: String) async throws {
-        try await lab.waitFor(count: 1) { $0.target == target }
+        try await lab.waitFor(count: 1, timeout: .seconds(60)) { $0.target == target }
         time.advance(by: 60_000)
         plugins.expireDeadlines()
     }

@@ -1,0 +1,28 @@
+/// Lets so many benches be at work at a time: each shall be done long before requests time out, which they do by the machine's
+/// clock, however many tests run beside.
+actor Turnstile {
+    static let benches = Turnstile(places: 6)
+
+    private var places: Int
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(places: Int) {
+        self.places = places
+    }
+
+    func enter() async {
+        if places > 0 {
+            places -= 1
+        } else {
+            await withCheckedContinuation { waiting.append($0) }
+        }
+    }
+
+    func leave() {
+        if waiting.isEmpty {
+            places += 1
+        } else {
+            waiting.removeFirst().resume()
+        }
+    }
+}

@@ -26,9 +26,11 @@ struct AccessTokenTests {
         try await StatusBench.with(FCM()) { bench in
             let project = try #require(FCM.projects[.first])
             bench.lab.misbehave(Misbehaviour(row.says, service: .oauth, target: project.clientEmail))
+            let ofOtherApp = try bench.register(.ofOtherApp).device
+            let before = try bench.accept([(ofOtherApp, .second)])[0]
+            _ = try await bench.untilTheEnd(of: before)
             let itself = try bench.register(.itself)
-            let ofOtherApp = try bench.register(.ofOtherApp)
-            let deliveries = try bench.accept([(itself.device, .first), (ofOtherApp.device, .second)])
+            let deliveries = try bench.accept([(itself.device, .first), (ofOtherApp, .second)])
             try await bench.books.record(when: "both have answers") { record in
                 deliveries.allSatisfy { !record.of($0).isEmpty }
             }

@@ -1,4 +1,6 @@
 import CarillonLab
+import Delivery
+import Notifications
 import Testing
 
 /// facts/protocols 3.4, row by row: ntfy's own codes. Nothing deletes a device, for a topic has no end, and nothing but a server in
@@ -89,6 +91,21 @@ struct NtfyStatusTests {
 
     @Test(arguments: limitsOfAccounts)
     func everyLimitOfAnAccount(_ row: StatusRow) async throws { try await row.check(with: Ntfy(hasAccount: true)) }
+
+    /// ntfy counts them by our address, and refuses everybody's in the end.
+    @Test func aWrongTokenIsShownOnce() async throws {
+        try await StatusBench.with(Ntfy(hasAccount: true)) { bench in
+            let (device, place) = try bench.register(.itself)
+            bench.lab.misbehave(Misbehaviour(.ntfy(40101), service: .ntfy, target: place.target, times: nil))
+            for _ in 1...3 {
+                let delivery = try bench.accept([(device, .first)])[0]
+                let reports = try await bench.untilTheEnd(of: delivery)
+                #expect(reports.map(\.kind) == [.rejected] && reports.map(\.reason) == ["unauthorized"])
+            }
+            #expect(bench.lab.received.filter { $0.target == place.target }.count == 1)
+            #expect(bench.devices.address(of: device) != nil)
+        }
+    }
 }
 
 extension Misbehaviour.Conduct {

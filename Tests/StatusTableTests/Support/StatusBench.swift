@@ -145,17 +145,24 @@ final class StatusBench: Sendable {
     /// under way.
     func reports(of delivery: String, after count: Int) async throws -> [DeliveryReport] {
         while books.record.of(delivery).count <= count {
-            await courier.settle()
             let known = books.record.reports.count
-            if courier.status.contains(where: { $0.inFlight > 0 }) || books.record.of(delivery).count > count {
-                try await books.record(when: "an attempt ends") {
-                    $0.of(delivery).count > count || $0.reports.count > known
+            if await isBusy() {
+                try await books.record(when: "an attempt ends") { record in
+                    record.of(delivery).count > count || record.reports.count > known
                 }
-            } else if !time.advanceToNextAlarm() {
+            } else if books.record.reports.count == known, !time.advanceToNextAlarm() {
                 throw Books.Overdue(description: "\(delivery) waits for nothing; the books say \(books.record)")
             }
         }
         return books.record.of(delivery)
+    }
+
+    /// Whether anything is under way, once all that came is decided. What is not under way any more is in the books then.
+    private func isBusy() async -> Bool {
+        await courier.settle()
+        if courier.status.contains(where: { $0.inFlight > 0 }) { return true }
+        await courier.settle()
+        return courier.status.contains { $0.inFlight > 0 }
     }
 
     /// Waits for the end of `delivery`, and returns all that was decided about it.

@@ -144,17 +144,16 @@ final class StatusBench: Sendable {
     /// Waits for `delivery` to be reported on more than `count` times, moving the clock to the next alarm whenever nothing is
     /// under way.
     func reports(of delivery: String, after count: Int) async throws -> [DeliveryReport] {
-        while books.record.of(delivery).count <= count {
-            let known = books.record.reports.count
+        while true {
+            let record = books.record
+            let reports = record.of(delivery)
+            guard reports.count <= count else { return reports }
             if await isBusy() {
-                try await books.record(when: "an attempt ends") { record in
-                    record.of(delivery).count > count || record.reports.count > known
-                }
-            } else if books.record.reports.count == known, !time.advanceToNextAlarm() {
-                throw Books.Overdue(description: "\(delivery) waits for nothing; the books say \(books.record)")
+                try await books.record(when: "an attempt ends") { $0.reports.count > record.reports.count }
+            } else if books.record.reports.count == record.reports.count, !time.advanceToNextAlarm() {
+                throw Books.Overdue(description: "\(delivery) waits for nothing; the books say \(record)")
             }
         }
-        return books.record.of(delivery)
     }
 
     /// Whether anything is under way, once all that came is decided. What is not under way any more is in the books then.

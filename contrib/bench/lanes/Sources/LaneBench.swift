@@ -17,20 +17,7 @@ enum LaneBench {
         Prints: requests a second, CPU seconds per 100,000 requests, largest resident set in KiB, failures
         """
 
-    /// Not `async`: the main thread would end, which no profiler likes.
-    static func main() {
-        Task {
-            do {
-                exit(try await run() == 0 ? 0 : 1)
-            } catch {
-                FileHandle.standardError.write(Data("\(error)\n".utf8))
-                exit(1)
-            }
-        }
-        while true { pause() }
-    }
-
-    private static func run() async throws -> Int {
+    static func main() async throws {
         let arguments: Arguments
         do {
             arguments = try Arguments(CommandLine.arguments.dropFirst())
@@ -56,7 +43,7 @@ enum LaneBench {
         }
         await lanes.shutdown()
         try await group.shutdownGracefully()
-        return failed
+        exit(failed == 0 ? 0 : 1)
     }
 
     private static func measure(_ load: any Load, _ requests: Int) async -> Int {

@@ -13,7 +13,7 @@ extension LabConfiguration {
         /// SETTINGS_MAX_CONCURRENT_STREAMS.
         public var streams = 100
 
-        public init(accounts: [FCMServiceAccount] = [FCMServiceAccount()]) {
+        public init(accounts: [FCMServiceAccount] = [.ofThisProcess]) {
             self.accounts = accounts
         }
     }

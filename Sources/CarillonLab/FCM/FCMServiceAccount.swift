@@ -19,7 +19,7 @@ public struct FCMServiceAccount: Sendable, Hashable {
     public var privateKeyPEM: String
 
     /// The one that labs have which are given none: making a key takes longer than all else in a lab.
-    static let ofThisProcess = FCMServiceAccount()
+    public static let ofThisProcess = FCMServiceAccount()
 
     /// Makes a new key, which takes some 100 ms.
     public init(projectID: String = "carillon-lab") {

@@ -51,9 +51,7 @@ enum LibraryChecks {
         if plugin.struct_size < MemoryLayout<carillon_plugin>.size { return small("carillon_plugin") }
         for index in 0..<plugin.transport_count {
             guard let transport = plugin.transports?[index] else { continue }
-            if transport.pointee.struct_size < MemoryLayout<carillon_transport>.size {
-                return small("carillon_transport")
-            }
+            if transport.pointee.struct_size < firstSizeOfTransport { return small("carillon_transport") }
             if transport.pointee.flags & ~UInt32(CARILLON_TRANSPORT_ENCRYPTS) != 0 {
                 return "a transport has flags that do not exist: expected CARILLON_TRANSPORT_ENCRYPTS or none"
             }
@@ -63,6 +61,11 @@ enum LibraryChecks {
             if filter.pointee.struct_size < MemoryLayout<carillon_filter>.size { return small("carillon_filter") }
         }
         return nil
+    }
+
+    /// Minor version 2 appended `command`.
+    private static var firstSizeOfTransport: Int {
+        MemoryLayout<carillon_transport>.offset(of: \.command) ?? MemoryLayout<carillon_transport>.size
     }
 
     private static func small(_ name: String) -> String {

@@ -10,6 +10,5 @@ package struct LoadedPlugin: Sendable, Hashable {
     package var path: String
     /// The transports it offers, by platform.
     package var platforms: [String]
-    /// The names of the filters it offers. They are listed only: this router does not run filters of plugins yet.
-    package var filters: [String]
+    package var filters: [LoadedFilter]
 }

@@ -3,9 +3,10 @@ struct PluginAssembly {
     private(set) var catalog = PluginCatalog()
     /// By platform.
     private(set) var blueprints: [String: TransportBlueprint] = [:]
-    /// Who took an id or a filter's name, by path.
+    /// By name.
+    private(set) var filters: [String: FilterBlueprint] = [:]
+    /// Who took an id, by path.
     private var ids: [String: String] = [:]
-    private var filters: [String: String] = [:]
 
     mutating func load(_ search: PluginSearch) {
         let (found, refusals) = PluginFolder.candidates(in: search.folders)
@@ -31,6 +32,13 @@ struct PluginAssembly {
                     functions: functions
                 )
             }
+            for functions in descriptor.filters {
+                filters[functions.name] = FilterBlueprint(
+                    pluginID: descriptor.id,
+                    library: library,
+                    functions: functions
+                )
+            }
             catalog.plugins.append(
                 LoadedPlugin(
                     id: descriptor.id,
@@ -39,7 +47,7 @@ struct PluginAssembly {
                     sha256: file.sha256,
                     path: file.path,
                     platforms: descriptor.transports.map(\.platform),
-                    filters: descriptor.filters.map(\.name)
+                    filters: descriptor.filters.map { LoadedFilter($0) }
                 )
             )
         } catch {
@@ -58,10 +66,9 @@ struct PluginAssembly {
         }
         var names: Set<String> = []
         for filter in descriptor.filters {
-            if let owner = filters[filter.name] { throw .nameTaken("filter \(filter.name)", by: owner) }
+            if let taken = filters[filter.name] { throw .nameTaken("filter \(filter.name)", by: taken.library.path) }
             guard names.insert(filter.name).inserted else { throw .nameTaken("filter \(filter.name)", by: path) }
         }
         ids[descriptor.id] = path
-        for name in names { filters[name] = path }
     }
 }

@@ -1,18 +1,21 @@
-/// Why an instance of a transport could not be made, a registration not be accepted, or a command not be done.
+/// Why an instance of a transport or a filter could not be made, a registration not be accepted, or a command not be done.
 package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
     private enum Code: Hashable {
         case unknownPlatform(available: [String])
         case refusedConfiguration(String)
         case refusedRegistration(String)
         case refusedCommand(String)
+        case unknownFilter(available: [String])
+        case refusedSettings(String)
     }
 
     private let code: Code
-    package let platform: String
+    /// The platform's name, or the filter's.
+    package let name: String
 
-    private init(_ code: Code, _ platform: String) {
+    private init(_ code: Code, _ name: String) {
         self.code = code
-        self.platform = platform
+        self.name = name
     }
 
     static func unknownPlatform(_ platform: String, available: [String]) -> PluginError {
@@ -31,6 +34,14 @@ package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
         PluginError(.refusedCommand(text), platform)
     }
 
+    static func unknownFilter(_ name: String, available: [String]) -> PluginError {
+        PluginError(.unknownFilter(available: available), name)
+    }
+
+    static func refusedSettings(_ name: String, saying text: String) -> PluginError {
+        PluginError(.refusedSettings(text), name)
+    }
+
     /// No loaded plugin serves the platform.
     package var isUnknownPlatform: Bool {
         if case .unknownPlatform = code { true } else { false }
@@ -39,10 +50,13 @@ package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
     package var description: String {
         switch code {
         case .unknownPlatform(let available):
-            "no loaded plugin serves \(platform); there are: \(available.isEmpty ? "none" : available.joined(separator: ", "))"
-        case .refusedConfiguration(let text): "the \(platform) transport refuses its configuration: \(text)"
-        case .refusedRegistration(let text): "the \(platform) transport refuses the registration: \(text)"
-        case .refusedCommand(let text): "the \(platform) transport does not do that: \(text)"
+            "no loaded plugin serves \(name); there are: \(available.isEmpty ? "none" : available.joined(separator: ", "))"
+        case .refusedConfiguration(let text): "the \(name) transport refuses its configuration: \(text)"
+        case .refusedRegistration(let text): "the \(name) transport refuses the registration: \(text)"
+        case .refusedCommand(let text): "the \(name) transport does not do that: \(text)"
+        case .unknownFilter(let available):
+            "no loaded plugin offers the filter \(name); there are: \(available.isEmpty ? "none" : available.joined(separator: ", "))"
+        case .refusedSettings(let text): "the filter \(name) refuses its settings: \(text)"
         }
     }
 }

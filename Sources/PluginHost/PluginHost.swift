@@ -6,7 +6,9 @@ package final class PluginHost: Sendable {
     /// What loaded and what did not.
     package let catalog: PluginCatalog
     private let blueprints: [String: TransportBlueprint]
+    private let filterBlueprints: [String: FilterBlueprint]
     private let instances = Mutex<[TransportInstance]>([])
+    private let filters = Mutex<[FilterInstance]>([])
 
     /// Loads every plugin that `search` finds. A bad one is refused, in the log and the catalog, and the rest goes on.
     ///
@@ -16,6 +18,7 @@ package final class PluginHost: Sendable {
         assembly.load(search)
         catalog = assembly.catalog
         blueprints = assembly.blueprints
+        filterBlueprints = assembly.filters
         for plugin in catalog.plugins {
             log.info(
                 "Loaded a plugin",
@@ -53,9 +56,25 @@ package final class PluginHost: Sendable {
         return instance
     }
 
+    /// A new instance of the filter called `name`, with its settings as a JSON object in text. Throws when no plugin offers it
+    /// or the plugin refuses the settings. On a reload make the new one, switch, and ``retire(_:within:)`` the old one.
+    package func makeFilter(
+        _ name: String,
+        configuration: String,
+        settings: InstanceSettings
+    ) throws(PluginError) -> FilterInstance {
+        guard let blueprint = filterBlueprints[name] else {
+            throw .unknownFilter(name, available: filterBlueprints.keys.sorted())
+        }
+        let instance = try FilterInstance(blueprint, configuration: configuration, settings: settings)
+        filters.withLock { $0.append(instance) }
+        return instance
+    }
+
     /// Ends deliveries of all instances whose deadline has passed.
     package func expireDeadlines() {
         for instance in instances.withLock(\.self) { instance.expireDeadlines() }
+        for filter in filters.withLock(\.self) { filter.expireDeadlines() }
     }
 
     /// Keeps the deadlines of all instances, four times a second, until the task is cancelled.
@@ -72,12 +91,24 @@ package final class PluginHost: Sendable {
         }
     }
 
+    /// The same for a filter.
+    package func retire(_ filter: FilterInstance, within milliseconds: Int64) async -> Bool {
+        await whileKeepingDeadlines {
+            let isDestroyed = await filter.drain(within: milliseconds)
+            self.filters.withLock { $0.removeAll { $0 === filter } }
+            return isDestroyed
+        }
+    }
+
     /// Drains and destroys all instances at once, waiting `milliseconds` at most.
     package func shutDown(within milliseconds: Int64) async {
         let all = instances.withLock(\.self)
         await withTaskGroup { group in
             for instance in all {
                 group.addTask { _ = await self.retire(instance, within: milliseconds) }
+            }
+            for filter in filters.withLock(\.self) {
+                group.addTask { _ = await self.retire(filter, within: milliseconds) }
             }
         }
     }

@@ -5,6 +5,7 @@ import Testing
 struct PluginLinkageTests {
     static let plugins = [
         "libCarillonAPNs.so", "libCarillonFCM.so", "libCarillonUnifiedPush.so", "libCarillonWebPush.so",
+        "libCarillonMutes.so", "libCarillonNoise.so", "libCarillonWebOfTrust.so",
     ]
 
     /// The system's C library and Swift's own runtime, and OpenSSL. No Foundation, no NIO, no TLS: the host has those.
@@ -45,6 +46,22 @@ struct PluginLinkageTests {
         let transport = try #require(plugin.pointee.transports?[0]).pointee
         let text = UnsafeRawBufferPointer(start: transport.platform.ptr, count: transport.platform.len)
         #expect(String(decoding: text, as: UTF8.self) == platform)
+    }
+
+    @Test(arguments: [
+        ("libCarillonMutes.so", "mutes"), ("libCarillonNoise.so", "noise"),
+        ("libCarillonWebOfTrust.so", "web-of-trust"),
+    ])
+    func filtersDescribeThemselves(_ name: String, _ filter: String) throws {
+        let path = try BuiltLibrary.named(name).path
+        let library = try #require(dlopen(path, RTLD_NOW | RTLD_LOCAL), "\(String(cString: dlerror()))")
+        let symbol = try #require(dlsym(library, "carillon_plugin_entry_v1"))
+        typealias Entry = @convention(c) () -> UnsafePointer<carillon_plugin>?
+        let plugin = try #require(unsafeBitCast(symbol, to: Entry.self)())
+        #expect(plugin.pointee.transport_count == 0 && plugin.pointee.filter_count == 1)
+        let table = try #require(plugin.pointee.filters?[0]).pointee
+        let text = UnsafeRawBufferPointer(start: table.name.ptr, count: table.name.len)
+        #expect(String(decoding: text, as: UTF8.self) == filter)
     }
 
     @Test func theReaderSeesWhatAnotherProgramExports() throws {

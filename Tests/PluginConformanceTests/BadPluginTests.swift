@@ -69,6 +69,29 @@ struct BadPluginTests {
         #expect(!report.isPassed)
     }
 
+    @Test(arguments: [
+        Mistake("no-verdict", .verdict, "write one to *verdict"),
+        Mistake("third-verdict", .verdict, "none of carillon_verdict"),
+        Mistake("long-reason", .verdict, "at most 60 printable ASCII bytes"),
+        Mistake("edit-early", .verdict, "which the host does not take here"),
+        Mistake("undecided", .decide, "could not decide about"),
+        Mistake("quote", .secrets, "repeats content or a key"),
+        Mistake("tattle", .secrets, "never log what an event says"),
+        Mistake("greedy", .needs, "more than the filter's flags say"),
+        Mistake("exact-size", .newerHost, "compare struct_size"),
+        Mistake("new-only", .olderHost, "structs are those of the first release"),
+    ])
+    func oneMistakeOfAFilterFailsOneCheck(_ mistake: Mistake) async throws {
+        let workshop = try Workshop()
+        let plan = ConformancePlan(
+            path: try workshop.compile(Workshop.filter),
+            configurations: ["fixture": #"{"do":"\#(mistake.behaviour)"}"#]
+        )
+        let report = await PluginConformance.check(plan)
+        #expect(report.failures.map(\.check) == [mistake.check])
+        #expect(report.failures.first?.text.contains(mistake.advice) == true, "\(report)")
+    }
+
     @Test func descriptorThatChangesIsNoDescriptor() async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(path: try workshop.compile(Workshop.misbehaving, "-DCHANGING"))

@@ -41,6 +41,30 @@ struct GoodPluginTests {
         #expect(remark(.modes, report) == "it honours: wake, nudge, alert")
     }
 
+    @Test(arguments: [
+        ("libCarillonMutes.so", "mutes", "{}"), ("libCarillonNoise.so", "noise", #"{"hellthread":20,"difficulty":8}"#),
+        ("libCarillonWebOfTrust.so", "web-of-trust", #"{"level":"follows-of-follows","unknown":"drop"}"#),
+    ])
+    func filtersPass(library: String, name: String, settings: String) async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(
+            path: try workshop.copy(library),
+            configurations: [name: settings]
+        )
+        expectFilterPassed(report, name)
+    }
+
+    @Test(arguments: [[], ["-DOLDER"], ["-DRENDERED"]])
+    func aFilterInCPasses(flags: [String]) async throws {
+        let workshop = try Workshop()
+        let path = try workshop.compile(Workshop.filter, flags)
+        let report = await PluginConformance.check(
+            path: path,
+            configurations: ["fixture": #"{"do":"nothing"}"#]
+        )
+        expectFilterPassed(report, "fixture", skipping: flags == ["-DOLDER"] ? [.needs] : [])
+    }
+
     @Test func webhookPasses() async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(path: try workshop.compile(Workshop.webhook))
@@ -90,7 +114,19 @@ struct GoodPluginTests {
         #expect(report.failures == [])
         #expect(report.isPassed)
         #expect(report.results.filter { $0.verdict == .skipped }.map(\.check) == skipping)
-        #expect(report.results.map(\.check) == ConformanceCheck.allCases.filter { $0 != .filters })
+        #expect(report.results.map(\.check) == ConformanceCheck.ofTransports)
+    }
+
+    private func expectFilterPassed(
+        _ report: ConformanceReport,
+        _ name: String,
+        skipping: [ConformanceCheck] = []
+    ) {
+        #expect(report.failures == [])
+        #expect(report.isPassed)
+        #expect(report.results.filter { $0.verdict == .skipped }.map(\.check) == skipping)
+        #expect(report.results.map(\.check) == ConformanceCheck.ofFilters)
+        #expect(report.results.dropFirst(2).allSatisfy { $0.platform == "filter \(name)" })
     }
 
     private func remark(_ check: ConformanceCheck, _ report: ConformanceReport) -> String? {

@@ -33,7 +33,7 @@ struct RefusalTests {
         #expect(plugin.version == "1.2.3")
         #expect(plugin.path == workshop.path("good.so"))
         #expect(plugin.platforms == ["good"])
-        #expect(plugin.filters == ["good-filter"])
+        #expect(plugin.filters.map(\.name) == ["good-filter"])
         let independent = try Workshop.run("sha256sum", [plugin.path]).output
         #expect(independent.hasPrefix(plugin.sha256 + " "))
     }

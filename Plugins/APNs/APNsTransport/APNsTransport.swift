@@ -79,6 +79,9 @@ public final class APNsTransport: PluginTransport {
         case "help":
             completion(CommandAnswer(isGood: true, text: ChannelCommand.help))
             return .accepted
+        case "status":
+            completion(CommandAnswer(isGood: true, text: credentials.status))
+            return .accepted
         case "channels": return manageChannels(Array(words.dropFirst()), completion)
         default: return .unsupported
         }

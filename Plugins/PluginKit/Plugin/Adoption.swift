@@ -12,6 +12,7 @@ extension carillon_registration: GrowingStruct {}
 extension carillon_notification: GrowingStruct {}
 extension carillon_action: GrowingStruct {}
 extension carillon_http_response: GrowingStruct {}
+extension carillon_filter_call: GrowingStruct {}
 
 extension GrowingStruct {
     /// Copies as much of the struct behind `pointer` as it says it has and this build knows; the rest is zero.

@@ -7,11 +7,16 @@ public enum PluginDescriptor {
     public static func make(
         id: StaticString,
         version: StaticString,
-        transports: [TransportEntry]
+        transports: [TransportEntry] = [],
+        filters: [FilterEntry] = []
     ) -> UnsafePointer<carillon_plugin> {
         let tables = UnsafeMutablePointer<UnsafePointer<carillon_transport>?>.allocate(capacity: transports.count)
         for (index, entry) in transports.enumerated() {
             tables.advanced(by: index).initialize(to: table(entry))
+        }
+        let filterTables = UnsafeMutablePointer<UnsafePointer<carillon_filter>?>.allocate(capacity: filters.count)
+        for (index, entry) in filters.enumerated() {
+            filterTables.advanced(by: index).initialize(to: entry.table())
         }
         let plugin = UnsafeMutablePointer<carillon_plugin>.allocate(capacity: 1)
         plugin.initialize(
@@ -22,8 +27,8 @@ public enum PluginDescriptor {
                 version: carillon_str(version),
                 transports: UnsafePointer(tables),
                 transport_count: transports.count,
-                filters: nil,
-                filter_count: 0
+                filters: UnsafePointer(filterTables),
+                filter_count: filters.count
             )
         )
         return UnsafePointer(plugin)

@@ -42,7 +42,7 @@ public struct TransportEntry {
         }
     }
 
-    private static func parsed(_ configuration: carillon_str) throws(PluginError) -> JSONObject {
+    static func parsed(_ configuration: carillon_str) throws(PluginError) -> JSONObject {
         do throws(JSONError) {
             return try JSONObject(parsing: BorrowedText(configuration).bytes)
         } catch {

@@ -13,7 +13,7 @@ package struct ConformancePlan: Sendable, Hashable, Codable {
 
     /// The shared object.
     package var path: String
-    /// By platform: the block of one app as JSON. A platform without one is checked with `{}`.
+    /// By platform the block of one app as JSON, by filter its settings. What has none is checked with `{}`.
     package var configurations: [String: String]
     /// By platform.
     package var registrations: [String: Registration]

@@ -17,15 +17,16 @@ struct ConformanceRun {
             perform(.descriptor) { () throws(CheckStop) in
                 try LibraryChecks.descriptor(of: library, descriptor)
             }
-            if !descriptor.filters.isEmpty {
-                perform(.filters) { () throws(CheckStop) in
-                    throw .skipped("this router lists filters of plugins, but does not run them yet")
-                }
-            }
             for functions in descriptor.transports {
                 let bench = TransportBench(functions, of: library, plan, progress)
                 for (check, body) in TransportChecks.all {
                     perform(check, of: functions.platform) { () throws(CheckStop) in try body(bench) }
+                }
+            }
+            for functions in descriptor.filters {
+                let bench = FilterBench(functions, of: library, plan, progress)
+                for (check, body) in FilterChecks.all {
+                    perform(check, of: "filter \(functions.name)") { () throws(CheckStop) in try body(bench) }
                 }
             }
         }

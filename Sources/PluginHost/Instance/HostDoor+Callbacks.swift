@@ -35,6 +35,10 @@ func hostCommandDone(_ context: UnsafeMutableRawPointer?, _ status: carillon_sta
     HostDoor.answer(context, status, answer)
 }
 
+func filterSet(_ edit: OpaquePointer?, _ field: carillon_str, _ value: carillon_bytes) -> carillon_status {
+    HostDoor.set(edit, field, value)
+}
+
 func hostPresent(
     _ host: UnsafePointer<carillon_host>?,
     _ connection: carillon_str,

@@ -13,7 +13,7 @@ extension HostDoor {
             case .refused(let end): return (nil, end)
             case .admitted(let number):
                 guard let door = shell.number,
-                    let context = CommandContext(door: door, number: number).pointer
+                    let context = CallContext(door: door, number: number).pointer
                 else {
                     _ = shell.state.endCommand(number)
                     shell.state.leave()
@@ -47,7 +47,7 @@ extension HostDoor {
 
     /// The body of `carillon_command_done`.
     static func answer(_ context: UnsafeMutableRawPointer?, _ status: carillon_status, _ answer: carillon_str) {
-        guard let context = CommandContext(context), let door = opened(context.door) else { return }
+        guard let context = CallContext(context), let door = opened(context.door) else { return }
         let text = PluginText.page(answer, limit: answerLimit)
         door.endCommand(context.number, status == .CARILLON_OK ? .answered(text) : .failed(text))
     }

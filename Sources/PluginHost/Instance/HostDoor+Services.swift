@@ -59,7 +59,9 @@ extension HostDoor {
             let reply = Reply(done: done, context: context)
             sender.send(request) { [self] result in
                 result.lend { reply.done(reply.context, $0) }
-                change { $0.endRequest() }
+                let failure: HTTPFailure.Reason? =
+                    if case .failure(let failure) = result { failure.reason } else { nil }
+                change { $0.endRequest(failure) }
             }
             return .CARILLON_OK
         } catch {

@@ -17,6 +17,9 @@ extension HostDoor {
         var number: Int?
         /// Who wait for commands, by the commands' numbers.
         var commands: [UInt64: CommandWaiter] = [:]
+        /// What a filter says in the calls that are inside it, by their numbers.
+        var edits: [UInt64: FilterEdit] = [:]
+        var lastEdit: UInt64 = 0
 
         mutating func shut() -> Rest {
             defer {

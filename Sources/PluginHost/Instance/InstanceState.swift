@@ -1,3 +1,5 @@
+import HTTPLanes
+
 /// One instance's life: what it has accepted, which calls are inside it, and whether it may be destroyed. Pure: it knows
 /// no lock, clock, plugin or logger.
 struct InstanceState<Payload: Sendable>: Sendable {
@@ -34,6 +36,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     private(set) var tickets: TicketTable<Payload>
     private(set) var commands = OpenCommands()
     var statistics = TransportStatistics()
+    private(set) var requests = RequestCounts()
 
     init(tickets: TicketTable<Payload> = TicketTable()) {
         self.tickets = tickets
@@ -98,11 +101,22 @@ struct InstanceState<Payload: Sendable>: Sendable {
         case .settled: return false
         }
         openRequests += 1
+        requests.begun += 1
         return true
     }
 
-    /// The `done` of a request has returned.
-    mutating func endRequest() { openRequests -= 1 }
+    /// The `done` of a request has returned; `failure` is why it brought no answer.
+    mutating func endRequest(_ failure: HTTPFailure.Reason? = nil) {
+        openRequests -= 1
+        if let failure {
+            requests.failures[failure, default: 0] += 1
+        } else {
+            requests.answered += 1
+        }
+    }
+
+    /// Whether nothing is in work: no call inside the plugin, no delivery, request or command open.
+    var isIdle: Bool { callsInside == 0 && openRequests == 0 && tickets.outstanding == 0 && commands.isEmpty }
 
     /// An operator's command begins, and with it a call to the plugin; ``leave()`` must follow.
     mutating func beginCommand(deadline: Int64) -> CommandAdmission {
@@ -146,7 +160,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     /// What draining came to, exactly once, when it has come to something.
     mutating func settle(now: Int64) -> Settlement? {
         guard case .draining(let deadline) = phase else { return nil }
-        if callsInside == 0, openRequests == 0, tickets.outstanding == 0, commands.isEmpty {
+        if isIdle {
             close()
             return .idle
         }

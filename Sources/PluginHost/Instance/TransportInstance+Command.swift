@@ -19,7 +19,7 @@ extension TransportInstance {
         let end = await withCheckedContinuation { (waiter: HostDoor.Shell.CommandWaiter) in
             guard let context = door.openCommand(waiter, deadline: deadline) else { return }
             let status = words.lend { command(handle.pointer, $0, words.count, hostCommandDone, context) }
-            if status != .CARILLON_OK, let number = CommandContext(context)?.number {
+            if status != .CARILLON_OK, let number = CallContext(context)?.number {
                 door.endCommand(number, .refused(status))
             }
             door.change { $0.leave() }

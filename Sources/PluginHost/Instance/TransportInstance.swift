@@ -67,6 +67,12 @@ package final class TransportInstance: NotificationTransport {
     /// How the plugin kept to the rules so far.
     package var statistics: TransportStatistics { door.statistics }
 
+    /// The HTTP requests it made so far.
+    package var requests: RequestCounts { door.change { $0.requests } }
+
+    /// Whether it has nothing in work at this moment.
+    package var isIdle: Bool { door.change { $0.isIdle } }
+
     /// Throws what the plugin finds wrong with a registration. Everything is right for a plugin that does not check.
     package func validate(_ address: DeviceAddress) throws(PluginError) {
         guard let validate = functions.validate, door.change({ $0.enter() }) else { return }

@@ -11,6 +11,12 @@ package struct TransportStatistics: Sendable, Hashable {
     package var deadlinesMissed: UInt64 = 0
     /// Tickets that the plugin ended after the host had stopped waiting.
     package var lateCompletions: UInt64 = 0
+    /// What a filter set that cannot be taken, or after its call.
+    package var malformedEdits: UInt64 = 0
+    /// Decisions for which a filter took too long.
+    package var slowDecisions: UInt64 = 0
+    /// Decisions that a filter could not make.
+    package var failedDecisions: UInt64 = 0
 
     package init(
         unknownTickets: UInt64 = 0,

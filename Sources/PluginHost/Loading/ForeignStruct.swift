@@ -10,6 +10,7 @@ protocol ForeignStruct {
 extension carillon_plugin: ForeignStruct {}
 extension carillon_transport: ForeignStruct {}
 extension carillon_filter: ForeignStruct {}
+extension carillon_filter_call: ForeignStruct {}
 extension carillon_outcome: ForeignStruct {}
 extension carillon_http_request: ForeignStruct {}
 extension carillon_client_certificates: ForeignStruct {}

@@ -8,7 +8,7 @@ struct PluginDescriptor: Sendable {
     let version: String
     let abiMinor: UInt32
     let transports: [TransportFunctions]
-    let filters: [FilterDescription]
+    let filters: [FilterFunctions]
 
     init(reading pointer: UnsafePointer<carillon_plugin>) throws(PluginRefusal.Reason) {
         guard let plugin = carillon_plugin(adopting: pointer) else {
@@ -26,7 +26,7 @@ struct PluginDescriptor: Sendable {
         transports = try Self.entries(plugin.transports, plugin.transport_count, "transports")
             .map { pointer throws(PluginRefusal.Reason) in try TransportFunctions(reading: pointer) }
         filters = try Self.entries(plugin.filters, plugin.filter_count, "filters")
-            .map { pointer throws(PluginRefusal.Reason) in try FilterDescription(reading: pointer) }
+            .map { pointer throws(PluginRefusal.Reason) in try FilterFunctions(reading: pointer) }
         guard !transports.isEmpty || !filters.isEmpty else {
             throw .badDescriptor("it offers neither a transport nor a filter")
         }

@@ -16,6 +16,21 @@ extension Notification {
         }
     }
 
+    /// Lends the notification to a filter for the time of `body`: it goes nowhere yet, so it has neither id nor native block.
+    func lendToFilter<Result>(_ body: (UnsafePointer<carillon_notification>) -> Result) -> Result {
+        let form =
+            switch mode {
+            case .wake: wakeUp
+            case .nudge: nudge
+            case .sealed, .alert: self
+            }
+        let (structBytes, textBytes) = (form.lentStructBytes, form.lentTextBytes)
+        return withUnsafeTemporaryAllocation(byteCount: structBytes + textBytes, alignment: 8) { block in
+            var memory = LentMemory(block, structBytes: structBytes, textBytes: textBytes)
+            return withUnsafePointer(to: form.lent(id: "", native: "", in: &memory)) { body($0) }
+        }
+    }
+
     private func lendWhole<Result>(
         id: String,
         to address: DeviceAddress,

@@ -6,6 +6,7 @@ final class Workshop: Sendable {
     private static let repository = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     static let misbehaving = "Tests/PluginConformanceTests/Fixtures/misbehaving.c"
+    static let filter = "Tests/PluginConformanceTests/Fixtures/filter.c"
     static let webhook = "contrib/examples/plugins/webhook.c"
 
     let folder: URL
@@ -23,7 +24,9 @@ final class Workshop: Sendable {
     deinit { try? FileManager.default.removeItem(at: folder) }
 
     /// Compiles a file of the repository; returns the library's path.
-    func compile(_ source: String, _ flags: String...) throws -> String {
+    func compile(_ source: String, _ flags: String...) throws -> String { try compile(source, flags) }
+
+    func compile(_ source: String, _ flags: [String]) throws -> String {
         let output = folder.appending(path: "plugin.so").path
         let process = Process()
         let pipe = Pipe()

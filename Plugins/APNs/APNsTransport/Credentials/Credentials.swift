@@ -39,6 +39,12 @@ final class Credentials: Sendable {
         }
     }
 
+    /// What ends when, as JSON (see `command` in plugin.h). Provider tokens are renewed by themselves and do not count.
+    var status: String {
+        guard expiresAt < .max else { return #"{"expires":[]}"# }
+        return #"{"expires":[{"what":"client-certificate","at":\#(expiresAt / 1000)}]}"#
+    }
+
     /// What to send with at `now`, in milliseconds since 1970. Nil only when signing fails.
     func proof(now: Int64) -> Proof? {
         if let certificate { return certificate }

@@ -30,6 +30,10 @@ extension carillon_http_response: LentStruct {
     static var firstSize: Int { end(of: \.failure) }
 }
 
+extension carillon_filter_call: LentStruct {
+    static var firstSize: Int { end(of: \.set) }
+}
+
 extension LentStruct {
     fileprivate static func end<Field>(of field: KeyPath<Self, Field>) -> Int {
         MemoryLayout<Self>.offset(of: field).map { $0 + MemoryLayout<Field>.size } ?? MemoryLayout<Self>.size

@@ -2,7 +2,7 @@ import CarillonABI
 import Dispatch
 
 /// One transport under check, and what is known about it so far.
-final class TransportBench {
+final class TransportBench: CreatingBench {
     enum Fate {
         case refused(carillon_status)
         case ended(Ending)
@@ -44,6 +44,14 @@ final class TransportBench {
     func at(_ what: String) { progress.tell(.at(what: what)) }
 
     func note(_ refusal: Refusal, of what: String) { refusals.append((what, refusal)) }
+
+    var given: String? { plan.configurations[platform] }
+
+    func tryToCreate(_ configuration: [UInt8], capacity: Int) -> Refusal {
+        let (refusal, instance) = create(configuration, capacity: capacity)
+        instance?.destroy()
+        return refusal
+    }
 
     /// Asks for an instance with any configuration.
     func create(

@@ -58,7 +58,10 @@ enum LibraryChecks {
         }
         for index in 0..<plugin.filter_count {
             guard let filter = plugin.filters?[index] else { continue }
-            if filter.pointee.struct_size < MemoryLayout<carillon_filter>.size { return small("carillon_filter") }
+            if filter.pointee.struct_size < firstSizeOfFilter { return small("carillon_filter") }
+            if filter.pointee.flags & ~FilterFunctions.flags != 0 {
+                return "a filter has flags that do not exist: expected CARILLON_FILTER_RENDERED or _ASKS_..., or none"
+            }
         }
         return nil
     }
@@ -66,6 +69,11 @@ enum LibraryChecks {
     /// Minor version 2 appended `command`.
     private static var firstSizeOfTransport: Int {
         MemoryLayout<carillon_transport>.offset(of: \.command) ?? MemoryLayout<carillon_transport>.size
+    }
+
+    /// Minor version 3 appended `needs`.
+    private static var firstSizeOfFilter: Int {
+        MemoryLayout<carillon_filter>.offset(of: \.needs) ?? MemoryLayout<carillon_filter>.size
     }
 
     private static func small(_ name: String) -> String {

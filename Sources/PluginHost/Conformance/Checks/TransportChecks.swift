@@ -3,11 +3,11 @@ enum TransportChecks {
     typealias Body = @Sendable (TransportBench) throws(CheckStop) -> String
 
     static let all: [(check: ConformanceCheck, body: Body)] = [
-        (.createEmpty, createEmpty),
-        (.createConfigured, createConfigured),
-        (.createHostile, createHostile),
+        (.createEmpty, { bench throws(CheckStop) in try CreationChecks.createEmpty(bench) }),
+        (.createConfigured, { bench throws(CheckStop) in try CreationChecks.createConfigured(bench) }),
+        (.createHostile, { bench throws(CheckStop) in try CreationChecks.createHostile(bench) }),
         (.validate, validate),
-        (.errorText, errorText),
+        (.errorText, { bench throws(CheckStop) in try CreationChecks.errorText(bench) }),
         (.deliver, deliver),
         (.networkFailure, networkFailure),
         (.serverError, serverError),

@@ -7,7 +7,7 @@ package struct CheckResult: Sendable, Hashable, Codable {
     }
 
     package var check: ConformanceCheck
-    /// The transport that was checked; nil when it was the library.
+    /// The transport that was checked, or `filter NAME`; nil when it was the library.
     package var platform: String?
     package var verdict: Verdict
     /// Why it failed or was skipped, meant for the plugin's author; a remark, or empty, when it passed.

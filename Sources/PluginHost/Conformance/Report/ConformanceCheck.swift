@@ -2,7 +2,6 @@
 package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable {
     case load
     case descriptor
-    case filters
     case createEmpty = "create-empty"
     case createConfigured = "create-configured"
     case createHostile = "create-hostile"
@@ -31,13 +30,20 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
     case command
     case threads
     case shutdown
+    case decide
+    case verdict
+    case needs
+
+    /// Of transports only.
+    package static let ofTransports = allCases.filter { ![.decide, .verdict, .needs].contains($0) }
+    /// Of filters, in the order in which it is checked.
+    package static let ofFilters: [ConformanceCheck] = [.load, .descriptor] + FilterChecks.all.map(\.check)
 
     /// What the plugin does when the check passes, for people.
     package var title: String {
         switch self {
         case .load: "loads as the router loads it"
         case .descriptor: "describes itself fully, and the same every time"
-        case .filters: "filters"
         case .createEmpty: "takes or refuses an empty configuration"
         case .createConfigured: "takes the configuration given"
         case .createHostile: "survives hostile configurations"
@@ -66,6 +72,9 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
         case .command: "answers operators' commands once"
         case .threads: "takes many deliveries from many threads"
         case .shutdown: "ends all work before it is destroyed"
+        case .decide: "decides about events of every sort"
+        case .verdict: "gives verdicts there are, with a short reason"
+        case .needs: "asks for no more than its flags say"
         }
     }
 }

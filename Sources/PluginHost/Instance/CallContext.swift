@@ -1,9 +1,9 @@
-/// What a plugin is given to name a command by when it answers: numbers in a pointer's place, so that an answer which comes
-/// too late or twice leads to no freed memory.
-struct CommandContext: Sendable, Equatable {
+/// What a plugin is given to name a command or a filter's call by when it says something to it: numbers in a pointer's place,
+/// so that what comes too late or twice leads to no freed memory.
+struct CallContext: Sendable, Equatable {
     /// Which of the doors that were ever opened.
     var door: Int
-    /// Which of its commands, from 1.
+    /// Which of its commands or calls, from 1.
     var number: UInt64
 
     private static var numberBits: Int { 40 }
@@ -13,7 +13,7 @@ struct CommandContext: Sendable, Equatable {
         self.number = number
     }
 
-    /// Nil for what no command had.
+    /// Nil for what none of them had.
     init?(_ pointer: UnsafeMutableRawPointer?) {
         guard let pointer else { return nil }
         let bits = UInt(bitPattern: pointer)

@@ -2,20 +2,20 @@ import Testing
 
 @testable import PluginHost
 
-struct CommandContextTests {
+struct CallContextTests {
     @Test(arguments: [(0, 1), (1, 1), (1 << 23 - 1, 1 << 40 - 1), (7, 4711)])
     func comesBackAsItWent(door: Int, number: UInt64) {
-        let context = CommandContext(door: door, number: number)
-        #expect(CommandContext(context.pointer) == context)
+        let context = CallContext(door: door, number: number)
+        #expect(CallContext(context.pointer) == context)
     }
 
     @Test(arguments: [(0, 0), (-1, 1), (1 << 23, 1), (0, 1 << 40)])
     func hasNoPointerForWhatWouldNotFit(door: Int, number: UInt64) {
-        #expect(CommandContext(door: door, number: number).pointer == nil)
+        #expect(CallContext(door: door, number: number).pointer == nil)
     }
 
     @Test func nothingIsNoContext() {
-        #expect(CommandContext(nil) == nil)
+        #expect(CallContext(nil) == nil)
     }
 
     @Test func expiredCommandsAreForgottenInTheEnd() {

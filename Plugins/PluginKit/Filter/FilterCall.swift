@@ -1,0 +1,52 @@
+package import CarillonABI
+
+/// One event for one recipient; borrowed for the duration of a call.
+public struct FilterCall: ~Copyable {
+    private let abi: carillon_filter_call
+
+    package init(_ pointer: UnsafePointer<carillon_filter_call>) {
+        abi = carillon_filter_call.adopt(pointer)
+    }
+
+    /// The verified event, as JSON.
+    public var event: BorrowedText { BorrowedText(abi.event) }
+    /// The account, 64 hex digits.
+    public var recipient: BorrowedText { BorrowedText(abi.recipient) }
+    /// `dm`, `mention`, …
+    public var signal: BorrowedText { BorrowedText(abi.signal) }
+    /// What the event is to the recipient, in the word that rules use; empty: nothing that has a word.
+    public var relation: BorrowedText { BorrowedText(abi.relation) }
+    /// Whose doing the event is, 64 hex digits; empty when nobody can tell, as of a gift wrap.
+    public var author: BorrowedText { BorrowedText(abi.author) }
+    /// What a zap is worth; 0: it is none, or nobody knows.
+    public var zapMillisats: UInt64 { abi.zap_millisats }
+    /// The router's clock, in milliseconds since 1970.
+    public var now: Int64 { Int64(clamping: abi.now_unix_ms) }
+    /// As far as the filter's ``PluginFilter/need`` asks for it.
+    public var followDistance: FollowDistance { FollowDistance(abi.follow_distance) }
+
+    /// How many of the recipient's newest events are at hand: at most one of each of the filter's wanted kinds.
+    public var recipientEventCount: Int { abi.recipient_events == nil ? 0 : abi.recipient_event_count }
+
+    /// One of them, from 0 to ``recipientEventCount`` - 1, as JSON.
+    public func recipientEvent(at index: Int) -> BorrowedText? {
+        guard (0..<recipientEventCount).contains(index), let events = abi.recipient_events else { return nil }
+        return BorrowedText(events[index])
+    }
+
+    /// What would be sent; nil unless the filter is asked after rendering.
+    public func withNotification<Result>(_ body: (borrowing Notification) -> Result) -> Result? {
+        guard let notification = abi.notification else { return nil }
+        return body(Notification(notification))
+    }
+
+    /// Changes the notification: `field` is one of `title`, `subtitle`, `body`, `category`, `thread`, `collapse_key`, `url`,
+    /// `data` and `urgency`. False when the router does not take that, as in modes that show no texts.
+    @discardableResult
+    public func set(_ field: StaticString, _ value: String) -> Bool {
+        guard let set = abi.set else { return false }
+        var value = value
+        return value.withUTF8 { set(abi.edit, carillon_str(field), carillon_bytes(UnsafeRawBufferPointer($0))) }
+            == .CARILLON_OK
+    }
+}

@@ -1,0 +1,43 @@
+/// Decides of events whether they may wake somebody.
+///
+/// Conforming is the whole of a filter plugin's work; the C ABI around it is ``PluginDescriptor``'s. Every method may be
+/// called on any thread, several at once, and must return promptly: events wait for it.
+///
+/// The whole of a filter that lets through what comes in with a zap:
+///
+/// ```swift
+/// func decide(_ call: borrowing FilterCall) -> FilterVerdict {
+///     call.zapMillisats > 0 ? .pass : .drop(reason: "no zap")
+/// }
+/// ```
+public protocol PluginFilter: AnyObject, Sendable {
+    /// What the configuration and registrations call it, such as `mutes`: unique among a router's filters.
+    static var name: StaticString { get }
+
+    /// The replaceable events of the recipient that it looks at, such as 10000. The default wants none.
+    static var wantedKinds: [UInt32] { get }
+
+    /// What any instance may have to know of whom the recipient follows. The default is nothing.
+    static var mostNeeded: FollowNeed { get }
+
+    /// Whether it is asked once the notification is made, and may change that. The default is asked before.
+    static var isAskedAfterRendering: Bool { get }
+
+    /// Reads the filter's settings. No network; reading files that they name is fine.
+    ///
+    /// Throws a ``PluginError`` that names the key and says what was expected, and never a secret.
+    init(configuration: JSONObject, host: Host) throws(PluginError)
+
+    /// What this instance has to know of whom the recipient follows, at most ``mostNeeded``, which is the default.
+    var need: FollowNeed { get }
+
+    /// Decides. Throws when it cannot; the operator's `on_error` says what happens then.
+    func decide(_ call: borrowing FilterCall) throws(PluginError) -> FilterVerdict
+}
+
+extension PluginFilter {
+    public static var wantedKinds: [UInt32] { [] }
+    public static var mostNeeded: FollowNeed { .nothing }
+    public static var isAskedAfterRendering: Bool { false }
+    public var need: FollowNeed { Self.mostNeeded }
+}

@@ -1,0 +1,77 @@
+import CarillonABI
+import Notifications
+
+/// A filter's function table in a copy of our own, with everything required present.
+///
+/// Unchecked: function pointers into a library that is never unloaded, and nothing here ever changes.
+struct FilterFunctions: @unchecked Sendable {
+    typealias Create = TransportFunctions.Create
+    typealias Destroy = TransportFunctions.Destroy
+    typealias Decide =
+        @convention(c) (
+            UnsafeMutableRawPointer?, UnsafePointer<carillon_filter_call>?, UnsafeMutablePointer<carillon_verdict>?
+        ) -> carillon_status
+    typealias Needs = @convention(c) (UnsafeMutableRawPointer?) -> UInt32
+
+    static let kindLimit = 16
+    /// All flags that there are.
+    static let flags = UInt32(
+        CARILLON_FILTER_RENDERED | CARILLON_FILTER_ASKS_DISTANCE | CARILLON_FILTER_ASKS_FOLLOWED
+    )
+
+    let name: String
+    let wantedKinds: [UInt16]
+    /// What an instance may have to know of whom the recipient follows.
+    let mostNeeded: FollowNeed
+    let isAskedAfterRendering: Bool
+    let create: Create
+    let destroy: Destroy
+    let decide: Decide
+    let needs: Needs?
+
+    init(reading pointer: UnsafePointer<carillon_filter>) throws(PluginRefusal.Reason) {
+        guard let filter = carillon_filter(adopting: pointer) else {
+            throw .badDescriptor("struct_size of a carillon_filter is implausible")
+        }
+        guard let name = PluginText.word(filter.name) else {
+            throw .badDescriptor("a filter's name must be 1 to 64 of a-z, 0-9, \"-\" and \"_\"")
+        }
+        let owner = "filter \(name)"
+        guard let create = filter.create else { throw .missingFunction("create", of: owner) }
+        guard let destroy = filter.destroy else { throw .missingFunction("destroy", of: owner) }
+        guard let decide = filter.decide else { throw .missingFunction("decide", of: owner) }
+        self.name = name
+        wantedKinds = try Self.kinds(filter, of: owner)
+        mostNeeded = Self.need(filter.flags)
+        isAskedAfterRendering = filter.flags & UInt32(CARILLON_FILTER_RENDERED) != 0
+        self.create = create
+        self.destroy = destroy
+        self.decide = decide
+        needs = filter.needs
+    }
+
+    static func need(_ flags: UInt32) -> FollowNeed {
+        if flags & UInt32(CARILLON_FILTER_ASKS_DISTANCE) != 0 { return .distance }
+        return flags & UInt32(CARILLON_FILTER_ASKS_FOLLOWED) != 0 ? .followed : .nothing
+    }
+
+    private static func kinds(_ filter: carillon_filter, of owner: String) throws(PluginRefusal.Reason) -> [UInt16] {
+        let count = filter.wanted_kind_count
+        guard count != 0 else { return [] }
+        guard (1...kindLimit).contains(count), let kinds = filter.wanted_kinds else {
+            throw .badDescriptor("\(owner) wants more than \(kindLimit) kinds, or wanted_kinds is NULL")
+        }
+        let wanted = UnsafeBufferPointer(start: kinds, count: count)
+        guard let strange = wanted.first(where: { !isReplaceable($0) }) else {
+            return Set(wanted.map { UInt16(clamping: $0) }).sorted()
+        }
+        throw .badDescriptor(
+            "\(owner) wants kind \(strange), which is not replaceable: expected 0, 3 or 10000 to 19999"
+        )
+    }
+
+    /// Of which an author has one (NIP-01).
+    private static func isReplaceable(_ kind: UInt32) -> Bool {
+        kind == 0 || kind == 3 || (10_000..<20_000).contains(kind)
+    }
+}

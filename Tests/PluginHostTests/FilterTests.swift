@@ -1,0 +1,178 @@
+import HTTPLanes
+import Notifications
+import PluginHost
+import Testing
+
+/// Filters of a plugin in C, compiled from the header.
+@Suite(.timeLimit(.minutes(1)))
+struct FilterTests {
+    /// A filter and everything around it.
+    private struct FilterBench {
+        let workshop: Workshop
+        let log = LogBook()
+        let clock = ManualClock()
+        let host: PluginHost
+        let filter: FilterInstance
+
+        init(doing behaviour: String, _ flags: String...) throws {
+            workshop = try Workshop()
+            try workshop.compile("filter.c", to: "plugin.so", flags)
+            host = workshop.load(log: log)
+            if let refusal = host.catalog.refusals.first { throw refusal }
+            filter = try host.makeFilter(
+                "fixture",
+                configuration: #"{"do":"\#(behaviour)"}"#,
+                settings: InstanceSettings(sender: RecordingHTTP(), log: log.logger, now: clock.now)
+            )
+        }
+    }
+
+    private static let rendered = "-DFLAGS=CARILLON_FILTER_RENDERED"
+    private static let alert = Notification(mode: .alert, signal: .mention, title: "title", native: ["ios": "{}"])
+
+    private func question(_ notification: Notification? = nil) -> FilterQuestion {
+        FilterQuestion(
+            event: Array(#"{"content":"hello"}"#.utf8),
+            recipient: "r",
+            recipientEvents: [Array("one".utf8), Array("two".utf8)],
+            signal: .mention,
+            relation: "reply",
+            author: "a",
+            zapMillisats: 21_000,
+            followDistance: .second,
+            now: 1_770_000_000_000,
+            notification: notification
+        )
+    }
+
+    @Test func aFilterIsLentWhatItIsAsked() throws {
+        let bench = try FilterBench(doing: "tell")
+        #expect(bench.filter.decide(question(Self.alert)) == .pass)
+        #expect(
+            bench.log.said == [
+                "mention reply a r lists=2 zap=21000 now=1770000000000 distance=2 title=", "one", "two",
+                #"{"content":"hello"}"#,
+            ]
+        )
+    }
+
+    @Test func afterRenderingItSeesWhatTheModeShows() throws {
+        let bench = try FilterBench(doing: "tell", Self.rendered)
+        #expect(bench.filter.isAskedAfterRendering)
+        var nudge = Self.alert
+        nudge.mode = .nudge
+        nudge.neutral = NeutralTexts(title: "neutral", body: "")
+        for notification in [Self.alert, nudge] { #expect(bench.filter.decide(question(notification)) == .pass) }
+        #expect(
+            bench.log.said.filter { $0.contains("title=") }.map { $0.split(separator: "title=")[1] } == [
+                "title", "neutral",
+            ]
+        )
+    }
+
+    @Test(arguments: [
+        ("drop", FilterVerdict.drop(reason: "because")), ("drop-mutely", .drop(reason: "")), ("pass", .pass),
+        ("fail", .failed(reason: "status 4")), ("third", .failed(reason: "an unknown verdict")),
+        ("babble", .drop(reason: "")),
+    ])
+    func verdictsAreTaken(behaviour: String, verdict: FilterVerdict) throws {
+        let bench = try FilterBench(doing: behaviour)
+        #expect(bench.filter.decide(question()) == verdict)
+        let isFailed = if case .failed = verdict { true } else { false }
+        #expect(bench.filter.statistics.failedDecisions == (isFailed ? 1 : 0))
+        #expect(bench.filter.statistics.malformedEdits == (behaviour == "babble" ? 4 : 0))
+        if behaviour == "babble" { #expect(bench.log.said == Array(repeating: "reason 1", count: 4)) }
+    }
+
+    private static let texts = ["title", "subtitle", "body", "category", "thread", "collapse_key", "url"]
+
+    @Test func whatWasRenderedMayBeEdited() throws {
+        let bench = try FilterBench(doing: "edit", Self.rendered)
+        var expected = Self.alert
+        (expected.title, expected.subtitle, expected.body) = ("T", "S", "B")
+        (expected.category, expected.thread, expected.collapseKey) = ("C", "H", "K")
+        (expected.url, expected.data, expected.urgency) = ("https://x.example", #"{"a":1}"#, .low)
+        #expect(bench.filter.decide(question(Self.alert)) == .edited(expected))
+        #expect(
+            bench.log.said
+                == Self.texts.map { "\($0) 0" } + [
+                    "data 0", "data 1", "urgency 0", "urgency 1", "native 3", "id 3", "title 1",
+                ]
+        )
+        #expect(bench.filter.statistics.malformedEdits == 3)
+    }
+
+    /// Who may see little of an event does not see what a filter makes of it either.
+    @Test(arguments: [Mode.wake, .nudge])
+    func textsThatAreNotShownAreNotEdited(mode: Mode) throws {
+        let bench = try FilterBench(doing: "edit", Self.rendered)
+        let notification = Notification(mode: mode, signal: .mention, neutral: NeutralTexts(title: "n", body: ""))
+        var expected = notification
+        expected.urgency = .low
+        #expect(bench.filter.decide(question(notification)) == .edited(expected))
+        #expect(bench.log.said.filter { $0.hasSuffix(" 0") } == ["urgency 0"])
+    }
+
+    @Test func beforeRenderingThereIsNothingToEdit() throws {
+        let bench = try FilterBench(doing: "edit")
+        #expect(bench.filter.decide(question(Self.alert)) == .pass)
+        #expect(bench.log.said.allSatisfy { $0.hasSuffix(" 3") })
+    }
+
+    @Test func whatAFailureSetCountsForNothing() throws {
+        let bench = try FilterBench(doing: "edit-and-fail", Self.rendered)
+        #expect(bench.filter.decide(question(Self.alert)) == .failed(reason: "status 4"))
+    }
+
+    @Test func whatIsSetAfterItsCallIsNotTaken() throws {
+        let bench = try FilterBench(doing: "late")
+        #expect(bench.filter.decide(question()) == .pass)
+        #expect(bench.filter.decide(question()) == .pass)
+        #expect(bench.log.said == ["late 1"])
+        #expect(bench.filter.statistics.malformedEdits == 1)
+    }
+
+    @Test func whatItWantsIsKnown() throws {
+        let bench = try FilterBench(doing: "pass")
+        #expect(bench.filter.wantedKinds == [3, 10_000] && bench.filter.need == .distance)
+        #expect(try FilterBench(doing: "need-less").filter.need == .followed)
+        let listed = try #require(bench.host.catalog.plugins.first?.filters.first)
+        #expect(listed.name == "fixture" && listed.wantedKinds == [3, 10_000] && listed.mostNeeded == .distance)
+    }
+
+    @Test func anOlderPluginNeedsWhatItsFlagsSay() throws {
+        let bench = try FilterBench(doing: "need-less", "-DOLDER")
+        #expect(bench.filter.need == .distance, "what lies behind its struct is not read")
+        #expect(bench.filter.decide(question()) == .pass)
+    }
+
+    @Test(arguments: [
+        ("-DSTRANGE_KIND", "kind 30000, which is not replaceable"), ("-DMANY_KINDS", "more than 16 kinds"),
+    ])
+    func wantingWhatThereIsNotIsRefused(flag: String, mistake: String) throws {
+        let refusal = #expect(throws: PluginRefusal.self) { _ = try FilterBench(doing: "pass", flag) }
+        #expect(refusal.map { "\($0.reason)" }?.contains(mistake) == true)
+    }
+
+    @Test func settingsAndNamesAreCheckedWithClearWords() throws {
+        let bench = try FilterBench(doing: "pass")
+        let settings = InstanceSettings(sender: RecordingHTTP(), log: bench.log.logger)
+        let refused = #expect(throws: PluginError.self) {
+            _ = try bench.host.makeFilter("fixture", configuration: "{}", settings: settings)
+        }
+        #expect(refused?.description == "the filter fixture refuses its settings: do: expected a behaviour")
+        let unknown = #expect(throws: PluginError.self) {
+            _ = try bench.host.makeFilter("mutes", configuration: "{}", settings: settings)
+        }
+        #expect(unknown?.description == "no loaded plugin offers the filter mutes; there are: fixture")
+    }
+
+    @Test func afterShutdownNothingIsAskedAndTheInstanceIsDestroyedOnce() async throws {
+        let bench = try FilterBench(doing: "drop")
+        await bench.host.shutDown(within: 60_000)
+        #expect(bench.log.said == ["destroyed"])
+        #expect(bench.filter.decide(question()) == .failed(reason: "shut down"))
+        #expect(await bench.filter.drain(deadline: .max))
+        #expect(bench.log.said == ["destroyed"])
+    }
+}

@@ -1,0 +1,41 @@
+import Cipher
+
+/// An event as JSON that a filter may read. Its id is made of what it holds; nobody signed it.
+package struct TestEvent {
+    package var id: String
+    package var pubkey: String
+    package var kind: Int
+    package var tags: [[String]]
+    package var content: String
+
+    /// `author` is any word: keys are made of them.
+    package init(_ kind: Int = 1, _ content: String = "", tags: [[String]] = [], by author: String = "somebody") {
+        self.kind = kind
+        self.tags = tags
+        self.content = content
+        pubkey = Self.key(author)
+        id = Self.key("\(kind) \(content) \(tags) \(author)")
+    }
+
+    /// The key of whoever is called so.
+    package static func key(_ name: String) -> String { Hex.encode(SHA256.hash(Array(name.utf8))) }
+
+    package var json: String {
+        let tags = tags.map { "[" + $0.map(Self.quoted).joined(separator: ",") + "]" }.joined(separator: ",")
+        return #"{"id":"\#(id)","pubkey":"\#(pubkey)","created_at":1770000000,"kind":\#(kind),"tags":[\#(tags)],"#
+            + #""content":\#(Self.quoted(content)),"sig":"\#(String(repeating: "0", count: 128))"}"#
+    }
+
+    private static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case "\n": quoted += "\\n"
+            case "\t": quoted += "\\t"
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+}

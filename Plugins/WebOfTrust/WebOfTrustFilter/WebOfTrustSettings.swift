@@ -1,0 +1,33 @@
+import PluginKit
+
+/// What an operator says of the web of trust.
+struct WebOfTrustSettings {
+    enum Level: String, CaseIterable {
+        case follows
+        case followsOfFollows = "follows-of-follows"
+    }
+
+    enum Unknown: String, CaseIterable {
+        case pass
+        case drop
+    }
+
+    let level: Level
+    /// Signals that always pass.
+    let except: Set<String>
+    /// What becomes of authors of whom it cannot be told.
+    let unknown: Unknown
+    /// A zap of at least that much passes, whoever sends it.
+    let liftingMillisats: UInt64?
+
+    init(_ object: JSONObject) throws(PluginError) {
+        try object.refuseMembers(except: ["level", "except", "unknown", "min_zap_sats"])
+        guard let level = try object.choice("level", Level.self) else {
+            throw PluginError("level: expected follows or follows-of-follows, found nothing")
+        }
+        self.level = level
+        except = Set(try object.texts("except", expected: "signals such as dm"))
+        unknown = try object.choice("unknown", Unknown.self) ?? .pass
+        liftingMillisats = try object.satoshis("min_zap_sats")
+    }
+}

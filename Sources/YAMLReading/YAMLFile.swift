@@ -48,10 +48,13 @@ package final class YAMLFile {
         mistakes.append(Mistake(file: name, line: mark?.line ?? 0, column: mark?.column ?? 0, message: message))
     }
 
-    /// `text` with a whole-value `${NAME}` replaced from the environment; nil when that is not set. Two braces are a template's.
+    /// `text` with a whole-value `${NAME}`, or one at the start of a path, as in `${NAME}/file`, replaced from the environment; nil when
+    /// that is not set. Two braces are a template's.
     func expand(_ text: String) -> String? {
-        guard text.hasPrefix("${"), text.hasSuffix("}"), !text.hasPrefix("${{") else { return text }
-        return environment(String(text.dropFirst(2).dropLast()))
+        guard text.hasPrefix("${"), !text.hasPrefix("${{"), let end = text.firstIndex(of: "}") else { return text }
+        let rest = text[text.index(after: end)...]
+        guard rest.isEmpty || (rest.hasPrefix("/") && !text.contains("{{")) else { return text }
+        return environment(String(text[..<end].dropFirst(2))).map { $0 + rest }
     }
 
     private func note(_ error: YamlError) {

@@ -69,6 +69,15 @@ import YAMLReading
         #expect(found == ["f.yaml:2:4: b: the environment variable ${UNSET} is not set"])
     }
 
+    @Test(arguments: [
+        ("${SET}/key.p8", "value/key.p8"), ("a${SET}/b", "a${SET}/b"), ("${SET}x", "${SET}x"), ("${SET", "${SET"),
+        ("${SET}/{{title}}", "${SET}/{{title}}"),
+    ])
+    func environmentStandsInForTheStartOfPaths(_ written: String, _ meant: String) {
+        let found = mistakes("a: \"\(written)\"\n") { #expect($0.mapping()?["a"]?.string() == meant) }
+        #expect(found.isEmpty)
+    }
+
     @Test func choiceNamesTheNearest() {
         let found = mistakes("m: alart\n") { #expect($0.mapping()?["m"]?.choice(["wake", "alert"]) == nil) }
         #expect(found == ["f.yaml:1:4: m: 'alart' is none of wake, alert; did you mean 'alert'?"])

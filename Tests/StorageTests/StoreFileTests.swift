@@ -1,0 +1,172 @@
+import Foundation
+import GRDB
+import Storage
+import Testing
+
+struct StoreFileTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    static let kind = StoreKind(name: "the box", costOfLoss: "loses its things", migrator: migrator(upTo: 2))
+
+    static func migrator(upTo version: Int) -> DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("box-1") {
+            try $0.execute(sql: "CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT NOT NULL)")
+        }
+        if version > 1 {
+            migrator.registerMigration("box-2") {
+                try $0.execute(sql: "CREATE TABLE marks (name TEXT PRIMARY KEY) WITHOUT ROWID")
+            }
+        }
+        return migrator
+    }
+
+    private var path: String { folder.file("box") }
+    private var file: StoreFile { StoreFile(path: path, kind: Self.kind) }
+
+    /// A database of some pages, closed.
+    private func fill(_ count: Int = 2000) throws {
+        let pool = try file.open(Configuration())
+        try pool.write { database in
+            for number in 1...count {
+                let name = "thing \(number) " + String(repeating: "x", count: 60)
+                try database.execute(sql: "INSERT INTO things VALUES (?, ?)", arguments: [number, name])
+                try database.execute(sql: "INSERT INTO marks VALUES (?)", arguments: [name])
+            }
+        }
+        try pool.close()
+    }
+
+    private func bytes() throws -> Data { try Data(contentsOf: URL(filePath: path)) }
+
+    private func refusal() throws -> StoreFault.Cause {
+        let before = try? bytes()
+        let fault = try #require(#expect(throws: StoreFault.self) { _ = try file.open(Configuration()) })
+        #expect((try? bytes()) == before, "what was refused was changed")
+        #expect(fault.description.contains(path))
+        return fault.cause
+    }
+
+    @Test func aNewOneIsWholeFlushedAndItsOwners() throws {
+        let pool = try file.open(Configuration())
+        let synchronous = try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
+        #expect(synchronous == 2)
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        #expect(!FileManager.default.fileExists(atPath: path + "-new"))
+    }
+
+    @Test func whatABrokenOffFirstStartLeftIsNoObstacle() throws {
+        try Data("half a database".utf8).write(to: URL(filePath: path + "-new"))
+        try file.open(Configuration()).close()
+        #expect(try StoreInspection(file).thoroughFindings() == [])
+    }
+
+    @Test func anEmptyFileIsDamageAndNoBeginning() throws {
+        try Data().write(to: URL(filePath: path))
+        #expect(try refusal() == .empty)
+    }
+
+    @Test func aLogWithoutItsFileIsNotThrownAway() throws {
+        try Data("frames".utf8).write(to: URL(filePath: path + "-wal"))
+        #expect(try refusal() == .withoutItsFile)
+        #expect(FileManager.default.fileExists(atPath: path + "-wal"))
+    }
+
+    @Test func aLinkToADiskThatIsNotThereIsNotReplaced() throws {
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: folder.file("unmounted/box"))
+        #expect(try refusal() == .cannotOpen("it is a link to what is not there"))
+    }
+
+    @Test func anotherProgramsDatabaseIsLeftAlone() throws {
+        try DatabaseQueue(path: path).write { try $0.execute(sql: "CREATE TABLE bookmarks (url TEXT)") }
+        #expect(try refusal() == .foreign)
+    }
+
+    @Test func aNewerVersionsIsRefusedByName() throws {
+        try fill(1)
+        let older = StoreKind(name: "the box", costOfLoss: "", migrator: Self.migrator(upTo: 1))
+        let fault = #expect(throws: StoreFault.self) {
+            _ = try StoreFile(path: path, kind: older).open(Configuration())
+        }
+        #expect(fault?.cause == .newer("box-2"))
+        #expect(fault?.description.contains("\u{201C}box-2\u{201D}") == true)
+    }
+
+    @Test func anOlderVersionsIsBroughtUpToDate() throws {
+        let older = StoreKind(name: "the box", costOfLoss: "", migrator: Self.migrator(upTo: 1))
+        try StoreFile(path: path, kind: older).open(Configuration()).close()
+        let pool = try file.open(Configuration())
+        #expect(try pool.read { try $0.tableExists("marks") })
+    }
+
+    @Test(arguments: [0.25, 0.5, 0.9])
+    func aPageOfGarbageIsFoundBeforeAnythingIsWritten(place: Double) throws {
+        try fill()
+        var damaged = try bytes()
+        let page = Int(Double(damaged.count / 4096) * place) * 4096
+        damaged.replaceSubrange(page..<page + 4096, with: [UInt8](repeating: 0xFE, count: 4096))
+        try damaged.write(to: URL(filePath: path))
+        guard case .damaged = try refusal() else {
+            Issue.record("expected damage to be found")
+            return
+        }
+    }
+
+    @Test func whatIsBesideAPageOfGarbageIsRescued() throws {
+        try fill()
+        var damaged = try bytes()
+        let page = damaged.count / 4096 / 2 * 4096
+        damaged.replaceSubrange(page..<page + 4096, with: [UInt8](repeating: 0xFE, count: 4096))
+        try damaged.write(to: URL(filePath: path))
+        let target = folder.file("rescued")
+        let tables = try StoreRescue(file).save(to: target)
+        #expect(try bytes() == damaged)
+        #expect(tables.map(\.name).sorted() == ["marks", "things"])
+        #expect(tables.contains { !$0.isWhole })
+        // A page holds some fifty rows.
+        #expect(tables.allSatisfy { $0.rows > 1800 }, "\(tables)")
+        #expect(tables.contains { $0.rows < 2000 }, "\(tables)")
+        let rescued = StoreFile(path: target, kind: Self.kind)
+        #expect(try StoreInspection(rescued).thoroughFindings() == [])
+        let names = try rescued.open(Configuration()).read { database in
+            try Bool.fetchOne(database, sql: "SELECT min(name LIKE 'thing ' || id || ' x%') FROM things")
+        }
+        #expect(names == true)
+        #expect(throws: StoreFault.self) { _ = try StoreRescue(file).save(to: target) }
+    }
+
+    @Test func aSoundOneIsRescuedWhole() throws {
+        try fill()
+        let tables = try StoreRescue(file).save(to: folder.file("rescued"))
+        #expect(tables.allSatisfy { $0.isWhole && $0.rows == 2000 })
+    }
+
+    @Test func damageMetLaterIsToldOnceAndStopsAllWriting() throws {
+        try fill()
+        let pool = try file.open(Configuration())
+        let told = Tally()
+        let watch = DamageWatch(file) { _ in told.add() }
+        var damaged = try bytes()
+        for page in 1..<damaged.count / 4096 {
+            damaged.replaceSubrange(page * 4096..<page * 4096 + 100, with: [UInt8](repeating: 0xFE, count: 100))
+        }
+        let handle = try FileHandle(forWritingTo: URL(filePath: path))
+        try handle.write(contentsOf: damaged)
+        for _ in 0..<3 {
+            let fault = #expect(throws: StoreFault.self) {
+                try watch.reading { try pool.read { _ = try Row.fetchAll($0, sql: "SELECT * FROM things") } }
+            }
+            #expect(fault?.isDamage == true)
+        }
+        #expect(told.count == 1)
+        #expect(watch.damage != nil)
+        #expect(throws: StoreFault.self) {
+            try watch.writing { Issue.record("wrote to a damaged file") }
+        }
+    }
+}

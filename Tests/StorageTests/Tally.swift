@@ -1,0 +1,10 @@
+import Synchronization
+
+/// Counts, from any thread.
+final class Tally: Sendable {
+    private let value = Mutex(0)
+
+    var count: Int { value.withLock(\.self) }
+
+    func add() { value.withLock { $0 += 1 } }
+}

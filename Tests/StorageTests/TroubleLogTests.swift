@@ -1,0 +1,65 @@
+import Logging
+import Storage
+import Synchronization
+import Testing
+
+struct TroubleLogTests {
+    private struct Full: Error {}
+
+    /// Keeps what is logged.
+    private struct Lines: LogHandler {
+        final class Kept: Sendable {
+            let lines = Mutex<[String]>([])
+        }
+
+        let kept: Kept
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let unsaid = event.metadata?["unsaid"].map { " +\($0)" } ?? ""
+            kept.lines.withLock { $0.append("\(event.level) \(event.message)\(unsaid)") }
+        }
+    }
+
+    private let kept = Lines.Kept()
+    private let trouble: TroubleLog
+
+    init() {
+        let kept = kept
+        trouble = TroubleLog("Nothing works", logger: Logger(label: "test") { _ in Lines(kept: kept) })
+    }
+
+    private var lines: [String] { kept.lines.withLock(\.self) }
+
+    @Test func troubleIsToldWhenItBeginsOnceAMinuteAndWhenItHasPassed() {
+        for second in 0..<150 as Range<Int64> { trouble.occurred(Full(), at: second * 1000) }
+        trouble.passed(at: 150_000)
+        trouble.passed(at: 151_000)
+        #expect(
+            lines == [
+                "error Nothing works", "error Nothing works +59", "error Nothing works +59",
+                "notice Passed: Nothing works",
+            ]
+        )
+    }
+
+    @Test func troubleThatComesAndGoesIsNoFlood() {
+        for second in 0..<59 as Range<Int64> {
+            trouble.occurred(Full(), at: second * 1000)
+            trouble.passed(at: second * 1000 + 500)
+        }
+        #expect(lines == ["error Nothing works", "notice Passed: Nothing works"])
+    }
+
+    @Test func aClockThatGoesBackSilencesNothing() {
+        trouble.occurred(Full(), at: 10_000_000)
+        trouble.occurred(Full(), at: 5_000)
+        #expect(lines.count == 2)
+    }
+}

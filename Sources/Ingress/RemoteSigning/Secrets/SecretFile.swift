@@ -30,7 +30,7 @@ package struct SecretFile: Sendable {
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw SecretFileError(path, .unreadable)
         }
-        guard status.st_mode & 0o077 == 0 else { throw SecretFileError(path, .open) }
+        guard FileExposure(status) == nil else { throw SecretFileError(path, .open) }
         guard status.st_size <= Self.largest, let data = try? file.read(upToCount: Self.largest) ?? Data(),
             let text = String(validating: data, as: UTF8.self)
         else { throw SecretFileError(path, .unreadable) }

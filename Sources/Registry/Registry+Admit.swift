@@ -33,6 +33,11 @@ extension Registry {
         if let former, former.account != draft.account { state.isRegistered = false }
         let request = RegistrationDesk.Request.register(draft.slot, account: draft.account)
         if let result = desk.weigh(request, mark: draft.mark, against: state) { return result }
+        if former == nil, case .take(let holders) = ruling, holders.isEmpty,
+            try rows.devices(atLeast: desk.limits.devices)
+        {
+            return .refused(.blocked("this router has as many devices as it takes"))
+        }
         guard case .take(let holders) = ruling else {
             try rows.clear(draft.slot, leaving: draft.mark, &changes)
             return .outdated
@@ -83,6 +88,7 @@ extension Registry {
             ),
             content: try vault.seal(Array(content.json.utf8), of: device, for: .content)
         )
+        try rows.putWishes(of: device, sealed: try vault.seal(content.wishes, of: device))
         let partners = Set(content.partners)
         changes.keys.insert(draft.account)
         changes.keys.formUnion(try rows.partners(of: device).symmetricDifference(partners))
@@ -98,7 +104,8 @@ extension Registry {
             locale: row.locale,
             hasSealingKey: row.hasSealingKey,
             route: route,
-            routeID: row.route
+            routeID: row.route,
+            wishes: content.wishes
         )
     }
 }

@@ -1,3 +1,4 @@
+import Listening
 import Nostr
 import Notifications
 import Synchronization
@@ -38,7 +39,10 @@ extension Registry {
             addresses.withLock { $0.forget(changes.devices) }
             sealingKeys.withLock { $0.forget(changes.devices) }
             let left = changes.leftAccounts
-            if !left.isEmpty { followedCache.withLock { $0.forget(left) } }
+            if !left.isEmpty {
+                followedCache.withLock { $0.forget(left) }
+                recipientLists.withLock { $0.forget(accounts: left) }
+            }
             mailbox.post(changes.index)
         }
         if !changes.keys.isEmpty { changed(changes.keys) }
@@ -54,7 +58,10 @@ extension Registry {
                 var state = try rows.state(of: request.slot, for: event.pubkey)
                 // Devices may yet go while this batch is written; the limit is judged then.
                 state.devices = 0
-                return desk.weigh(request, mark: SlotMark(event), against: state).map { .done($0) } ?? reading
+                if let result = desk.weigh(request, mark: SlotMark(event), against: state) { return .done(result) }
+                // Nobody is kept from leaving.
+                if case .deregister = request, state.isRegistered { return reading }
+                return mayRegister(event.pubkey, now: now) ? reading : .done(.refused(tooManyRegistrations))
             }
         }
         return zip(events, weighed).map { event, reading in
@@ -69,6 +76,14 @@ extension Registry {
                 }
             }
         }
+    }
+
+    private func mayRegister(_ signer: PublicKey, now: Int64) -> Bool {
+        signers.withLock { $0.take(signer, now: now) }
+    }
+
+    private var tooManyRegistrations: RegistrationRefusal {
+        .rateLimited("at most \(desk.limits.registrationsPerKeyPerHour) registrations of one key an hour")
     }
 
     /// Opens a registration and checks what is in it.
@@ -130,7 +145,14 @@ extension Registry {
             if let result = desk.weigh(request, mark: draft.mark, against: state) { return result }
             let json = String(decoding: draft.event.json, as: UTF8.self)
             changes.keys.formUnion(
-                try rows.wait(draft.slot, root: draft.account, draft.mark, json: json, arrivedAt: now)
+                try rows.wait(
+                    draft.slot,
+                    root: draft.account,
+                    draft.mark,
+                    json: json,
+                    arrivedAt: now,
+                    limits: desk.limits
+                )
             )
             changes.keys.insert(draft.account)
             return .waiting

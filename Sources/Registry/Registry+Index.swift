@@ -15,7 +15,7 @@ extension Registry {
         var index = MatchIndex(signals: names)
         try store.write { rows in
             index = MatchIndex(signals: names, languages: languages, capacity: try rows.deviceCount())
-            try rows.fill(&index)
+            try rows.fill(&index) { try vault.openWishes(Array($1), of: $0) }
             let now = now()
             try rows.forgetLists(unneededSince: now - Self.listMemory)
             for (account, keys) in try rows.allMessageKeys(now: now) {
@@ -30,22 +30,32 @@ extension Registry {
 
     /// Brings an index up to date, and takes out former keys for messages whose time has run out; returns how many changes of the
     /// registry that took. Cheap when there are none.
+    ///
+    /// `each` is called with each of them, after the index knows of it.
     @discardableResult
-    package func update(_ index: inout MatchIndex) -> Int {
+    package func update(_ index: inout MatchIndex, each: (IndexChange) -> Void = { _ in }) -> Int {
         let changes = mailbox.take()
-        for change in changes { index.apply(change) }
+        for change in changes {
+            index.apply(change)
+            each(change)
+        }
         let accounts = index.expire(now: now())
         if !accounts.isEmpty { changed(Set(accounts)) }
         return changes.count
     }
 
     /// Makes an index count with other rules: `signals` are those they raise besides the well-known ones,
-    /// `languages` those that they speak.
-    package func rename(signals: [Signal], languages: [LanguageTag] = [], in index: inout MatchIndex) throws {
+    /// `languages` those that they speak. `each` learns of the changes that the index is brought up to date with.
+    package func rename(
+        signals: [Signal],
+        languages: [LanguageTag] = [],
+        in index: inout MatchIndex,
+        each: (IndexChange) -> Void = { _ in }
+    ) throws {
         let (further, locales) = try store.write { rows in
             (try rows.furtherSignals(), languages.isEmpty ? [] : try rows.locales())
         }
-        update(&index)
+        update(&index, each: each)
         index.rename(signals: SignalNames(further: signals), languages: LanguageNames(languages))
         for (device, account, locale) in locales { index.speak(locale, to: device, of: account) }
         for (device, account, signals) in further { index.grant(signals, to: device, of: account) }

@@ -12,6 +12,29 @@ extension Registry {
         try store.read { try $0.listing(of: account, after: previous ?? DeviceID(rawValue: 0), limit: limit) }
     }
 
+    /// Nil when it is registered no more.
+    package func listing(of device: DeviceID) throws -> DeviceListing? {
+        let previous = DeviceID(rawValue: device.rawValue - 1)
+        return try devices(after: previous, limit: 1).first { $0.device == device }
+    }
+
+    /// What a device wishes of pace and filters; nil when it is registered no more.
+    package func wishes(of device: DeviceID) throws -> DeviceWishes? {
+        guard let sealed = try store.readOnce({ try $0.sealedWishes(of: device) }) else { return nil }
+        return sealed.isEmpty ? DeviceWishes() : try vault.openWishes(sealed, of: device)
+    }
+
+    /// Forgets a device as its operator wishes. The event that registered it does not bring it back; a later one does. Returns false
+    /// when there is none.
+    @discardableResult
+    package func remove(_ device: DeviceID) throws -> Bool {
+        try change { rows, changes in
+            guard let registered = try rows.device(device) else { return false }
+            try rows.evict(registered, &changes)
+            return true
+        }
+    }
+
     /// The events kept of `author`: the registrations in force and the deregistrations of an account, or what
     /// ``keep(_:)`` was given of the router's own.
     package func storedEvents(of author: PublicKey) throws -> [Event] {
@@ -20,7 +43,7 @@ extension Registry {
             do {
                 return try Event(json: Array(text.utf8))
             } catch {
-                throw RegistryStoreError.damaged(path: store.path)
+                throw RegistryStoreError.unreadableEvent
             }
         }
     }

@@ -73,11 +73,11 @@ extension Registry {
     ) throws {
         try rows.putListedDevices(devices, of: root)
         for device in try rows.delegatedDevices(of: root) where !devices.contains(device.slot.author) {
-            try rows.revoke(device, &changes)
+            try rows.revoke(device, limits: desk.limits, &changes)
         }
         for waiting in try rows.waiting(for: root) {
             guard let event = try? Event(json: Array(waiting.json.utf8)) else {
-                throw RegistryStoreError.damaged(path: store.path)
+                throw RegistryStoreError.unreadableEvent
             }
             guard devices.contains(event.pubkey), let draft = draft(of: event, arrivedAt: waiting.arrivedAt) else {
                 continue

@@ -1,4 +1,5 @@
 import Cipher
+import Listening
 import Nostr
 import Notifications
 import Synchronization
@@ -8,7 +9,7 @@ import Synchronization
 /// Safe to call from any thread. What a call returns is on disk. The ``MatchIndex`` that ``load(signals:)`` makes
 /// belongs to its caller, who brings it up to date with ``update(_:)``.
 package final class Registry: Sendable {
-    let store: RegistryStore
+    package let store: RegistryStore
     let vault: TokenVault
     let desk: RegistrationDesk
     let identity: KeyPair
@@ -19,6 +20,9 @@ package final class Registry: Sendable {
     let addresses = Mutex(DeviceCache<DeviceAddress>(capacity: 20_000))
     /// Some 32 MB.
     let followedCache = Mutex(FollowedCache(room: 4_000_000))
+    let signers: Mutex<RateTable<PublicKey>>
+    /// Some 64 MB.
+    let recipientLists = Mutex(RecipientListCache(room: 64 << 20))
     let sealingKeys = Mutex(DeviceCache<SealingKey>(capacity: 20_000))
 
     /// Opens the door of `store`.
@@ -44,9 +48,18 @@ package final class Registry: Sendable {
         self.check = check
         vault = try TokenVault(identity: identity.secret, random: random)
         desk = RegistrationDesk(ourKey: identity.publicKey, limits: limits)
-        let owner = try store.write { try $0.claim(for: identity.publicKey.hex) }
+        signers = Mutex(
+            RateTable(
+                burst: limits.registrationBurst,
+                perSecond: Double(limits.registrationsPerKeyPerHour) / 3600,
+                capacity: 100_000
+            )
+        )
+        let owner =
+            store.isForReading
+            ? try store.readOnce { try $0.owner() } : try store.write { try $0.claim(for: identity.publicKey.hex) }
         guard owner == identity.publicKey.hex else { throw RegistryStoreError.anotherIdentity(path: store.path) }
-        try bringContentsOut()
+        if !store.isForReading { try bringContentsOut() }
     }
 
     /// Where `device` is now; nil when it is registered no more. Throws a ``RegistryStoreError``.

@@ -25,6 +25,7 @@ extension RegistrationContent {
             mode: try Self.mode(reader),
             quiet: try QuietHours(reader),
             batch: try BatchWishes(reader),
+            filterSwitches: try FilterSwitches(reader),
             device: try reader.text("device", limit: RegistrationLimits.label),
             locale: try reader.word("locale", limit: RegistrationLimits.name, of: .languageTag),
             sealingKey: try Self.sealingKey(reader),
@@ -48,9 +49,9 @@ extension RegistrationContent {
 
     /// The names that the core understands; every other text field goes to the transport.
     private static let known: Set<String> = [
-        "app", "batch", "device", "filters", "locale", "mode", "partners", "platform", "push_endpoint", "quiet",
-        "relays",
-        "shared", "signals", "subscription", "token",
+        "app", "batch", "device", "filter_plugins", "filters", "locale", "mode", "partners", "platform",
+        "push_endpoint",
+        "quiet", "relays", "shared", "signals", "subscription", "token",
     ]
 
     private static func fields(_ reader: FieldReader) throws(RegistrationRefusal) -> [String: String] {

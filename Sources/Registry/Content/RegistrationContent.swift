@@ -18,6 +18,8 @@ package struct RegistrationContent: Hashable, Sendable {
     package var mode: Mode?
     package var quiet: QuietHours?
     package var batch: BatchWishes
+    /// Which filters of plugins it switches on or off (`filter_plugins`).
+    package var filterSwitches: FilterSwitches
     /// What the owner calls the device.
     package var device: String?
     /// A BCP 47 tag.
@@ -32,6 +34,10 @@ package struct RegistrationContent: Hashable, Sendable {
     package var shared: Bool
     /// The whole text as it came, unknown fields included.
     package var json: String
+
+    var wishes: DeviceWishes {
+        DeviceWishes(pace: PaceWishes(quiet: quiet, batch: batch), filters: filterSwitches)
+    }
 
     /// What ``locale`` says, if it is a language tag.
     var language: LanguageTag? { locale.flatMap { LanguageTag($0) } }

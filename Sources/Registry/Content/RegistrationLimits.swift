@@ -16,4 +16,5 @@ enum RegistrationLimits {
     static let relay = 512
     static let partners = 128
     static let seconds = 86_400
+    static let dailyCap = 1_000_000
 }

@@ -5,6 +5,7 @@ package struct RegistrationRefusal: Error, Hashable, Sendable, CustomStringConve
         case invalid
         case unsupported
         case blocked
+        case rateLimited = "rate-limited"
     }
 
     private let code: Code
@@ -29,6 +30,11 @@ package struct RegistrationRefusal: Error, Hashable, Sendable, CustomStringConve
     /// The registration is well formed and a limit stands against it.
     package static func blocked(_ reason: String) -> RegistrationRefusal {
         RegistrationRefusal(.blocked, reason)
+    }
+
+    /// The registration is well formed, and there were too many before it.
+    package static func rateLimited(_ reason: String) -> RegistrationRefusal {
+        RegistrationRefusal(.rateLimited, reason)
     }
 
     /// Whether the registration itself is at fault.

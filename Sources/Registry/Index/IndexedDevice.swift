@@ -17,4 +17,5 @@ package struct IndexedDevice: Hashable, Sendable {
     package var hasSealingKey = false
     package var route: Route
     package var routeID: RouteID
+    package var wishes = DeviceWishes()
 }

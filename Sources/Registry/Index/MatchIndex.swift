@@ -22,6 +22,8 @@ package struct MatchIndex: ~Copyable, Sendable {
     private var free = Self.none
     private var owners = MessageKeyOwners()
     private var routes: [RouteID: Route] = [:]
+    /// Of those devices that wish anything.
+    private var wishes: [DeviceID: DeviceWishes] = [:]
     package private(set) var signals: SignalNames
     package private(set) var languages: LanguageNames
     package private(set) var accountCount = 0
@@ -87,6 +89,16 @@ package struct MatchIndex: ~Copyable, Sendable {
     /// The platform and app of a device's route.
     package func route(_ id: RouteID) -> Route? { routes[id] }
 
+    /// What a device wishes of pace and filters.
+    package func wishes(of device: DeviceID) -> DeviceWishes {
+        wishes.isEmpty ? DeviceWishes() : wishes[device] ?? DeviceWishes()
+    }
+
+    /// One device of an account; nil when it has no such device.
+    package func device(_ device: DeviceID, of account: PublicKey) -> DeviceEntry? {
+        node(of: device, of: account).map { nodes[$0].entry }
+    }
+
     package mutating func apply(_ change: IndexChange) {
         switch change {
         case .put(let device): put(device)
@@ -115,7 +127,12 @@ package struct MatchIndex: ~Copyable, Sendable {
         deviceCount += 1
     }
 
+    mutating func note(_ wishes: DeviceWishes, of device: DeviceID) {
+        self.wishes[device] = wishes.isEmpty ? nil : wishes
+    }
+
     private mutating func put(_ device: IndexedDevice) {
+        note(device.wishes, of: device.device)
         routes[device.routeID] = device.route
         let entry = DeviceEntry(
             device: device.device,
@@ -148,6 +165,7 @@ package struct MatchIndex: ~Copyable, Sendable {
         else {
             return
         }
+        wishes[device] = nil
         unlink(node, from: account)
         nodes[node].next = free
         free = UInt32(truncatingIfNeeded: node)

@@ -9,6 +9,16 @@ package struct RegistrationDesk: Sendable {
         package var secondsAhead: Int64
         /// How many devices one account may have.
         package var devicesPerAccount: Int
+        /// How many devices there may be altogether.
+        package var devices = 5_000_000
+        /// How many registrations one key may sign an hour, over time; apps register at each start.
+        package var registrationsPerKeyPerHour = 60
+        /// How many it may sign at once, before the rate counts.
+        package var registrationBurst = 200
+        /// How many registrations may wait for their root identity altogether, for one root, and of one signer.
+        package var waiting = 10_000
+        package var waitingPerRoot = 32
+        package var waitingPerSigner = 32
 
         package init(secondsAhead: Int64 = 600, devicesPerAccount: Int = 32) {
             self.secondsAhead = secondsAhead

@@ -16,6 +16,14 @@ extension RegistryRows {
         try one("SELECT \(Self.holderColumns) FROM devices WHERE id = ?", [id.rawValue]).map(holder)
     }
 
+    /// Whether there are so many devices. Device numbers are given in their order and never again, so that there are seldom as many
+    /// as the last one says, and counting is seldom called for.
+    func devices(atLeast count: Int) throws -> Bool {
+        let last: Int64 = try one("SELECT coalesce(max(id), 0) FROM devices")?[0] ?? 0
+        guard last >= count else { return false }
+        return (try one("SELECT count(*) FROM devices")?[0] ?? 0) >= count
+    }
+
     /// The devices of an account that keys other than its own registered.
     func delegatedDevices(of account: PublicKey) throws -> [RegisteredDevice] {
         try all(
@@ -80,6 +88,18 @@ extension RegistryRows {
             [device.slot.author.bytes.data, device.slot.deviceID]
         )
         return (DeviceID(rawValue: row[0]), row[1])
+    }
+
+    /// Replaces the sealed wishes of a device; nil when it has none.
+    func putWishes(of device: DeviceID, sealed: [UInt8]?) throws {
+        try execute("UPDATE devices SET wishes = ? WHERE id = ?", [sealed.map { Data($0) }, device.rawValue])
+    }
+
+    /// Empty when the device wishes nothing; nil when there is no such device.
+    func sealedWishes(of device: DeviceID) throws -> [UInt8]? {
+        try one("SELECT wishes FROM devices WHERE id = ?", [device.rawValue]).map { row in
+            (row[0] as Data?).map { Array($0) } ?? []
+        }
     }
 
     func putTraits(of device: DeviceID, _ locale: LanguageTag?, hasSealingKey: Bool) throws {

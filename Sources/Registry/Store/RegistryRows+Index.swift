@@ -9,12 +9,13 @@ extension RegistryRows {
     }
 
     /// Adds every device to an empty index.
-    func fill(_ index: inout MatchIndex) throws {
+    func fill(_ index: inout MatchIndex, opening wishes: (DeviceID, Data) throws -> DeviceWishes) throws {
         for (id, route) in try routes() { index.name(route, id) }
         let rows = try Row.fetchCursor(
             db,
             sql: """
-                SELECT id, account, first_registered_at, route, mode, signals, further_signals, has_sealing_key, locale
+                SELECT id, account, first_registered_at, route, mode, signals, further_signals, has_sealing_key, locale,
+                    wishes
                 FROM devices ORDER BY id
                 """
         )
@@ -34,6 +35,7 @@ extension RegistryRows {
                 hasSealingKey: row[7]
             )
             index.add(entry, to: account)
+            if let sealed: Data = row[9] { index.note(try wishes(entry.device, sealed), of: entry.device) }
         }
     }
 

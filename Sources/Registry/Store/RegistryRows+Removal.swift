@@ -26,13 +26,24 @@ extension RegistryRows {
     }
 
     /// Takes a device away whose root identity no longer lists the key that registered it. It waits until that is so again.
-    func revoke(_ device: RegisteredDevice, _ changes: inout RegistryChanges) throws {
+    func revoke(
+        _ device: RegisteredDevice,
+        limits: RegistrationDesk.Limits,
+        _ changes: inout RegistryChanges
+    ) throws {
         let json = try event(in: device.slot)
         try deleteEvent(in: device.slot)
         try delete(device, &changes)
         if let json, try mark(waitingIn: device.slot) == nil {
             changes.keys.formUnion(
-                try wait(device.slot, root: device.account, device.mark, json: json, arrivedAt: device.registeredAt)
+                try wait(
+                    device.slot,
+                    root: device.account,
+                    device.mark,
+                    json: json,
+                    arrivedAt: device.registeredAt,
+                    limits: limits
+                )
             )
         }
     }
@@ -51,6 +62,10 @@ extension RegistryRows {
         )
         try execute(
             "DELETE FROM followed WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM devices WHERE account = ?1)",
+            [account]
+        )
+        try execute(
+            "DELETE FROM recipient_lists WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM devices WHERE account = ?1)",
             [account]
         )
     }

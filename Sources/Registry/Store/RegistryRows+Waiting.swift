@@ -4,11 +4,6 @@ import Nostr
 import Notifications
 
 extension RegistryRows {
-    /// How many registrations may wait for one root identity, and for all together: whoever likes may name a root, so the
-    /// oldest ones go.
-    static let waitingPerRoot = 32
-    static let waitingLimit = 10_000
-
     /// The newest event that waits for a slot.
     func mark(waitingIn slot: RegistrationSlot) throws -> SlotMark? {
         try one(
@@ -18,13 +13,15 @@ extension RegistryRows {
     }
 
     /// Keeps a registration until ``waiting(for:)`` asks for it, in place of what waited for its slot. `arrivedAt`
-    /// is in milliseconds since 1970. Answers with the roots that something no longer waits for.
+    /// is in milliseconds since 1970. Whoever likes may name a root, so of what is more than `limits` say the oldest ones go. Answers
+    /// with the roots that something no longer waits for.
     func wait(
         _ slot: RegistrationSlot,
         root: PublicKey,
         _ mark: SlotMark,
         json: String,
-        arrivedAt: Int64
+        arrivedAt: Int64,
+        limits: RegistrationDesk.Limits
     ) throws -> Set<PublicKey> {
         var roots: Set<PublicKey> = []
         if let former = try stopWaiting(in: slot) { roots.insert(former) }
@@ -38,18 +35,24 @@ extension RegistryRows {
                 json,
             ]
         )
-        try execute(
-            """
-            DELETE FROM waiting WHERE number IN
-                (SELECT number FROM waiting WHERE root = ? ORDER BY number DESC LIMIT -1 OFFSET ?)
-            """,
-            [root.bytes.data, Self.waitingPerRoot]
-        )
+        for (column, key, limit) in [
+            ("root", root, limits.waitingPerRoot), ("author", slot.author, limits.waitingPerSigner),
+        ] {
+            let oldest = try all(
+                """
+                DELETE FROM waiting WHERE number IN
+                    (SELECT number FROM waiting WHERE \(column) = ? ORDER BY number DESC LIMIT -1 OFFSET ?)
+                RETURNING root
+                """,
+                [key.bytes.data, limit]
+            )
+            for row in oldest { roots.insert(try self.key(row, "root")) }
+        }
         let count: Int = try one("SELECT count(*) FROM waiting")?[0] ?? 0
-        if count > Self.waitingLimit {
+        if count > limits.waiting {
             let oldest = try all(
                 "DELETE FROM waiting WHERE number IN (SELECT number FROM waiting ORDER BY number LIMIT ?) RETURNING root",
-                [count - Self.waitingLimit]
+                [count - limits.waiting]
             )
             for row in oldest { roots.insert(try key(row, "root")) }
         }

@@ -75,10 +75,10 @@ extension RegistryRows {
     }
 
     func areContentsOut() throws -> Bool {
-        try one("SELECT 1 FROM meta WHERE name = 'traits'") != nil
+        try one("SELECT 1 FROM meta WHERE name = 'device wishes'") != nil
     }
 
     func noteContentsAreOut() throws {
-        try execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('traits', 'out')")
+        try execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('device wishes', 'out')")
     }
 }

@@ -1,46 +1,57 @@
-import Foundation
 import GRDB
+import Storage
 
 /// The registry on disk: one SQLite database.
 ///
-/// Every transaction is on the disk when it returns. Opening throws a ``RegistryStoreError`` for a damaged database and
-/// for one that a newer version wrote, and changes neither.
+/// Every transaction is on the disk when it returns. Opening throws a `StoreFault` for a damaged database, another program's and
+/// one that a newer version wrote, and changes none of them.
 package final class RegistryStore: Sendable {
+    package static let kind = StoreKind(
+        name: "the registry",
+        costOfLoss: "forgets every device until its app registers again",
+        migrator: RegistrySchema.migrator,
+        mend: RegistrySchema.mend
+    )
+
     package let path: String
     private let pool: DatabasePool
+    private let watch: DamageWatch
+    /// Whether it was opened to look at and not to change.
+    let isForReading: Bool
 
-    /// Opens or creates the database at `path`, readable by this user only.
-    package init(path: String) throws {
+    /// Opens or creates the database at `path`, readable by this user only. `damaged` is told once when it turns out damaged later;
+    /// nothing is written to it from then on.
+    package init(path: String, damaged: @escaping @Sendable (StoreFault) -> Void = { _ in }) throws {
         self.path = path
-        if !FileManager.default.fileExists(atPath: path) {
-            _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
-        }
-        pool = try Self.naming(path) {
-            var configuration = Configuration()
-            configuration.busyMode = .timeout(10)
-            configuration.label = "carillon registry"
-            let pool = try DatabasePool(path: path, configuration: configuration)
-            try Self.demandDurability(of: pool, path: path)
-            try Self.migrate(pool, path: path)
-            return pool
-        }
+        let file = StoreFile(path: path, kind: Self.kind)
+        watch = DamageWatch(file, report: damaged)
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(10)
+        configuration.label = "carillon registry"
+        pool = try file.open(configuration)
+        isForReading = false
     }
 
-    /// Switching a pool to WAL sets `synchronous` back to NORMAL, which loses commits when the power fails; so this
-    /// comes after opening, and what the database says is read back.
-    private static func demandDurability(of pool: DatabasePool, path: String) throws {
-        try pool.writeWithoutTransaction { db in
-            try db.execute(sql: "PRAGMA synchronous = FULL")
-            guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == 2,
-                try String.fetchOne(db, sql: "PRAGMA journal_mode") == "wal"
-            else { throw RegistryStoreError.notDurable(path: path) }
-        }
+    /// Opens the database of a router that may be running, and changes nothing in it. Throws a `StoreFault` when there is none, and
+    /// for what cannot be used.
+    package init(reading path: String) throws {
+        self.path = path
+        let file = StoreFile(path: path, kind: Self.kind)
+        watch = DamageWatch(file) { _ in }
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(10)
+        configuration.label = "carillon registry, read"
+        pool = try file.openForReading(configuration)
+        isForReading = true
     }
 
-    private static func migrate(_ pool: DatabasePool, path: String) throws {
-        let migrator = RegistrySchema.migrator
-        guard try !pool.read(migrator.hasBeenSuperseded) else { throw RegistryStoreError.newerSchema(path: path) }
-        try migrator.migrate(pool)
+    /// The damage that was met since it was opened; nil while all is well.
+    package var damage: StoreFault? { watch.damage }
+
+    /// Copies the log into the file, so that the file alone is the whole registry. For the end of an orderly stop; where the disk
+    /// does not take it, the log stays and nothing is lost.
+    package func settle() {
+        _ = try? watch.writing { try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
     }
 
     /// Runs `body` in one transaction, and `afterwards` once it is on disk and before any other write.
@@ -48,14 +59,14 @@ package final class RegistryStore: Sendable {
         _ body: (RegistryRows) throws -> Value,
         afterwards: (Value) -> Void = { _ in }
     ) throws -> Value {
-        try Self.naming(path) {
+        try watch.writing {
             try pool.writeWithoutTransaction { db in
                 var value: Value?
                 try db.inTransaction(.immediate) {
                     value = try body(RegistryRows(db))
                     return .commit
                 }
-                guard let value else { throw RegistryStoreError.notDurable(path: path) }
+                guard let value else { throw StoreFault(.notDurable, in: Self.kind, at: path) }
                 afterwards(value)
                 return value
             }
@@ -64,19 +75,11 @@ package final class RegistryStore: Sendable {
 
     /// Runs `body` beside writers, on one consistent state.
     package func read<Value>(_ body: (RegistryRows) throws -> Value) throws -> Value {
-        try Self.naming(path) { try pool.read { try body(RegistryRows($0)) } }
+        try watch.reading { try pool.read { try body(RegistryRows($0)) } }
     }
 
     /// Runs one statement beside writers. Cheaper than ``read(_:)``, and not for more than one.
     func readOnce<Value>(_ body: (RegistryRows) throws -> Value) throws -> Value {
-        try Self.naming(path) { try pool.unsafeRead { try body(RegistryRows($0)) } }
-    }
-
-    private static func naming<Value>(_ path: String, _ body: () throws -> Value) throws -> Value {
-        do {
-            return try body()
-        } catch let error as DatabaseError {
-            throw RegistryStoreError(error, path: path)
-        }
+        try watch.reading { try pool.unsafeRead { try body(RegistryRows($0)) } }
     }
 }

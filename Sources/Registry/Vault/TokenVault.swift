@@ -11,6 +11,7 @@ package struct TokenVault: Sendable, Concealed {
     package enum Purpose: UInt8, Sendable {
         case address = 1
         case content = 2
+        case wishes = 3
     }
 
     private static let version: UInt8 = 1

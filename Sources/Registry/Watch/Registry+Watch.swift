@@ -20,17 +20,20 @@ extension Registry {
         }
     }
 
-    /// A registry that knew of no watching, or of no languages, has what concerns those in sealed contents only. Opening these at
+    /// A registry that knew of no watching, or of no languages or paces, has what concerns those in sealed contents only. Opening these at
     /// each start would take too long.
     func bringContentsOut() throws {
         guard try !store.write({ try $0.areContentsOut() }) else { return }
         try store.write { rows in
             for device in try rows.allDevices() {
                 guard let sealed = try rows.sealedContent(of: device) else { continue }
-                let json = String(decoding: try vault.open(sealed, of: device, for: .content), as: UTF8.self)
+                // One that cannot be opened keeps nobody else from being served.
+                guard let bytes = try? vault.open(sealed, of: device, for: .content) else { continue }
+                let json = String(decoding: bytes, as: UTF8.self)
                 guard let content = try? RegistrationContent(json: json) else { continue }
                 try rows.putWishes(of: device, relays: content.relays, partners: Set(content.partners))
                 try rows.putTraits(of: device, content.language, hasSealingKey: content.sealingKey != nil)
+                try rows.putWishes(of: device, sealed: try vault.seal(content.wishes, of: device))
             }
             try rows.noteContentsAreOut()
         }

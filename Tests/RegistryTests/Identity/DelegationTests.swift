@@ -194,15 +194,15 @@ struct DelegationTests {
     @Test func aCrowdAtOneRootPushesOutTheOldestAndNobodyElses() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 2, Samples.phone("other root's")))
-        for number in 0...RegistryRows.waitingPerRoot {
+        for number in 0...RegistrationDesk.Limits().waitingPerRoot {
             let device = UInt8(100 + number)
             let event = try bench.event(ofDevice: device, for: 1, Samples.phone("crowd \(number)"))
             #expect(try bench.registry.apply(event) == .waiting)
         }
-        let devices = (0...RegistryRows.waitingPerRoot).map { UInt8(100 + $0) }
+        let devices = (0...RegistrationDesk.Limits().waitingPerRoot).map { UInt8(100 + $0) }
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: devices))
         _ = try bench.registry.learn(bench.deviceList(of: 2, devices: [11]))
-        #expect(try bench.tokens(of: 1).count == RegistryRows.waitingPerRoot)
+        #expect(try bench.tokens(of: 1).count == RegistrationDesk.Limits().waitingPerRoot)
         #expect(try !bench.tokens(of: 1).contains("crowd 0"))
         #expect(try bench.tokens(of: 2) == ["other root's"])
     }

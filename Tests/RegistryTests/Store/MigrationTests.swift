@@ -73,7 +73,7 @@ struct MigrationTests {
         let queue = try DatabaseQueue(path: bench.path)
         try queue.write { db in
             try db.execute(sql: "UPDATE devices SET locale = NULL, has_sealing_key = 0")
-            try db.execute(sql: "DELETE FROM meta WHERE name = 'traits'")
+            try db.execute(sql: "DELETE FROM meta WHERE name = 'device wishes'")
         }
         try queue.close()
         try bench.reopen()

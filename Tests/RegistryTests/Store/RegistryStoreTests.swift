@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Nostr
 import Notifications
+import Storage
 import Testing
 
 @testable import Registry
@@ -51,8 +52,8 @@ struct RegistryStoreTests {
         let path = folder.file("r.sqlite")
         let contents = Data(repeating: 0x41, count: 8192)
         try contents.write(to: URL(filePath: path))
-        let error = #expect(throws: RegistryStoreError.self) { _ = try RegistryStore(path: path) }
-        #expect(error == .damaged(path: path))
+        let error = #expect(throws: StoreFault.self) { _ = try RegistryStore(path: path) }
+        #expect(error?.isDamage == true)
         #expect(error?.description.contains(path) == true)
         #expect(try Data(contentsOf: URL(filePath: path)) == contents)
     }
@@ -69,15 +70,9 @@ struct RegistryStoreTests {
         var bytes = try Data(contentsOf: URL(filePath: copy))
         for offset in 4096..<bytes.count where offset % 4096 < 100 { bytes[offset] = 0xFE }
         try bytes.write(to: URL(filePath: copy))
-        let error = #expect(throws: RegistryStoreError.self) {
-            let store = try RegistryStore(path: copy)
-            let registry = try Registry(store: store, identity: bench.identity, now: { 0 }, check: { _ in })
-            _ = try registry.load()
-        }
-        #expect(error == .damaged(path: copy))
-        // Switching to WAL writes to the first page, before anything is known of the others.
-        let left = try Data(contentsOf: URL(filePath: copy))
-        #expect(left[4096..<bytes.count] == bytes[4096...])
+        let error = #expect(throws: StoreFault.self) { _ = try RegistryStore(path: copy) }
+        #expect(error?.isDamage == true)
+        #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)
     }
 
     @Test func refusesADatabaseOfANewerVersion() throws {
@@ -89,7 +84,8 @@ struct RegistryStoreTests {
                 try rows.execute("INSERT INTO grdb_migrations (identifier) VALUES ('2 something new')")
             }
         }
-        #expect(throws: RegistryStoreError.newerSchema(path: path)) { _ = try RegistryStore(path: path) }
+        let error = #expect(throws: StoreFault.self) { _ = try RegistryStore(path: path) }
+        #expect(error?.cause == .newer("2 something new"))
     }
 
     @Test func refusesAnotherIdentity() throws {
@@ -104,7 +100,7 @@ struct RegistryStoreTests {
     }
 
     @Test func saysThatAFolderIsMissing() throws {
-        let error = #expect(throws: RegistryStoreError.self) {
+        let error = #expect(throws: StoreFault.self) {
             _ = try RegistryStore(path: "/nonexistent/folder/r.sqlite")
         }
         #expect(error?.description.hasPrefix("the registry /nonexistent/folder/r.sqlite cannot be opened") == true)

@@ -129,7 +129,7 @@ struct WatchedAccountTests {
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: further)))
         try DatabaseQueue(path: bench.path).write { db in
             try db.execute(
-                sql: "DELETE FROM wished_relays; DELETE FROM partners; DELETE FROM meta WHERE name = 'traits'"
+                sql: "DELETE FROM wished_relays; DELETE FROM partners; DELETE FROM meta WHERE name = 'device wishes'"
             )
         }
         try bench.reopen()

@@ -15,6 +15,10 @@ enum RegistrySchema {
         migrator.registerMigration("8 devices of the sealed ingress") { try $0.execute(sql: ingressDevices) }
         migrator.registerMigration("9 whom accounts follow") { try $0.execute(sql: followed) }
         migrator.registerMigration("10 gone devices of the sealed ingress") { try $0.execute(sql: goneIngressDevices) }
+        migrator.registerMigration("11 wishes of devices, lists of recipients") { db in
+            try db.execute(sql: wishes)
+            try db.execute(sql: recipientLists)
+        }
         return migrator
     }
 }

@@ -1,12 +1,14 @@
 /// How far a wall clock is ahead of UTC. A registration names the offset and not the zone, which says less about where
 /// its owner is (seed 004 section 4).
 package struct UTCOffset: Hashable, Sendable {
+    private let stored: Int16
+
     /// From -720 to 840.
-    package let minutes: Int
+    package var minutes: Int { Int(stored) }
 
     package init?(minutes: Int) {
         guard (-720...840).contains(minutes) else { return nil }
-        self.minutes = minutes
+        stored = Int16(truncatingIfNeeded: minutes)
     }
 
     /// Reads `Z`, `UTC`, `UTC+9`, `UTC-03:30`, `+05:45`.

@@ -1,7 +1,14 @@
 /// A time on a 24-hour wall clock, to the minute.
 package struct TimeOfDay: Hashable, Sendable {
+    private let stored: Int16
+
     /// Since midnight, from 0 to 1439.
-    package let minutes: Int
+    package var minutes: Int { Int(stored) }
+
+    package init?(minutes: Int) {
+        guard (0..<1440).contains(minutes) else { return nil }
+        stored = Int16(truncatingIfNeeded: minutes)
+    }
 
     /// Reads `00:00` to `23:59`.
     package init?(_ text: String) {
@@ -15,6 +22,6 @@ package struct TimeOfDay: Hashable, Sendable {
         let hour = digits[0] * 10 + digits[1]
         let minute = digits[2] * 10 + digits[3]
         guard hour < 24, minute < 60 else { return nil }
-        minutes = hour * 60 + minute
+        self.init(minutes: hour * 60 + minute)
     }
 }

@@ -1,0 +1,71 @@
+import Foundation
+import GRDB
+import Nostr
+import Notifications
+import Storage
+
+/// A look into every row of a registry's file that changes nothing, also while a router runs on it.
+package struct RegistryExamination: Sendable {
+    /// What was found.
+    package struct Report: Sendable {
+        package var devices = 0
+        /// What is wrong, each a sentence without anything secret.
+        package var findings: [String] = []
+    }
+
+    private static let mostFindings = 20
+
+    private let file: StoreFile
+    private let identity: KeyPair?
+
+    /// Without `identity` what is sealed is not looked into.
+    package init(path: String, identity: KeyPair?) {
+        file = StoreFile(path: path, kind: RegistryStore.kind)
+        self.identity = identity
+    }
+
+    /// Throws a `StoreFault` when the file cannot even be opened, or is none of ours.
+    package func run() throws -> Report {
+        guard try file.exists() else { return Report() }
+        var report = Report(findings: try StoreInspection(file).thoroughFindings())
+        guard report.findings.isEmpty else { return report }
+        try file.reading { database in
+            report.devices = try Int.fetchOne(database, sql: "SELECT count(*) FROM devices") ?? 0
+            try lookAtEvents(database, &report)
+            guard let identity else { return }
+            let owner = try String.fetchOne(database, sql: "SELECT value FROM meta WHERE name = 'identity'")
+            guard owner ?? identity.publicKey.hex == identity.publicKey.hex else {
+                return report.findings.append("it belongs to another identity: use the key file it was made with")
+            }
+            try lookIntoSeals(database, TokenVault(identity: identity.secret, random: { _ in [] }), &report)
+        }
+        return report
+    }
+
+    private func lookIntoSeals(_ database: Database, _ vault: TokenVault, _ report: inout Report) throws {
+        let rows = try Row.fetchCursor(database, sql: "SELECT device, address, content FROM secrets")
+        while let row = try rows.next(), report.findings.count < Self.mostFindings {
+            let device = DeviceID(rawValue: row[0])
+            let isReadable: Bool
+            do {
+                let address = try vault.open(Array(row[1] as Data), of: device, for: .address)
+                _ = try vault.open(Array(row[2] as Data), of: device, for: .content)
+                isReadable = AddressCodec.decode(address) != nil
+            } catch {
+                isReadable = false
+            }
+            if !isReadable {
+                report.findings.append("the secrets of device \(device.rawValue) are damaged: it has to register again")
+            }
+        }
+    }
+
+    private func lookAtEvents(_ database: Database, _ report: inout Report) throws {
+        let rows = try Row.fetchCursor(database, sql: "SELECT author, json FROM own_events")
+        while let row = try rows.next(), report.findings.count < Self.mostFindings {
+            guard (try? Event(json: Array((row[1] as String).utf8))) == nil else { continue }
+            let author = PublicKey(bytes: row[0] as Data).map(\.hex) ?? "nobody"
+            report.findings.append("an event kept of \(author) cannot be read: its author has to publish it again")
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import GRDB
+import Nostr
+import Notifications
+import Testing
+
+@testable import Registry
+
+struct DeviceWishesTests {
+    private static let wished = #"""
+        ,"quiet":{"start":"23:15","end":"07:00","tz":"UTC-03:30","dm_bypass_quiet":true},
+        "batch":{"window_seconds":0,"daily_cap":7},"filter_plugins":{"mutes":false,"web-of-trust":true}
+        """#
+
+    private func wishes(of account: UInt8, in index: borrowing MatchIndex, _ bench: Bench) throws -> DeviceWishes {
+        let device = try #require(try bench.devices(of: account, in: index).first)
+        return index.wishes(of: device)
+    }
+
+    private func expected() throws -> DeviceWishes {
+        DeviceWishes(
+            pace: PaceWishes(
+                quiet: QuietHours(
+                    start: try #require(TimeOfDay("23:15")),
+                    end: try #require(TimeOfDay("07:00")),
+                    offset: try #require(UTCOffset(minutes: -210)),
+                    letsDirectMessagesThrough: true
+                ),
+                batch: BatchWishes(windowSeconds: 0, dailyCap: 7)
+            ),
+            filters: FilterSwitches(["mutes": false, "web-of-trust": true])
+        )
+    }
+
+    @Test func theIndexKnowsThemWhenLoadedAndWhenTheyChange() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: Self.wished)))
+        _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("two")))
+        var index = try bench.registry.load()
+        #expect(try wishes(of: 1, in: index, bench) == expected())
+        #expect(try wishes(of: 2, in: index, bench).isEmpty)
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 1))
+        _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("two", further: Self.wished), at: 1))
+        bench.registry.update(&index)
+        #expect(try wishes(of: 1, in: index, bench).isEmpty)
+        #expect(try wishes(of: 2, in: index, bench) == expected())
+        let two = try #require(try bench.devices(of: 2, in: index).first)
+        _ = try bench.registry.apply(bench.event(of: 2, "", at: 2))
+        var removed: [DeviceID] = []
+        bench.registry.update(&index) { if case .remove(let device, _) = $0 { removed.append(device) } }
+        #expect(removed == [two])
+        #expect(index.wishes(of: two).isEmpty)
+        #expect(index.device(two, of: try bench.key(2)) == nil)
+        let reloaded = try bench.registry.load()
+        #expect(try wishes(of: 1, in: reloaded, bench).isEmpty)
+    }
+
+    @Test func devicesFromBeforeKeepWhatTheyWished() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: Self.wished)))
+        let queue = try DatabaseQueue(path: bench.path)
+        try queue.write { db in
+            try db.execute(sql: "UPDATE devices SET wishes = NULL")
+            try db.execute(sql: "DELETE FROM meta WHERE name = 'device wishes'")
+        }
+        try queue.close()
+        try bench.reopen()
+        let index = try bench.registry.load()
+        #expect(try wishes(of: 1, in: index, bench) == expected())
+    }
+
+    @Test func theDiskTellsNobodyWhenSomebodySleeps() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: Self.wished)))
+        let queue = try DatabaseQueue(path: bench.path)
+        let stored = try queue.read { try Data.fetchOne($0, sql: "SELECT wishes FROM devices") }
+        let plain = DeviceWishesCodec.encode(try expected())
+        #expect(try #require(stored).count > plain.count)
+        #expect(try #require(stored).range(of: Data(plain[2...])) == nil)
+        #expect(try #require(stored).range(of: Data("mutes".utf8)) == nil)
+    }
+
+    @Test(arguments: [
+        DeviceWishes(),
+        DeviceWishes(
+            pace: PaceWishes(batch: BatchWishes(windowSeconds: 86_400, cooldownSeconds: 0, dailyCap: 1_000_000))
+        ),
+        DeviceWishes(pace: PaceWishes(batch: BatchWishes(cooldownSeconds: 90))),
+        DeviceWishes(filters: FilterSwitches([String(repeating: "n", count: 64): true, "a": false])),
+    ])
+    func comeBackFromTheirBytes(wishes: DeviceWishes) {
+        let bytes = DeviceWishesCodec.encode(wishes)
+        #expect(DeviceWishesCodec.decode(bytes) == wishes)
+        #expect(DeviceWishesCodec.decode([2] + bytes.dropFirst()) == nil)
+        if bytes.count > 2 { #expect(DeviceWishesCodec.decode(Array(bytes.dropLast())) == nil) }
+    }
+
+    @Test(arguments: [
+        (#""batch":{"daily_cap":0}"#, "`batch.daily_cap`: expected a whole number from 1 to 1000000"),
+        (#""filter_plugins":[]"#, "`filter_plugins`: expected an object"),
+        (#""filter_plugins":{"mutes":"off"}"#, "`filter_plugins.mutes`: expected true or false"),
+        (
+            #""filter_plugins":{"Mutes":true}"#,
+            "`filter_plugins`: expected names of filters, 1 to 64 of a-z 0-9 _ -"
+        ),
+        (
+            "\"filter_plugins\":{\((0..<17).map { "\"f\($0)\":true" }.joined(separator: ","))}",
+            "`filter_plugins`: expected at most 16 filters"
+        ),
+    ])
+    func refusesWhatIsNone(json: String, expected: String) {
+        #expect(throws: RegistrationRefusal.invalid("registration field \(expected)")) {
+            try RegistrationContent(json: Samples.phone("one", further: ",\(json)"))
+        }
+    }
+}

@@ -1,5 +1,5 @@
 /// Learns of every decision about deliveries. Called on queues of the courier's own, one call at a time for all but
-/// ``outboxFailed(_:)``: hand on, and return soon.
+/// ``outboxFailed(_:)`` and ``outboxRecovered()``: hand on, and return soon.
 package protocol DeliveryObserver: Sendable {
     /// What was decided, in order.
     func deliveriesReported(_ reports: [DeliveryReport])
@@ -10,4 +10,13 @@ package protocol DeliveryObserver: Sendable {
     func queueResumed(_ queue: QueueName)
     /// The outbox could not be written or read. Nothing is lost; the courier tries again.
     func outboxFailed(_ error: any Error)
+    /// What failed before can be written again.
+    func outboxRecovered()
+    /// Attempts were handed to transports.
+    func attemptsBegan(_ attempts: [AttemptStart])
+}
+
+extension DeliveryObserver {
+    package func outboxRecovered() {}
+    package func attemptsBegan(_ attempts: [AttemptStart]) {}
 }

@@ -45,6 +45,8 @@ package struct DeliveryReport: Sendable, Hashable {
     package var attempt: Int
     /// When the next attempt is due at the earliest, in milliseconds since 1970; nil after a final one.
     package var nextDue: Int64?
+    /// When the delivery was accepted, in milliseconds since 1970; nil where what the outbox holds cannot be read.
+    package var acceptedAt: Int64?
 
     package init(
         delivery: String,
@@ -54,7 +56,8 @@ package struct DeliveryReport: Sendable, Hashable {
         status: UInt32 = 0,
         reason: String,
         attempt: Int,
-        nextDue: Int64? = nil
+        nextDue: Int64? = nil,
+        acceptedAt: Int64? = nil
     ) {
         self.delivery = delivery
         self.device = device
@@ -64,5 +67,6 @@ package struct DeliveryReport: Sendable, Hashable {
         self.reason = reason
         self.attempt = attempt
         self.nextDue = nextDue
+        self.acceptedAt = acceptedAt
     }
 }

@@ -1,5 +1,6 @@
 import Logging
 import Notifications
+import Storage
 import Synchronization
 
 extension Courier {
@@ -10,6 +11,7 @@ extension Courier {
         var actions = CourierActions()
         let now = environment.now()
         var taken = 0
+        var answers: [@Sendable () -> Void] = []
         state.withLock { state in
             for message in messages {
                 switch message {
@@ -21,6 +23,8 @@ extension Courier {
                 case .drain(let done):
                     state.queues.handle(.drain, now: now, into: &actions)
                     state.drains.append(done)
+                case .probe(let answer):
+                    answers.append(answer)
                 }
             }
             state.queues.advance(now: now, into: &actions)
@@ -33,10 +37,17 @@ extension Courier {
         }
         if let wakeAt = actions.wakeAt { wake(at: wakeAt) }
         finishDrains()
+        for answer in answers { answer() }
     }
 
     private func carryOut(_ actions: CourierActions) {
-        if !actions.changes.isEmpty { writer.post(.changes(actions.changes)) }
+        if !actions.changes.isEmpty {
+            var changes = actions.changes
+            let now = environment.now()
+            // The sealed ingress has no pace.
+            changes.ends = actions.reports.lazy.filter { $0.device.rawValue >= 0 }.compactMap { PushEnd($0, at: now) }
+            writer.post(.changes(changes))
+        }
         for read in actions.reads { writer.post(.read(read)) }
         if !actions.reports.isEmpty { environment.observer.deliveriesReported(actions.reports) }
         for pause in actions.pauses {
@@ -81,7 +92,7 @@ extension Courier {
             addresses.append(found.address)
             resolutions.append(found.resolution)
         }
-        if let failure { log.error("devices could not be looked up", metadata: ["error": "\(failure)"]) }
+        if let failure { directoryTrouble.occurred(failure, at: now) } else { directoryTrouble.passed(at: now) }
         let attempts = state.withLock { state in
             let attempts = zip(tickets, resolutions).map { ticket, resolution in
                 state.queues.resolved(ticket, resolution, now: now, into: &actions)
@@ -89,13 +100,16 @@ extension Courier {
             state.queues.advance(now: now, into: &actions)
             return attempts
         }
+        var starts: [AttemptStart] = []
         for (index, ticket) in tickets.enumerated() where attempts[index] {
             guard let address = addresses[index], let transport = transports[ticket.queue] else { continue }
+            starts.append(AttemptStart(ticket, now: now))
             transport.deliver(ticket.stored.delivery, to: address) { [mailbox] outcome in
                 guard outcome.kind == .gone else { return mailbox.post(.event(.ended(ticket, outcome))) }
                 mailbox.post(.gone(ticket, registeredAt: address.registeredAt, outcome))
             }
         }
+        if !starts.isEmpty { environment.observer.attemptsBegan(starts) }
         return actions
     }
 
@@ -128,7 +142,7 @@ extension Courier {
             try environment.directory.removeGone(device, registeredAt: registeredAt)
             guard try environment.directory.address(of: device) != nil else { return message }
         } catch {
-            log.error("a device that is gone could not be removed", metadata: ["error": "\(error)"])
+            directoryTrouble.occurred(error, at: environment.now())
             again.reason = "directory-unavailable"
         }
         return .event(.ended(ticket, again))
@@ -156,5 +170,16 @@ extension Courier {
             return state.drains
         }
         for done in drains { writer.post(.flush(done)) }
+    }
+}
+
+extension AttemptStart {
+    fileprivate init(_ ticket: Ticket, now: Int64) {
+        let delivery = ticket.stored.delivery
+        self.init(
+            queue: QueueName(platform: delivery.platform, app: delivery.app),
+            attempt: ticket.stored.attempts + 1,
+            age: now - delivery.acceptedAt
+        )
     }
 }

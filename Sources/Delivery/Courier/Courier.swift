@@ -1,5 +1,6 @@
 import Logging
 import Notifications
+import Storage
 import Synchronization
 
 /// Takes deliveries, keeps them durably, and attempts each until it finds its end.
@@ -13,6 +14,8 @@ package final class Courier: Sendable {
         case gone(Ticket, registeredAt: Int64, Outcome)
         /// Called when no attempt is under way any more and all outcomes are on disk.
         case drain(@Sendable () -> Void)
+        /// Called when everything posted before was worked off.
+        case probe(@Sendable () -> Void)
     }
 
     struct State: Sendable {
@@ -27,6 +30,7 @@ package final class Courier: Sendable {
     let mailbox = SerialMailbox<Message>(label: "carillon.courier")
     let writer: OutboxWriter
     let state: Mutex<State>
+    let directoryTrouble: TroubleLog
     /// Deliveries handed over and not yet taken by the queues.
     let onTheWay = Atomic<Int>(0)
     private let mostOnTheWay: Int
@@ -41,6 +45,7 @@ package final class Courier: Sendable {
         self.environment = environment
         self.log = log
         mostOnTheWay = limits.window
+        directoryTrouble = TroubleLog("Devices cannot be looked up or removed; trying again", logger: log)
         let waiting = try environment.store.waitingQueues()
         state = Mutex(
             State(
@@ -48,14 +53,19 @@ package final class Courier: Sendable {
             )
         )
         let observer = environment.observer
+        let trouble = TroubleLog("The outbox cannot be written or read; nothing is attempted meanwhile", logger: log)
         writer = OutboxWriter(
             store: environment.store,
             now: environment.now,
             alarm: environment.alarm,
             received: { [mailbox] in mailbox.post(.event(.page($0, $1))) },
-            isWritable: { [mailbox] in mailbox.post(.event(.disk(isWritable: $0))) },
-            failed: { error in
-                log.error("outbox failed; trying again", metadata: ["error": "\(error)"])
+            isWritable: { [mailbox, now = environment.now] isWritable in
+                if isWritable { trouble.passed(at: now()) }
+                mailbox.post(.event(.disk(isWritable: isWritable)))
+                if isWritable { observer.outboxRecovered() }
+            },
+            failed: { [now = environment.now] error in
+                trouble.occurred(error, at: now())
                 observer.outboxFailed(error)
             }
         )
@@ -85,13 +95,21 @@ package final class Courier: Sendable {
     /// `causes` are the ids of the events they are for, and of others that shall wake nobody either, kept in the same
     /// transaction: see ``Outbox/forEachCause(_:)``.
     ///
+    /// `pace` is what they mean for the paces of devices, in the same transaction too.
+    ///
     /// Bring them in groups: each call flushes to disk once. Callable from any thread.
-    package func accept(_ deliveries: [Delivery], causes: [[UInt8]] = []) throws {
-        try environment.store.insert(deliveries, causes: causes) { stored in
+    package func accept(_ deliveries: [Delivery], causes: [[UInt8]] = [], pace: PaceChanges = PaceChanges()) throws {
+        try environment.store.insert(deliveries, causes: causes, pace: pace) { stored in
             guard onTheWay.load(ordering: .relaxed) < mostOnTheWay else { return leaveOnDisk(stored) }
             onTheWay.add(stored.count, ordering: .relaxed)
             mailbox.post(.event(.accepted(stored)))
         }
+    }
+
+    /// Calls `answer` once everything that was posted until now is worked off: not before ``start()``, and never if the courier is
+    /// stuck.
+    package func probe(_ answer: @escaping @Sendable () -> Void) {
+        mailbox.post(.probe(answer))
     }
 
     /// Lets paused queues probe at once: credentials, transports or plugins were changed.

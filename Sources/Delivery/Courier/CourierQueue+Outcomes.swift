@@ -106,7 +106,8 @@ extension CourierQueue {
                 kind: kind,
                 status: status,
                 reason: reason,
-                attempt: stored.attempts + attempted
+                attempt: stored.attempts + attempted,
+                acceptedAt: stored.delivery.acceptedAt
             )
         )
     }
@@ -158,7 +159,8 @@ extension CourierQueue {
                 status: outcome.status,
                 reason: outcome.reason,
                 attempt: attempts,
-                nextDue: due
+                nextDue: due,
+                acceptedAt: delivery.acceptedAt
             )
         )
         retrying.insert(stored.key)

@@ -25,7 +25,8 @@ extension CourierQueue {
                 kind: .reduced,
                 status: outcome.status,
                 reason: outcome.reason,
-                attempt: stored.attempts + 1
+                attempt: stored.attempts + 1,
+                acceptedAt: delivery.acceptedAt
             )
         )
         return true

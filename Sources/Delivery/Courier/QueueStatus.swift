@@ -15,4 +15,24 @@ package struct QueueStatus: Sendable, Hashable {
     package var pauseReason: String?
     /// Hosts that are left in peace for a while, of those that users chose.
     package var pausedHosts = 0
+
+    package init(
+        queue: QueueName,
+        inFlight: Int,
+        inMemory: Int,
+        waitingForRetry: Int,
+        pausedUntil: Int64? = nil,
+        pauseCause: QueuePause.Cause? = nil,
+        pauseReason: String? = nil,
+        pausedHosts: Int = 0
+    ) {
+        self.queue = queue
+        self.inFlight = inFlight
+        self.inMemory = inMemory
+        self.waitingForRetry = waitingForRetry
+        self.pausedUntil = pausedUntil
+        self.pauseCause = pauseCause
+        self.pauseReason = pauseReason
+        self.pausedHosts = pausedHosts
+    }
 }

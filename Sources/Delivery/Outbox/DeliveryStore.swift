@@ -4,9 +4,15 @@ package protocol DeliveryStore: Sendable {
     ///
     /// `causes` are the ids of the events that they are for, and of others that shall wake nobody either: stored with them and
     /// kept beyond their end, so that an event that comes again after a restart is known. There may be causes alone.
+    /// `pace` is applied in the same transaction.
     /// `handOver` is called once if there are deliveries, after the commit and before any other insertion begins: what it passes on arrives in the
     /// order of the keys.
-    func insert(_ deliveries: [Delivery], causes: [[UInt8]], handOver: ([StoredDelivery]) -> Void) throws
+    func insert(
+        _ deliveries: [Delivery],
+        causes: [[UInt8]],
+        pace: PaceChanges,
+        handOver: ([StoredDelivery]) -> Void
+    ) throws
 
     /// Applies all of `changes` in one transaction, or throws and applies none. When this returns they survive the process;
     /// a power cut may undo those since the last insertion, which means repeats.
@@ -30,7 +36,11 @@ package protocol DeliveryStore: Sendable {
 }
 
 extension DeliveryStore {
-    package func insert(_ deliveries: [Delivery], handOver: ([StoredDelivery]) -> Void) throws {
-        try insert(deliveries, causes: [], handOver: handOver)
+    package func insert(
+        _ deliveries: [Delivery],
+        causes: [[UInt8]] = [],
+        handOver: ([StoredDelivery]) -> Void
+    ) throws {
+        try insert(deliveries, causes: causes, pace: PaceChanges(), handOver: handOver)
     }
 }

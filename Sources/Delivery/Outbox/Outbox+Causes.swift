@@ -1,14 +1,17 @@
 import GRDB
+import Storage
 
 /// The events that deliveries were for, and those that were to wake nobody. They are remembered beyond the deliveries' end: an event that comes again after a
 /// restart must not push again.
 extension Outbox {
     /// Calls `body` with the id of each event remembered, the oldest first.
     package func forEachCause(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
-        try writer.read { database in
-            let select = try RawStatement(database, "SELECT id FROM outbox_cause ORDER BY number")
-            defer { select.reset() }
-            while try select.step() { try body(select.bytes(at: 0)) }
+        try watch.reading {
+            try writer.read { database in
+                let select = try RawStatement(database, "SELECT id FROM outbox_cause ORDER BY number")
+                defer { select.reset() }
+                while try select.step() { try body(select.bytes(at: 0)) }
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 import GRDB
 import Notifications
+import Storage
 import Synchronization
 
 extension Outbox {
@@ -32,20 +33,22 @@ extension Outbox {
     private func page(_ sql: String, _ arguments: [Int64], of queue: Int, limit: Int) throws -> OutboxPage {
         let name = state.withLock { state in state.queues.first { $0.value == queue }?.key }
         guard let name else { return OutboxPage(isLast: true) }
-        return try writer.read { database in
-            let select = try RawStatement(database, sql)
-            defer { select.reset() }
-            for (index, value) in (arguments + [Int64(limit)]).enumerated() {
-                try select.bind(value, at: Int32(index) + 1)
+        return try watch.reading {
+            try writer.read { database in
+                let select = try RawStatement(database, sql)
+                defer { select.reset() }
+                for (index, value) in (arguments + [Int64(limit)]).enumerated() {
+                    try select.bind(value, at: Int32(index) + 1)
+                }
+                var page = OutboxPage(isLast: false)
+                var rows = 0
+                while try select.step() {
+                    rows += 1
+                    Outbox.read(select, of: name, into: &page)
+                }
+                page.isLast = rows < limit
+                return page
             }
-            var page = OutboxPage(isLast: false)
-            var rows = 0
-            while try select.step() {
-                rows += 1
-                Outbox.read(select, of: name, into: &page)
-            }
-            page.isLast = rows < limit
-            return page
         }
     }
 

@@ -33,6 +33,7 @@ extension Outbox {
                 sql: "CREATE TABLE outbox_cause (number INTEGER PRIMARY KEY, id BLOB NOT NULL) STRICT"
             )
         }
+        migrator.registerMigration("outbox-3") { try $0.execute(sql: paceTables) }
         return migrator
     }
 

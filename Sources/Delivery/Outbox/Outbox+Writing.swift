@@ -1,27 +1,36 @@
 import GRDB
 import GRDBSQLite
 import Notifications
+import Storage
 import Synchronization
 
 extension Outbox {
-    package func insert(_ deliveries: [Delivery], causes: [[UInt8]], handOver: ([StoredDelivery]) -> Void) throws {
-        guard !deliveries.isEmpty || !causes.isEmpty else { return }
+    package func insert(
+        _ deliveries: [Delivery],
+        causes: [[UInt8]],
+        pace: PaceChanges,
+        handOver: ([StoredDelivery]) -> Void
+    ) throws {
+        guard !deliveries.isEmpty || !causes.isEmpty || !pace.isEmpty else { return }
         let blobs = deliveries.map(\.notification.blob)
         try state.withLock { state in
             var next = state
             var inserted: [StoredDelivery] = []
-            try writer.writeWithoutTransaction { database in
-                try Outbox.flushEveryCommit(database)
-                try database.inTransaction(.immediate) {
-                    let keys = try deliveries.map { delivery in
-                        defer { next.nextSequence += 1 }
-                        let queue = try Outbox.queue(of: delivery, in: &next.queues, database)
-                        return OutboxKey(queue: queue, sequence: next.nextSequence)
+            try watch.writing {
+                try writer.writeWithoutTransaction { database in
+                    try Outbox.flushEveryCommit(database)
+                    try database.inTransaction(.immediate) {
+                        let keys = try deliveries.map { delivery in
+                            defer { next.nextSequence += 1 }
+                            let queue = try Outbox.queue(of: delivery, in: &next.queues, database)
+                            return OutboxKey(queue: queue, sequence: next.nextSequence)
+                        }
+                        try Outbox.insert(deliveries, blobs, keys, database)
+                        try Outbox.remember(causes, atMost: causeLimit, database)
+                        try Outbox.apply(pace, database)
+                        inserted = zip(keys, deliveries).map { StoredDelivery(key: $0, delivery: $1) }
+                        return .commit
                     }
-                    try Outbox.insert(deliveries, blobs, keys, database)
-                    try Outbox.remember(causes, atMost: causeLimit, database)
-                    inserted = zip(keys, deliveries).map { StoredDelivery(key: $0, delivery: $1) }
-                    return .commit
                 }
             }
             state = next
@@ -33,16 +42,18 @@ extension Outbox {
     package func apply(_ changes: OutboxChanges) throws {
         guard !changes.isEmpty else { return }
         var removed = 0
-        try writer.writeWithoutTransaction { database in
-            try Outbox.flushCheckpointsOnly(database)
-            let written = Result {
-                try database.inTransaction(.immediate) {
-                    removed = try Outbox.apply(changes, database)
-                    return .commit
+        try watch.writing {
+            try writer.writeWithoutTransaction { database in
+                try Outbox.flushCheckpointsOnly(database)
+                let written = Result {
+                    try database.inTransaction(.immediate) {
+                        removed = try Outbox.apply(changes, database)
+                        return .commit
+                    }
                 }
+                try Outbox.flushEveryCommit(database)
+                try written.get()
             }
-            try Outbox.flushEveryCommit(database)
-            try written.get()
         }
         stored.subtract(removed, ordering: .relaxed)
     }
@@ -62,6 +73,7 @@ extension Outbox {
                 update.reset()
             }
         }
+        try apply(changes.ends, database)
         let delete = try RawStatement(database, "DELETE FROM outbox_delivery WHERE number = ?")
         defer { delete.reset() }
         var removed = 0

@@ -14,9 +14,12 @@ package struct OutboxChanges: Sendable, Equatable {
     /// Applied before the removals, in this order.
     package var reschedulings: [Rescheduling] = []
 
+    /// What removals mean for their devices' paces.
+    package var ends: [PushEnd] = []
+
     package init() {}
 
-    package var isEmpty: Bool { removals.isEmpty && reschedulings.isEmpty }
+    package var isEmpty: Bool { removals.isEmpty && reschedulings.isEmpty && ends.isEmpty }
 
     mutating func append(_ later: OutboxChanges) {
         if isEmpty {
@@ -24,6 +27,7 @@ package struct OutboxChanges: Sendable, Equatable {
         } else {
             removals += later.removals
             reschedulings += later.reschedulings
+            ends += later.ends
         }
     }
 }

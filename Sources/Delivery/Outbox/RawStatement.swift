@@ -69,8 +69,8 @@ struct RawStatement {
         guard result == SQLITE_OK else { throw failure(result) }
     }
 
-    private func failure(_ result: Int32) -> OutboxError {
+    private func failure(_ result: Int32) -> DatabaseError {
         let message = sqlite3_db_handle(handle).flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) }
-        return .sqlite(result: result, message: message ?? "no message")
+        return DatabaseError(resultCode: ResultCode(rawValue: result), message: message)
     }
 }

@@ -135,7 +135,8 @@ struct CourierQueuesTests {
                     kind: .rejected,
                     status: 413,
                     reason: "too-large",
-                    attempt: 1
+                    attempt: 1,
+                    acceptedAt: Delivery.sample(1).acceptedAt
                 )
             ]
         )

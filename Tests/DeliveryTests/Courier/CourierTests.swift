@@ -120,6 +120,38 @@ struct CourierTests {
         withExtendedLifetime(killed) {}
     }
 
+    @Test func theEndOfAPushIsOnDiskWithItsRemoval() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport { delivery in
+            delivery.number == 1
+                ? Outcome(.delivered, status: 200, reason: "ok") : Outcome(.rejected, status: 400, reason: "bad")
+        }
+        let courier = try courier(outbox, transport)
+        let deliveries: [Delivery] = [.sample(1, device: 1), .sample(2, device: 2)]
+        var pace = PaceChanges()
+        pace.rows = deliveries.map { delivery in
+            PaceRow(
+                device: delivery.device,
+                dayOfPushes: Int32(time.now / 86_400_000),
+                pushes: 1,
+                underWay: delivery.id,
+                releasedAt: time.now
+            )
+        }
+        try courier.accept(deliveries, pace: pace)
+        courier.start()
+        await observer.record { $0.reports.count == 2 }
+        await courier.shutdown(deadline: .max)
+        var rows: [PaceRow] = []
+        try outbox.loadPaces(at: time.now) {
+            rows.append($0)
+        } held: { _ in
+        }
+        #expect(rows.map(\.underWay) == [nil, nil])
+        #expect(rows.map(\.pushedAt) == [time.now, 0])
+        #expect(rows.map(\.pushes) == [1, 0])
+    }
+
     @Test func whatCannotBeStoredIsNotAccepted() async throws {
         let outbox = try Outbox(DatabaseQueue())
         let store = FailingStore(outbox)

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Notifications
+import Storage
 import Testing
 
 @testable import Delivery
@@ -132,7 +133,12 @@ struct OutboxTests {
         let tables = try database.read { database in
             try String.fetchAll(database, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
         }
-        #expect(tables == ["grdb_migrations", "other", "outbox_cause", "outbox_delivery", "outbox_queue"])
+        #expect(
+            tables == [
+                "grdb_migrations", "other", "outbox_cause", "outbox_delivery", "outbox_held", "outbox_pace",
+                "outbox_queue",
+            ]
+        )
     }
 
     @Test func onlyItsUserReadsItsFile() throws {
@@ -153,7 +159,7 @@ struct OutboxTests {
         let pages = try database.read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 }
         try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = \(pages + 2)") }
         var handedOver = false
-        #expect(throws: OutboxError.self) {
+        #expect(throws: StoreFault.self) {
             try outbox.insert((1..<2000).map { .sample($0, app: "other") }) { _ in handedOver = true }
         }
         #expect(!handedOver)

@@ -21,9 +21,14 @@ final class FailingStore: DeliveryStore {
 
     func fail(_ change: @Sendable (inout Failures) -> Void) { failures.withLock { change(&$0) } }
 
-    func insert(_ deliveries: [Delivery], causes: [[UInt8]], handOver: ([StoredDelivery]) -> Void) throws {
+    func insert(
+        _ deliveries: [Delivery],
+        causes: [[UInt8]],
+        pace: PaceChanges,
+        handOver: ([StoredDelivery]) -> Void
+    ) throws {
         if failures.withLock({ $0.insertions }) { throw DiskFailure() }
-        try store.insert(deliveries, causes: causes, handOver: handOver)
+        try store.insert(deliveries, causes: causes, pace: pace, handOver: handOver)
     }
 
     func apply(_ changes: OutboxChanges) throws {

@@ -1,0 +1,31 @@
+import Foundation
+import GRDB
+
+/// Reads an outbox, also while a router writes to it, and changes nothing.
+package struct OutboxReader: Sendable {
+    package let path: String
+
+    package init(path: String) {
+        self.path = path
+    }
+
+    /// Whether an event is remembered as one that shall not be accepted again. Looks at all of them.
+    package func isCause(_ event: [UInt8]) throws -> Bool {
+        try read { database in
+            try Bool.fetchOne(
+                database,
+                sql: "SELECT EXISTS (SELECT 1 FROM outbox_cause WHERE id = ?)",
+                arguments: [Data(event)]
+            ) ?? false
+        }
+    }
+
+    func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        defer { try? queue.close() }
+        return try queue.read(body)
+    }
+}

@@ -1,0 +1,59 @@
+import Notifications
+
+/// Events that wait for a device to be woken again and will be one push, as the outbox keeps them.
+package struct HeldRow: Sendable, Hashable {
+    /// What the disk is to know of the notification for the first of them.
+    package enum Content: Sendable, Hashable {
+        /// What it knows already.
+        case asBefore
+        /// Nothing: they are several, and will be told as a number.
+        case none
+        case notification(Notification)
+    }
+
+    package var key: HeldKey
+    /// Whose device it is: 32 bytes.
+    package var account: [UInt8]
+    /// The id of the first event: 32 bytes.
+    package var event: [UInt8]
+    package var isMessage: Bool
+    /// Whether they wait for the end of the window too.
+    package var hasOverflowed: Bool
+    package var signal: Signal
+    package var mode: Mode
+    package var urgency: Urgency
+    package var count: UInt32
+    /// When the first one came, in milliseconds since 1970.
+    package var since: Int64
+    /// When the first one is not worth telling any more, in milliseconds since 1970; 0: never.
+    package var expiresAt: Int64
+    package var content: Content
+
+    package init(
+        key: HeldKey,
+        account: [UInt8],
+        event: [UInt8],
+        isMessage: Bool,
+        hasOverflowed: Bool,
+        signal: Signal,
+        mode: Mode,
+        urgency: Urgency,
+        count: UInt32,
+        since: Int64,
+        expiresAt: Int64,
+        content: Content
+    ) {
+        self.key = key
+        self.account = account
+        self.event = event
+        self.isMessage = isMessage
+        self.hasOverflowed = hasOverflowed
+        self.signal = signal
+        self.mode = mode
+        self.urgency = urgency
+        self.count = count
+        self.since = since
+        self.expiresAt = expiresAt
+        self.content = content
+    }
+}

@@ -1,0 +1,130 @@
+import GRDB
+import Notifications
+import Storage
+
+extension Outbox: PaceStore {
+    static let paceTables = """
+        CREATE TABLE outbox_pace (
+            device INTEGER PRIMARY KEY,
+            pushed INTEGER NOT NULL,
+            window_start INTEGER NOT NULL,
+            matches INTEGER NOT NULL,
+            day INTEGER NOT NULL,
+            pushes INTEGER NOT NULL,
+            under_way TEXT,
+            released INTEGER NOT NULL
+        ) STRICT;
+        CREATE TABLE outbox_held (
+            number INTEGER PRIMARY KEY,
+            account BLOB NOT NULL,
+            event BLOB NOT NULL,
+            is_message INTEGER NOT NULL,
+            has_overflowed INTEGER NOT NULL,
+            signal TEXT NOT NULL,
+            mode INTEGER NOT NULL,
+            urgency INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            since INTEGER NOT NULL,
+            expires INTEGER NOT NULL,
+            notification BLOB
+        ) STRICT;
+        """
+
+    private static let day: Int64 = 86_400_000
+
+    package func loadPaces(at now: Int64, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws {
+        try watch.writing {
+            try writer.write { database in
+                // What the courier ended without a trace here was most likely sent. The ids are gathered in one scan.
+                try database.execute(
+                    sql: """
+                        UPDATE outbox_pace SET pushed = max(pushed, released), under_way = NULL
+                        WHERE under_way IS NOT NULL AND under_way NOT IN (SELECT id FROM outbox_delivery);
+                        """
+                )
+                try database.execute(
+                    sql: """
+                        DELETE FROM outbox_pace
+                        WHERE under_way IS NULL AND day < ? AND max(pushed, window_start) < ? AND NOT EXISTS
+                            (SELECT 1 FROM outbox_held WHERE number BETWEEN device << 2 AND device << 2 | 3)
+                        """,
+                    arguments: [now / Self.day, now - Self.day]
+                )
+                try Self.readPaces(database, pace)
+                try Self.readHeld(database, held)
+            }
+        }
+    }
+
+    /// Of one device, or of all.
+    static func readPaces(_ database: Database, of device: DeviceID? = nil, _ body: (PaceRow) -> Void) throws {
+        let select = try RawStatement(
+            database,
+            "SELECT device, pushed, window_start, matches, day, pushes, under_way, released FROM outbox_pace"
+                + (device == nil ? "" : " WHERE device = ?")
+        )
+        defer { select.reset() }
+        if let device { try select.bind(device.rawValue, at: 1) }
+        while try select.step() {
+            body(
+                PaceRow(
+                    device: DeviceID(rawValue: select.integer(at: 0)),
+                    pushedAt: select.integer(at: 1),
+                    windowStart: select.integer(at: 2),
+                    matches: Int32(clamping: select.integer(at: 3)),
+                    dayOfPushes: Int32(clamping: select.integer(at: 4)),
+                    pushes: Int32(clamping: select.integer(at: 5)),
+                    underWay: select.isNull(at: 6) ? nil : select.text(at: 6),
+                    releasedAt: select.integer(at: 7)
+                )
+            )
+        }
+    }
+
+    /// Of one device, or of all.
+    static func readHeld(_ database: Database, of device: DeviceID? = nil, _ body: (HeldRow) -> Void) throws {
+        let select = try RawStatement(
+            database,
+            """
+            SELECT number, account, event, is_message, has_overflowed, signal, mode, urgency, count, since, expires
+            FROM outbox_held
+            """ + (device == nil ? "" : " WHERE number BETWEEN ? AND ?")
+        )
+        defer { select.reset() }
+        if let device {
+            try select.bind(HeldKey.all(of: device).lowerBound, at: 1)
+            try select.bind(HeldKey.all(of: device).upperBound, at: 2)
+        }
+        while try select.step() {
+            body(
+                HeldRow(
+                    key: HeldKey(rawValue: select.integer(at: 0)),
+                    account: Array(select.bytes(at: 1)),
+                    event: Array(select.bytes(at: 2)),
+                    isMessage: select.integer(at: 3) != 0,
+                    hasOverflowed: select.integer(at: 4) != 0,
+                    signal: Signal(rawValue: select.text(at: 5)),
+                    mode: Mode(rawValue: Int32(clamping: select.integer(at: 6))) ?? .wake,
+                    urgency: Urgency(rawValue: Int32(clamping: select.integer(at: 7))) ?? .normal,
+                    count: UInt32(clamping: select.integer(at: 8)),
+                    since: select.integer(at: 9),
+                    expiresAt: select.integer(at: 10),
+                    content: .asBefore
+                )
+            )
+        }
+    }
+
+    package func heldNotification(_ key: HeldKey) throws -> Notification? {
+        // The writer's connection: what a reader would see may be older.
+        try watch.reading {
+            try writer.writeWithoutTransaction { database in
+                let select = try RawStatement(database, "SELECT notification FROM outbox_held WHERE number = ?")
+                defer { select.reset() }
+                try select.bind(key.rawValue, at: 1)
+                guard try select.step(), !select.isNull(at: 0) else { return nil }
+                return try? Notification(blob: select.bytes(at: 0))
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+import GRDB
+import Notifications
+
+extension OutboxReader {
+    /// How devices were woken lately, and what waits for them, without its notifications. Of devices never paced there is nothing;
+    /// nor of any in an outbox from before pacing.
+    package func paces(of devices: [DeviceID]) throws -> [DeviceID: (row: PaceRow, held: [HeldRow])] {
+        try read { database in
+            guard try database.tableExists("outbox_pace") else { return [:] }
+            var paces: [DeviceID: (row: PaceRow, held: [HeldRow])] = [:]
+            for device in devices {
+                var row: PaceRow?
+                var held: [HeldRow] = []
+                try Outbox.readPaces(database, of: device) { row = $0 }
+                try Outbox.readHeld(database, of: device) { held.append($0) }
+                if row != nil || !held.isEmpty { paces[device] = (row ?? PaceRow(device: device), held) }
+            }
+            return paces
+        }
+    }
+}

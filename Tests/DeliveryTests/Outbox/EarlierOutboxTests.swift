@@ -1,0 +1,40 @@
+import Foundation
+import GRDB
+import Notifications
+import Testing
+
+@testable import Delivery
+
+/// Outboxes as each earlier version left them: see Tests/RegistryTests/make_fixtures.py.
+struct EarlierOutboxTests {
+    @Test(arguments: 1...2)
+    func whatWaitsInAnEarlierOutboxIsDelivered(version: Int) throws {
+        let folder = try TemporaryFolder()
+        let source = try #require(
+            Bundle.module.url(forResource: "outbox-\(version)", withExtension: "sql", subdirectory: "Fixtures")
+        )
+        let path = folder.path("outbox")
+        let queue = try DatabaseQueue(path: path)
+        let sql = try String(contentsOf: source, encoding: .utf8)
+        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
+        try queue.close()
+        let outbox = try Outbox(path: path)
+        #expect(outbox.count == 3)
+        let queues = try outbox.waitingQueues()
+        #expect(queues.map(\.name.platform) == ["ios", "ntfy"])
+        let first = try outbox.firstTries(of: 1, after: OutboxKey(rawValue: 0), limit: 10)
+        #expect(first.deliveries.map(\.delivery.id) == ["delivery-5"])
+        #expect(first.deliveries.first?.delivery.notification.signal == Signal(rawValue: "dm"))
+        let place = RetryPlace(due: .min, key: OutboxKey(rawValue: 0))
+        let retries = try outbox.retries(of: 1, from: place, limit: 10)
+        #expect(retries.deliveries.map(\.attempts) == [2])
+        var causes = 0
+        try outbox.forEachCause { _ in causes += 1 }
+        #expect(causes == (version >= 2 ? 2 : 0))
+        // Later ones go behind what waits.
+        var keys: [OutboxKey] = []
+        try outbox.insert([.sample(1)]) { keys = $0.map(\.key) }
+        #expect(keys.first?.sequence == 8)
+        #expect(try OutboxExamination(path: path).run().findings == [])
+    }
+}

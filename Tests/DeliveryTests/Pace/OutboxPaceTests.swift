@@ -1,0 +1,191 @@
+import Foundation
+import GRDB
+import Notifications
+import Testing
+
+@testable import Delivery
+
+struct OutboxPaceTests {
+    private let now: Int64 = 1_773_489_600_000
+    private let today: Int32 = 20_526
+
+    private func row(_ device: Int64, underWay: String? = nil, pushes: Int32 = 1) -> PaceRow {
+        PaceRow(
+            device: DeviceID(rawValue: device),
+            pushedAt: now - 5000,
+            windowStart: now - 7000,
+            matches: 2,
+            dayOfPushes: today,
+            pushes: pushes,
+            underWay: underWay,
+            releasedAt: now - 1000
+        )
+    }
+
+    private func held(_ device: Int64, slot: UInt8 = 0, _ content: HeldRow.Content, count: UInt32 = 1) -> HeldRow {
+        HeldRow(
+            key: HeldKey(device: DeviceID(rawValue: device), slot: slot),
+            account: Array(repeating: 1, count: 32),
+            event: Array(repeating: UInt8(device), count: 32),
+            isMessage: slot == 1,
+            hasOverflowed: slot == 2,
+            signal: .reply,
+            mode: .alert,
+            urgency: .high,
+            count: count,
+            since: now - 900,
+            expiresAt: now + 900,
+            content: content
+        )
+    }
+
+    private func load(_ outbox: Outbox, at now: Int64? = nil) throws -> (paces: [PaceRow], held: [HeldRow]) {
+        var loaded: (paces: [PaceRow], held: [HeldRow]) = ([], [])
+        try outbox.loadPaces(at: now ?? self.now) {
+            loaded.paces.append($0)
+        } held: {
+            loaded.held.append($0)
+        }
+        return loaded
+    }
+
+    private func put(_ outbox: Outbox, _ deliveries: [Delivery] = [], _ change: (inout PaceChanges) -> Void) throws {
+        var changes = PaceChanges()
+        change(&changes)
+        try outbox.insert(deliveries, causes: [], pace: changes) { _ in }
+    }
+
+    @Test func rowsComeBackAsTheyWere() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let notification = Notification(mode: .alert, signal: .reply, title: "hello")
+        try put(outbox) { changes in
+            changes.rows = [row(1), row(2)]
+            changes.held = [held(1, .notification(notification)), held(1, slot: 2, .none, count: 9)]
+        }
+        let loaded = try load(outbox)
+        #expect(loaded.paces == [row(1), row(2)])
+        #expect(loaded.held == [held(1, .asBefore), held(1, slot: 2, .asBefore, count: 9)])
+        #expect(try outbox.heldNotification(held(1, .none).key) == notification)
+        #expect(try outbox.heldNotification(held(1, slot: 2, .none).key) == nil)
+        #expect(try outbox.heldNotification(held(2, .none).key) == nil)
+    }
+
+    @Test func aNotificationStaysUntilItsGroupIsMoreThanOneOrGone() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let notification = Notification(mode: .alert, signal: .reply, title: "hello")
+        try put(outbox) { $0.held = [held(1, .notification(notification))] }
+        try put(outbox) { $0.held = [held(1, .asBefore)] }
+        #expect(try outbox.heldNotification(held(1, .none).key) == notification)
+        try put(outbox) { $0.held = [held(1, .none, count: 2)] }
+        #expect(try outbox.heldNotification(held(1, .none).key) == nil)
+        try put(outbox) { $0.released = [held(1, .none).key] }
+        #expect(try load(outbox).held == [])
+    }
+
+    @Test func whatIsForgottenGoesWithAllItsGroupsAndNobodyElses() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        try put(outbox) { changes in
+            changes.rows = [row(1), row(2), row(3)]
+            changes.held = [1, 2, 3].flatMap { device in
+                (0...3).map { held(device, slot: $0, .none, count: 2) }
+            }
+        }
+        try put(outbox) { $0.forgotten = [DeviceID(rawValue: 2)] }
+        let loaded = try load(outbox)
+        #expect(loaded.paces.map(\.device.rawValue) == [1, 3])
+        #expect(loaded.held.map(\.key.device.rawValue) == [1, 1, 1, 1, 3, 3, 3, 3])
+    }
+
+    @Test func deliveriesAndPacesAreKeptTogetherOrNotAtAll() throws {
+        let queue = try DatabaseQueue()
+        let outbox = try Outbox(queue)
+        try queue.write { database in
+            try database.execute(
+                sql: "CREATE TRIGGER refuse BEFORE INSERT ON outbox_pace BEGIN SELECT RAISE(ABORT, 'full'); END"
+            )
+        }
+        #expect(throws: (any Error).self) { try put(outbox, [.sample(1)]) { $0.rows = [row(1)] } }
+        #expect(outbox.count == 0)
+        #expect(try outbox.waitingQueues().isEmpty)
+        try queue.write { try $0.execute(sql: "DROP TRIGGER refuse") }
+        try put(outbox, [.sample(1)]) { $0.rows = [row(1)] }
+        #expect(outbox.count == 1)
+        #expect(try load(outbox).paces.count == 1)
+    }
+
+    @Test(arguments: DeliveryReport.Kind.allCases)
+    func anEndIsWhatLeavesAllQueues(kind: DeliveryReport.Kind) {
+        let report = DeliveryReport(
+            delivery: "d",
+            device: DeviceID(rawValue: 1),
+            queue: QueueName(platform: "ios", app: "default"),
+            kind: kind,
+            reason: "",
+            attempt: 1
+        )
+        let end = PushEnd(report, at: 7)
+        #expect((end != nil) == ![.retry, .misconfigured, .reduced, .moved].contains(kind))
+        if let end { #expect(end.isDelivered == (kind == .delivered)) }
+    }
+
+    @Test func endsAreTakenDownWithTheRemovals() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        try put(outbox) { changes in
+            changes.rows = [row(1, underWay: "a"), row(2, underWay: "b", pushes: 3), row(3, underWay: "c")]
+        }
+        var changes = OutboxChanges()
+        changes.ends = [("a", 1, true), ("b", 2, false), ("other", 3, true)].map { delivery, device, isDelivered in
+            PushEnd(device: DeviceID(rawValue: device), delivery: delivery, isDelivered: isDelivered, moment: now)
+        }
+        try outbox.apply(changes)
+        let paces = try load(outbox).paces
+        #expect(paces.map(\.underWay) == [nil, nil, nil])
+        #expect(paces.map(\.pushedAt) == [now, now - 5000, now - 1000])
+        #expect(paces.map(\.pushes) == [1, 2, 1])
+    }
+
+    @Test func aFailureOfYesterdaysPushGivesNothingBackToday() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        var late = row(1, underWay: "a")
+        late.releasedAt = now - 86_400_000
+        try put(outbox) { $0.rows = [late] }
+        var changes = OutboxChanges()
+        changes.ends = [PushEnd(device: late.device, delivery: "a", isDelivered: false, moment: now)]
+        try outbox.apply(changes)
+        #expect(try load(outbox).paces.map(\.pushes) == [1])
+    }
+
+    @Test func whatIsUnderWayStaysSoWhileTheOutboxHasIt() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let delivery = Delivery.sample(1)
+        try put(outbox, [delivery]) { $0.rows = [row(1, underWay: delivery.id), row(2, underWay: "gone")] }
+        let paces = try load(outbox).paces
+        #expect(paces.map(\.underWay) == [delivery.id, nil])
+        #expect(paces.map(\.pushedAt) == [now - 5000, now - 1000])
+    }
+
+    @Test func rowsThatMeanNothingAreDropped() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        try put(outbox, [.sample(3, device: 3)]) { changes in
+            changes.rows = [row(1), row(2), row(3, underWay: Delivery.sample(3).id)]
+            changes.held = [held(2, .none, count: 2)]
+        }
+        #expect(try load(outbox, at: now + 86_400_000 - 5000).paces.count == 3)
+        #expect(try load(outbox, at: now + 2 * 86_400_000).paces.map(\.device.rawValue) == [2, 3])
+    }
+
+    @Test func readersSeeWhatIsKeptOfSomeDevices() throws {
+        let folder = try TemporaryFolder()
+        let outbox = try Outbox(path: folder.path("outbox"))
+        try put(outbox) { changes in
+            changes.rows = [row(1), row(2)]
+            changes.held = [held(2, .none, count: 5), held(3, .none, count: 2)]
+        }
+        let devices = [1, 2, 3, 4].map { DeviceID(rawValue: $0) }
+        let paces = try OutboxReader(path: folder.path("outbox")).paces(of: devices)
+        #expect(paces.keys.map(\.rawValue).sorted() == [1, 2, 3])
+        #expect(paces[devices[0]]?.row == row(1))
+        #expect(paces[devices[1]]?.held.map(\.count) == [5])
+        #expect(paces[devices[2]]?.row == PaceRow(device: devices[2]))
+    }
+}

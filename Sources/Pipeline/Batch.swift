@@ -1,5 +1,6 @@
 import Delivery
 import Nostr
+import Notifications
 import Registry
 
 /// What the stages made of the events of one batch, until it is kept and answered.
@@ -12,6 +13,10 @@ struct Batch {
     var deliveries: [Delivery] = []
     /// The events that `deliveries` are for, and those that shall wake nobody after a restart either.
     var causes: [EventID] = []
+    /// How often an event waits for a device's time.
+    var paced = 0
+    /// Why nothing of this batch can be kept, found out before it was tried.
+    var cannotBeKept: (any Error)?
     var contactLists: [ContactList] = []
     /// The events of those that wake nobody: nothing else is kept of them.
     var baselineLists: [EventID] = []
@@ -36,6 +41,9 @@ struct Batch {
         self.time = time
     }
 
+    /// How often a device is woken, now or in its time.
+    var woken: Int { deliveries.count + paced }
+
     func contains(_ id: EventID) -> Bool { positions[id] != nil }
 
     /// An event goes no further.
@@ -57,8 +65,15 @@ struct Batch {
     }
 
     /// An event that set out goes no further, and may come again.
-    mutating func end(_ id: EventID, _ step: PipelineStep, _ result: EventVerdict.Result) {
-        log.note(step, event: id)
+    mutating func end(
+        _ id: EventID,
+        _ step: PipelineStep,
+        _ result: EventVerdict.Result,
+        account: PublicKey? = nil,
+        device: DeviceID? = nil,
+        reason: @autoclosure () -> String = ""
+    ) {
+        log.note(step, event: id, account: account, device: device, reason: reason())
         guard let position = positions[id] else { return }
         verdicts[position].result = result
     }

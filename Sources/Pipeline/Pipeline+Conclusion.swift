@@ -1,5 +1,6 @@
 import Logging
 import Nostr
+import Storage
 
 /// How events set out, and how a batch ends.
 extension Pipeline {
@@ -43,15 +44,20 @@ extension Pipeline {
             }
         }
         observer.record(batch.log.counts)
+        if !batch.log.trace.isEmpty { observer.trace(batch.log.trace, at: batch.time) }
     }
 
     private func keep(_ batch: Batch) -> Bool {
-        guard !batch.deliveries.isEmpty || !batch.causes.isEmpty else { return true }
+        guard !batch.deliveries.isEmpty || !batch.causes.isEmpty || pacing.pacer.isTouched else { return true }
         do {
-            try putOnDisk(batch.deliveries, batch.causes)
+            if let error = batch.cannotBeKept { throw error }
+            try putOnDisk(batch.deliveries, batch.causes, pacing.changes)
+            pacing.commit()
+            outboxTrouble.passed(at: batch.time)
             return true
         } catch {
-            logger.error("Deliveries could not be kept; their events are not accepted", metadata: ["error": "\(error)"])
+            pacing.rollBack(at: batch.time)
+            outboxTrouble.occurred(error, at: batch.time)
             return false
         }
     }

@@ -4,6 +4,8 @@ import Rules
 /// What the operator decided about events.
 package struct PipelineSettings: Sendable {
     package var rules: RuleBook
+    /// Asked in this order.
+    package var filters: [EventFilter]
     /// What a device gets whose registration asks for no mode.
     package var defaultMode: Mode
     /// The platforms whose transports seal notifications themselves, to keys of the registration.
@@ -14,20 +16,26 @@ package struct PipelineSettings: Sendable {
     package var contextRoom: Int
     /// The file that keeps names and notes; nil: memory only.
     package var contextPath: String?
+    /// When and how often devices are woken; nil: whenever there is something.
+    package var pacing: PacingPolicy?
 
     package init(
         rules: RuleBook,
+        filters: [EventFilter] = [],
         defaultMode: Mode = .wake,
         encryptingPlatforms: Set<String> = [],
         contextWait: Int64 = 1500,
         contextRoom: Int = 10_000,
-        contextPath: String? = nil
+        contextPath: String? = nil,
+        pacing: PacingPolicy? = nil
     ) {
         self.rules = rules
+        self.filters = filters
         self.defaultMode = defaultMode
         self.encryptingPlatforms = encryptingPlatforms
         self.contextWait = contextWait
         self.contextRoom = contextRoom
         self.contextPath = contextPath
+        self.pacing = pacing
     }
 }

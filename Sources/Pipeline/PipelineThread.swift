@@ -3,6 +3,9 @@ import Foundation
 /// The one thread that a pipeline lives on.
 package final class PipelineThread: Sendable {
     private let finished = DispatchSemaphore(value: 0)
+    private let intake: Intake
+    private let heartbeat: Heartbeat
+    package let gauges: PipelineGauges
 
     /// Starts a thread that feeds `pipeline` from its intake until that is closed and empty.
     ///
@@ -16,9 +19,18 @@ package final class PipelineThread: Sendable {
         nonisolated(unsafe) let pipeline = pipeline
         let finished = finished
         let intake = pipeline.intake
+        self.intake = intake
+        heartbeat = pipeline.heartbeat
+        gauges = pipeline.gauges
         let thread = Thread {
             while let arrivals = intake.next(within: pipeline.patience) {
-                while isFull(), !intake.isClosed { Thread.sleep(forTimeInterval: 0.05) }
+                pipeline.adopt(arrivals.settings)
+                while isFull(), !intake.isClosed {
+                    pipeline.heartbeat.beat()
+                    Thread.sleep(forTimeInterval: 0.05)
+                    // They may be what is to help.
+                    pipeline.adopt(intake.takeSettings())
+                }
                 pipeline.process(arrivals)
             }
             pipeline.finish()
@@ -27,6 +39,20 @@ package final class PipelineThread: Sendable {
         thread.name = "carillon-pipeline"
         thread.stackSize = 4 << 20
         thread.start()
+    }
+
+    /// Whether the thread comes round within `milliseconds`; waiting for room in the outbox is coming round too.
+    package func comesRound(
+        within milliseconds: Int64,
+        pause: @Sendable () async throws -> Void = { try await Task.sleep(for: .milliseconds(20)) }
+    ) async -> Bool {
+        let before = heartbeat.count
+        intake.nudge()
+        let end = DispatchTime.now() + .milliseconds(Int(clamping: milliseconds))
+        while heartbeat.count == before {
+            guard DispatchTime.now() < end, (try? await pause()) != nil else { return false }
+        }
+        return true
     }
 
     /// Returns when everything in the closed intake is processed. Once.

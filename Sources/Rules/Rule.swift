@@ -12,8 +12,8 @@ package final class Rule: Sendable {
     /// Such events wake nobody.
     let drops: Bool
     /// The most a push service may see.
-    let mode: Mode
-    let urgency: Urgency
+    package let mode: Mode
+    package let urgency: Urgency
     let texts: RuleTexts
     let payload: RulePayload
     /// The rule book's, for what may not be seen.

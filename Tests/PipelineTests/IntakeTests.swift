@@ -1,6 +1,8 @@
 import Cipher
+import Delivery
 import Dispatch
 import Nostr
+import Notifications
 import Synchronization
 import Testing
 
@@ -23,6 +25,18 @@ import Testing
         intake.submit(submission(1))
         intake.submit(submission(2))
         #expect(intake.next()?.submissions.map(\.events.count) == [1, 2])
+    }
+
+    @Test func endsOfDeliveriesComeOutToo() {
+        let intake = Intake()
+        let end = PushEnd(device: DeviceID(rawValue: 1), delivery: "d", isDelivered: true, moment: 1)
+        intake.ended([])
+        intake.ended([end])
+        intake.ended([end])
+        #expect(intake.next()?.ends == [end, end])
+        intake.close()
+        intake.ended([end])
+        #expect(intake.next()?.ends == nil)
     }
 
     @Test func closedIntakeEmptiesAndEnds() {

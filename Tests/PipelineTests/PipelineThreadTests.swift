@@ -29,7 +29,7 @@ import Testing
             intake: intake,
             doors: PipelineDoors(contextFetcher: fetcher),
             deliveryID: { id, _ in id.hex },
-            keep: { _, _ in },
+            keep: { _, _, _ in },
             now: now,
             observer: Workbench.Observed(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -88,5 +88,47 @@ import Testing
         }
         intake.close()
         await thread.join()
+    }
+
+    @Test func settingsAreTakenWhileTheOutboxIsFull() async throws {
+        let thread = PipelineThread(
+            isFull: { true },
+            pipeline: try Self.pipeline(bench.registry, intake, contextWait: 0, now: bench.clock.now)
+        )
+        // Has the thread wait for room.
+        intake.submit(Submission(events: [[1]], source: .feed) { _ in })
+        let settings = PipelineSettings(rules: try RuleBook.builtIn())
+        try await withCheckedThrowingContinuation { continuation in
+            intake.adopt(settings) { continuation.resume(with: $0) }
+        }
+        #expect(await thread.comesRound(within: 60_000))
+        intake.close()
+        await thread.join()
+    }
+
+    @Test func anIdleThreadComesRoundAndOneThatEndedDoesNot() async throws {
+        let thread = PipelineThread(
+            isFull: { false },
+            pipeline: try Self.pipeline(bench.registry, intake, contextWait: 0, now: bench.clock.now)
+        )
+        #expect(await thread.comesRound(within: 60_000))
+        intake.close()
+        await thread.join()
+        #expect(await !thread.comesRound(within: 0))
+        let refused = Mutex(false)
+        intake.adopt(PipelineSettings(rules: try RuleBook.builtIn())) { result in
+            if case .failure = result { refused.withLock { $0 = true } }
+        }
+        #expect(refused.withLock { $0 })
+    }
+
+    @Test func anAbandonedIntakeRefusesWhatWaits() throws {
+        let answer = Answer()
+        intake.submit(Submission(events: [[1]], source: .feed, completion: answer.take))
+        #expect(intake.backlog == IntakeBacklog(events: 1, bytes: 1, limit: 100_000))
+        intake.abandon()
+        #expect(intake.next() == nil)
+        #expect(answer.results == [.refused("error: shutting down, try again later")])
+        #expect(intake.backlog.events == 0)
     }
 }

@@ -7,22 +7,40 @@ package struct ContextWants: Sendable, Hashable {
     package var events: Set<EventID>
     /// Whose contact list (kind 3).
     package var contactLists: Set<PublicKey>
+    /// Accounts' own lists that filters read.
+    package var lists: Set<ListWant>
+    /// Who may be followed by somebody whom an account follows.
+    package var distances: Set<DistanceWant>
+    /// The same, to be asked once the account's contact list is known.
+    package var laterDistances: Set<DistanceWant>
 
     package init(
         profiles: Set<PublicKey> = [],
         events: Set<EventID> = [],
-        contactLists: Set<PublicKey> = []
+        contactLists: Set<PublicKey> = [],
+        lists: Set<ListWant> = [],
+        distances: Set<DistanceWant> = [],
+        laterDistances: Set<DistanceWant> = []
     ) {
         self.profiles = profiles
         self.events = events
         self.contactLists = contactLists
+        self.lists = lists
+        self.distances = distances
+        self.laterDistances = laterDistances
     }
 
-    package var isEmpty: Bool { profiles.isEmpty && events.isEmpty && contactLists.isEmpty }
+    package var isEmpty: Bool {
+        profiles.isEmpty && events.isEmpty && contactLists.isEmpty && lists.isEmpty && distances.isEmpty
+            && laterDistances.isEmpty
+    }
 
     package mutating func formUnion(_ other: ContextWants) {
         profiles.formUnion(other.profiles)
         events.formUnion(other.events)
         contactLists.formUnion(other.contactLists)
+        lists.formUnion(other.lists)
+        distances.formUnion(other.distances)
+        laterDistances.formUnion(other.laterDistances)
     }
 }

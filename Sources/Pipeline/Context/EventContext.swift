@@ -13,6 +13,8 @@ struct EventContext {
     private var notes: ContextTable<EventID, ContextNote>
     /// When relays were asked for whose contact list.
     private var contactListsSoughtAt = GenerationalCache<PublicKey, Int64>(capacity: 20_000)
+    /// When relays were asked for which list.
+    private var listsSoughtAt = GenerationalCache<ListWant, Int64>(capacity: 20_000)
     private let store: ContextStore?
 
     /// `profiles` and `notes` are how many stay in memory at least.
@@ -73,11 +75,18 @@ struct EventContext {
         return now - last >= ContextTable<PublicKey, ContextProfile>.patience
     }
 
+    /// Whether an account's own list, of which none is known, was not sought in the last ten minutes.
+    mutating func isWorthSeeking(_ list: ListWant, at now: Int64) -> Bool {
+        guard let last = listsSoughtAt.value(for: list) else { return true }
+        return now - last >= ContextTable<PublicKey, ContextProfile>.patience
+    }
+
     /// Remembers that `wants` were sought everywhere; what was not found is not missing again for ten minutes.
     mutating func noteSought(_ wants: ContextWants, at now: Int64) {
         for key in wants.profiles { profiles.noteSought(key, at: now) }
         for id in wants.events { notes.noteSought(id, at: now) }
         for account in wants.contactLists { contactListsSoughtAt.insert(now, for: account) }
+        for list in wants.lists { listsSoughtAt.insert(now, for: list) }
     }
 
     /// Has what was learned since the last time written to the store, without waiting for it. For the end of each batch.

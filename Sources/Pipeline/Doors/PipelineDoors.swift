@@ -1,3 +1,5 @@
+import Delivery
+
 /// What a pipeline reaches beside its stages. Each may be missing, and what it is for then does not happen.
 package struct PipelineDoors: Sendable {
     /// Without one, registering takes no session and requests to the router's key concern nobody.
@@ -8,16 +10,20 @@ package struct PipelineDoors: Sendable {
     package var hintObserver: (any HintObserver)?
     /// Without one, what may only be seen sealed goes out in its stricter form.
     package var sealer: (any NotificationSealer)?
+    /// Without one, every device is woken whenever there is something.
+    package var paceStore: (any PaceStore)?
 
     package init(
         remoteSigner: (any RemoteSigner)? = nil,
         contextFetcher: (any ContextFetcher)? = nil,
         hintObserver: (any HintObserver)? = nil,
-        sealer: (any NotificationSealer)? = nil
+        sealer: (any NotificationSealer)? = nil,
+        paceStore: (any PaceStore)? = nil
     ) {
         self.remoteSigner = remoteSigner
         self.contextFetcher = contextFetcher
         self.hintObserver = hintObserver
         self.sealer = sealer
+        self.paceStore = paceStore
     }
 }

@@ -9,7 +9,8 @@ struct Gate {
     private var accepted: GenerationalSet<EventID>
     /// Verified, and on their way: of the batch at work, and what waits for context.
     private var underWay: Set<EventID> = []
-    private let purposes: Purposes
+    /// What events are for, by their kinds; other rules make it another.
+    var purposes: Purposes
     private var hits: [MatchHit] = []
 
     /// `memory` is how many ids are remembered at least.
@@ -23,8 +24,8 @@ struct Gate {
         try scanner.scan(json)
     }
 
-    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays, devices or
-    /// contacts.
+    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or devices, or an
+    /// account's own.
     mutating func judge(
         _ scanned: ScannedEvent,
         in json: UnsafeRawBufferPointer,
@@ -38,8 +39,8 @@ struct Gate {
         let purpose = purposes[scanned.kind]
         if accepted.contains(scanned.id) {
             // Whom it follows nobody asked before its author had an account here.
-            guard purpose == .contactList, isListWanted else { return stopped(.duplicate, scanned, .duplicate) }
-            return built(scanned, in: json) { .contactList($0, []) }
+            guard purpose == .recipientList, isListWanted else { return stopped(.duplicate, scanned, .duplicate) }
+            return built(scanned, in: json) { .recipientList($0, []) }
         }
         switch purpose {
         case .registration:
@@ -51,10 +52,10 @@ struct Gate {
         case .list:
             guard source.isAnswered || isListWanted else { break }
             return built(scanned, in: json) { .list($0) }
-        case .contactList:
+        case .recipientList:
             let hits = purposes.isRuled(scanned.kind) ? match(scanned, index: index) : []
             guard isListWanted || !hits.isEmpty else { break }
-            return built(scanned, in: json) { isListWanted ? .contactList($0, hits) : .addressed($0, hits) }
+            return built(scanned, in: json) { isListWanted ? .recipientList($0, hits) : .addressed($0, hits) }
         case .hint:
             guard source.isNews else { break }
             let hits = match(scanned, index: index)

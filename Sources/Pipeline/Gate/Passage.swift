@@ -15,8 +15,8 @@ enum Passage {
     case request(Event)
     /// It is a list of relays or devices (kind 10002 or 10050). Those wake nobody, whomever they name.
     case list(Event)
-    /// It is the newest contact list of an account (kind 3), and names these.
-    case contactList(Event, [MatchHit])
+    /// It is an account's own list, the newest of its kind, and names these.
+    case recipientList(Event, [MatchHit])
     /// It is a wake-up hint for these accounts (kind 20062).
     case hint(Event, [MatchHit])
     /// It concerns nobody.

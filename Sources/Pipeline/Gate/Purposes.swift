@@ -8,8 +8,8 @@ struct Purposes {
         case request
         /// A list of relays or devices.
         case list
-        /// A contact list, where it matters whom accounts follow. A rule may be for it as well.
-        case contactList
+        /// An account's own list that rules or filters read. A rule may be for it as well.
+        case recipientList
         /// A wake-up hint.
         case hint
         /// Something that a rule may be for.
@@ -27,7 +27,7 @@ struct Purposes {
         notifiableKinds: Set<UInt16>?,
         takesRequests: Bool,
         takesHints: Bool,
-        takesContactLists: Bool
+        recipientKinds: Set<Kind>
     ) {
         self.ourKey = ourKey
         self.notifiableKinds = notifiableKinds
@@ -37,7 +37,7 @@ struct Purposes {
             case .remoteSigning where takesRequests: .request
             case .relayList, .deviceList: .list
             case .wakeUpHint where takesHints: .hint
-            case .contactList where takesContactLists: .contactList
+            case let kind where recipientKinds.contains(kind): .recipientList
             default: notifiableKinds?.contains(number) ?? true ? .notice : .other
             }
         }

@@ -1,3 +1,4 @@
+import Delivery
 import Dispatch
 import Nostr
 import Synchronization
@@ -10,6 +11,8 @@ package final class Intake: Sendable {
         var events = 0
         var bytes = 0
         var isClosed = false
+        var isAbandoned = false
+        var isNudged = false
         var ownerSleeps = false
 
         /// Whether the owner has to be woken, which is then seen to.
@@ -23,18 +26,26 @@ package final class Intake: Sendable {
     private let wake = DispatchSemaphore(value: 0)
     private let limit: Int
     private let byteLimit: Int
+    private let answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)?
 
-    /// `limit` is how many events may wait, `byteLimit` from how many bytes of them on no more are taken.
-    package init(limit: Int = 100_000, byteLimit: Int = 128 << 20) {
+    /// `limit` is how many events may wait, `byteLimit` from how many bytes of them on no more are taken. `answered` learns of each
+    /// submission that was taken in how long its answer took, on the pipeline's thread.
+    package init(
+        limit: Int = 100_000,
+        byteLimit: Int = 128 << 20,
+        answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)? = nil
+    ) {
         self.limit = limit
         self.byteLimit = byteLimit
+        self.answered = answered
     }
 
     /// Hands `submission` over to the pipeline. Any thread; never blocks.
     package func submit(_ submission: Submission) {
+        let submission = timed(submission)
         let bytes = submission.events.reduce(0) { $0 + $1.count }
         let (refusal, mustWake) = state.withLock { state -> (String?, Bool) in
-            if state.isClosed { return ("error: shutting down, try again later", false) }
+            if state.isClosed { return (Self.shuttingDown, false) }
             if state.events >= limit || state.bytes >= byteLimit { return ("error: too busy, try again later", false) }
             state.arrivals.submissions.append(submission)
             state.events += submission.events.count
@@ -44,6 +55,13 @@ package final class Intake: Sendable {
         if mustWake { wake.signal() }
         if let refusal { Self.refuse(submission, refusal) }
     }
+
+    private func refuse(_ arrivals: Arrivals) {
+        for submission in arrivals.submissions { Self.refuse(submission, Self.shuttingDown) }
+        for change in arrivals.settings { change.completion(.failure(CancellationError())) }
+    }
+
+    private static let shuttingDown = "error: shutting down, try again later"
 
     /// Without its id a sender could not tell which event was refused.
     private static func refuse(_ submission: Submission, _ message: String) {
@@ -56,10 +74,32 @@ package final class Intake: Sendable {
         )
     }
 
-    /// Tells the pipeline that everything a fetch found was submitted.
-    func fetchEnded(_ number: Int) {
+    private func timed(_ submission: Submission) -> Submission {
+        guard let answered else { return submission }
+        let (source, count) = (submission.source, submission.events.count)
+        let begin = DispatchTime.now().uptimeNanoseconds
+        return Submission(events: submission.events, source: source) { verdicts in
+            answered(source, count, DispatchTime.now().uptimeNanoseconds &- begin)
+            submission.completion(verdicts)
+        }
+    }
+
+    /// Tells the pipeline that everything a fetch found was submitted; `isAnswered`: some relay said that this was all.
+    func fetchEnded(_ number: Int, isAnswered: Bool = true) {
         let mustWake = state.withLock { state in
             state.arrivals.endedFetches.append(number)
+            if !isAnswered { state.arrivals.unansweredFetches.insert(number) }
+            return state.mustWake()
+        }
+        if mustWake { wake.signal() }
+    }
+
+    /// Tells the pipeline what became of deliveries; once it is closed the outbox alone knows. Any thread; never blocks.
+    package func ended(_ ends: [PushEnd]) {
+        guard !ends.isEmpty else { return }
+        let mustWake = state.withLock { state in
+            guard !state.isClosed else { return false }
+            state.arrivals.ends += ends
             return state.mustWake()
         }
         if mustWake { wake.signal() }
@@ -70,19 +110,61 @@ package final class Intake: Sendable {
     func next(within patience: Int64? = nil) -> Arrivals? {
         let deadline = patience.map { DispatchTime.now() + .milliseconds(Int(clamping: $0)) } ?? .distantFuture
         while true {
-            let (arrivals, isClosed) = state.withLock { state -> (Arrivals, Bool) in
+            let (arrivals, isClosed, isAbandoned, isNudged) = state.withLock { state in
                 defer {
                     state.arrivals = Arrivals()
                     state.events = 0
                     state.bytes = 0
+                    state.isNudged = false
                 }
-                state.ownerSleeps = state.arrivals.isEmpty && !state.isClosed
-                return (state.arrivals, state.isClosed)
+                state.ownerSleeps = state.arrivals.isEmpty && !state.isClosed && !state.isNudged
+                return (state.arrivals, state.isClosed, state.isAbandoned, state.isNudged)
             }
-            if !arrivals.isEmpty { return arrivals }
+            if isAbandoned {
+                refuse(arrivals)
+                return nil
+            }
+            if !arrivals.isEmpty || (isNudged && !isClosed) { return arrivals }
             if isClosed { return nil }
             if wake.wait(timeout: deadline) == .timedOut { return Arrivals() }
         }
+    }
+
+    /// Puts other settings in force between two batches; says so, or why not, on the pipeline's thread. A closed intake refuses, on
+    /// the caller's thread.
+    package func adopt(
+        _ settings: PipelineSettings,
+        completion: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        let (isTaken, mustWake) = state.withLock { state in
+            guard !state.isClosed else { return (false, false) }
+            state.arrivals.settings.append(SettingsChange(settings: settings, completion: completion))
+            return (true, state.mustWake())
+        }
+        if mustWake { wake.signal() }
+        if !isTaken { completion(.failure(CancellationError())) }
+    }
+
+    /// Settings that wait, in their order; they wait no more.
+    func takeSettings() -> [SettingsChange] {
+        state.withLock { state in
+            defer { state.arrivals.settings = [] }
+            return state.arrivals.settings
+        }
+    }
+
+    /// Has the pipeline's thread come round, although nothing came.
+    func nudge() {
+        let mustWake = state.withLock { state in
+            state.isNudged = true
+            return state.mustWake()
+        }
+        if mustWake { wake.signal() }
+    }
+
+    /// What waits at this moment.
+    package var backlog: IntakeBacklog {
+        state.withLock { IntakeBacklog(events: $0.events, bytes: $0.bytes, limit: limit) }
     }
 
     package var isClosed: Bool { state.withLock { $0.isClosed } }
@@ -91,6 +173,16 @@ package final class Intake: Sendable {
     package func close() {
         let mustWake = state.withLock { state in
             state.isClosed = true
+            return state.mustWake()
+        }
+        if mustWake { wake.signal() }
+    }
+
+    /// Takes nothing more, and refuses what waits: whoever brought it was not told that it is kept.
+    package func abandon() {
+        let mustWake = state.withLock { state in
+            state.isClosed = true
+            state.isAbandoned = true
             return state.mustWake()
         }
         if mustWake { wake.signal() }

@@ -6,14 +6,15 @@ import Rules
 
 /// Finds the devices of an account that an event wakes, and makes their deliveries.
 struct Addressees {
-    private let rules: RuleBook
-    /// Whether it matters whom accounts follow.
-    let asksForFollows: Bool
+    let rules: RuleBook
+    let filters: EventFilters
+    /// Whether it matters to the rules whom accounts follow.
+    private let asksForFollows: Bool
     private let asksForLanguage: Bool
     private let defaultMode: Mode
     private let encryptingPlatforms: Set<String>
     private let sealer: (any NotificationSealer)?
-    private let deliveryID: @Sendable (EventID, DeviceID) -> String
+    let deliveryID: @Sendable (EventID, DeviceID) -> String
 
     init(
         settings: PipelineSettings,
@@ -21,6 +22,7 @@ struct Addressees {
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String
     ) {
         self.rules = settings.rules
+        self.filters = EventFilters(settings.filters)
         self.asksForFollows = settings.rules.asksForFollows
         self.asksForLanguage = settings.rules.asksForLanguage
         self.defaultMode = settings.defaultMode
@@ -39,6 +41,7 @@ struct Addressees {
         _ key: PublicKey,
         newsSince: Int64,
         index: borrowing MatchIndex,
+        pacing: PacingPolicy?,
         context: inout EventContext,
         isFollowed: (_ author: PublicKey, _ account: PublicKey) throws -> Bool?
     ) rethrows -> AddressingPlan {
@@ -46,9 +49,10 @@ struct Addressees {
         do {
             concern = try reading.concern(for: key) { context.authors(of: $0) }
         } catch {
-            return .nobody(error.step, reason: error.description)
+            return .nobody(error.step, of: key, reason: error.description)
         }
-        var plan = AddressingPlan(concern: concern, isOfInterest: false)
+        var plan = AddressingPlan(account: key, concern: concern, isOfInterest: false)
+        plan.expiresAt = event.expiresAt
         var question = RuleQuestion(
             event: event,
             relation: concern.relation,
@@ -71,15 +75,23 @@ struct Addressees {
             case .nobody(let step, let reason, let isNew):
                 // Another language, or what is not known yet, may change that.
                 plan.isOfInterest = true
-                if isNew { plan.exceptions.append((step, reason)) }
+                if isNew { plan.exceptions.append(AddressingPlan.Exception(step: step, reason: reason)) }
                 return
             }
             guard event.isNews(to: device, orSince: newsSince) else {
-                return plan.exceptions.append((.beforeRegistration, ""))
+                return plan.exceptions.append(
+                    AddressingPlan.Exception(step: .beforeRegistration, device: device.device)
+                )
             }
             if !device.signals.subtracting(message).isEmpty { plan.isOfInterest = true }
             guard !device.signals.isDisjoint(with: index.signals[renderer.signal]) else {
-                return plan.exceptions.append((.unwanted, renderer.signal.rawValue))
+                return plan.exceptions.append(
+                    AddressingPlan.Exception(
+                        step: .unwanted,
+                        reason: renderer.signal.rawValue,
+                        device: device.device
+                    )
+                )
             }
             plan.targets.append(
                 AddressingPlan.Target(
@@ -87,54 +99,122 @@ struct Addressees {
                     route: route,
                     mode: device.mode ?? defaultMode,
                     language: language,
-                    isSealedByTransport: !device.hasSealingKey && encryptingPlatforms.contains(route.platform),
-                    renderer: renderer
+                    isSealedByTransport: isSealedByTransport(device, route),
+                    renderer: renderer,
+                    filters: filters.selection(
+                        filters.isEmpty ? FilterSwitches() : index.wishes(of: device.device).filters
+                    ),
+                    pace: Pacing.pace(of: device.device, in: index, by: pacing)
                 )
             )
         }
         return plan
     }
 
-    /// Makes the deliveries of a plan.
-    func carryOut(_ plan: AddressingPlan, of event: EventID, context: inout EventContext, into batch: inout Batch) {
-        for (step, reason) in plan.exceptions { batch.log.note(step, event: event, reason: reason) }
-        for target in plan.targets {
-            var notification = target.renderer.notification(
-                in: target.mode,
-                target.language,
-                context: &context,
-                at: batch.time
+    /// A device as it is registered now; nil when it is no more.
+    func addressee(_ device: DeviceID, of account: PublicKey, in index: borrowing MatchIndex) -> Addressee? {
+        guard let entry = index.device(device, of: account), let route = index.route(entry.route) else { return nil }
+        return Addressee(
+            account: account,
+            device: device,
+            route: route,
+            mode: entry.mode ?? defaultMode,
+            language: index.languages[entry.language],
+            isSealedByTransport: isSealedByTransport(entry, route)
+        )
+    }
+
+    private func isSealedByTransport(_ device: DeviceEntry, _ route: Route) -> Bool {
+        !device.hasSealingKey && encryptingPlatforms.contains(route.platform)
+    }
+
+    /// Wakes the devices of a plan, or lets it wait for them. `session` says what filters make of what is rendered.
+    func carryOut(
+        _ plan: AddressingPlan,
+        of event: EventID,
+        context: inout EventContext,
+        pacing: inout Pacing,
+        session: FilterSession?,
+        into batch: inout Batch
+    ) {
+        for exception in plan.exceptions {
+            batch.log.note(
+                exception.step,
+                event: event,
+                account: plan.account,
+                device: exception.device,
+                reason: exception.reason
             )
-            let id = deliveryID(event, target.device)
-            if notification.mode == .sealed, !target.isSealedByTransport {
-                notification = sealed(notification, id: id, for: target.device)
+        }
+        for target in plan.targets {
+            let (renderer, now) = (target.renderer, batch.time)
+            var filtered: Notification?
+            if let session, session.isAskedAfterRendering(target.filters) {
+                var notification = renderer.notification(in: target.mode, target.language, context: &context, at: now)
+                if case .drop(let reason) = session.filter(&notification, target.filters) {
+                    batch.log.note(
+                        .filtered,
+                        event: event,
+                        account: plan.account,
+                        device: target.device,
+                        reason: reason
+                    )
+                    continue
+                }
+                filtered = notification
             }
-            let reason = target.renderer.rule.name
-            deliver(notification, id: id, for: event, to: target.device, target.route, reason: reason, into: &batch)
+            let match = PaceMatch(
+                event: event,
+                signal: renderer.signal,
+                mode: min(target.mode, renderer.rule.mode),
+                urgency: renderer.rule.urgency,
+                expiresAt: plan.expiresAt
+            )
+            wake(
+                Addressee(target, of: plan.account),
+                for: match,
+                at: target.pace,
+                &pacing,
+                reason: renderer.rule.name,
+                into: &batch
+            ) { id in
+                let notification =
+                    filtered ?? renderer.notification(in: target.mode, target.language, context: &context, at: now)
+                guard notification.mode == .sealed, !target.isSealedByTransport else { return notification }
+                return sealed(notification, id: id, for: target.device)
+            }
         }
     }
 
     /// What cannot be sealed says less instead.
-    private func sealed(_ notification: Notification, id: String, for device: DeviceID) -> Notification {
+    func sealed(_ notification: Notification, id: String, for device: DeviceID) -> Notification {
         sealer?.seal(notification, id: id, for: device) ?? notification.stricter
             ?? .wake(notification.signal, urgency: notification.urgency, count: notification.count)
     }
 
-    /// Adds the delivery of a notification to one device, under its own number.
+    /// Adds the delivery of a notification to one device of an account, under its own number.
     func deliver(
         _ notification: Notification,
         id: String? = nil,
         for event: EventID,
-        to device: DeviceID,
+        to addressee: (account: PublicKey, device: DeviceID),
         _ route: Route,
         reason: @autoclosure () -> String,
         into batch: inout Batch
     ) {
-        batch.log.note(.queued, event: event, reason: reason())
+        let id = id ?? deliveryID(event, addressee.device)
+        batch.log.note(
+            .queued,
+            event: event,
+            account: addressee.account,
+            device: addressee.device,
+            delivery: id,
+            reason: reason()
+        )
         batch.deliveries.append(
             Delivery(
-                id: id ?? deliveryID(event, device),
-                device: device,
+                id: id,
+                device: addressee.device,
                 platform: route.platform,
                 app: route.app,
                 notification: notification,

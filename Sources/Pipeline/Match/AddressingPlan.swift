@@ -14,20 +14,34 @@ struct AddressingPlan {
         /// Whether its transport seals what only the device may read, and so gets the whole.
         let isSealedByTransport: Bool
         let renderer: Renderer
+        /// Those that are asked for the device.
+        let filters: FilterSelection
+        /// At what pace the device is woken; nil: whenever there is something.
+        let pace: Pace?
     }
 
+    /// Why one device, or all of which nothing else is said, is not woken.
+    struct Exception {
+        let step: PipelineStep
+        var reason = ""
+        var device: DeviceID?
+    }
+
+    let account: PublicKey
     /// Nil when the event does not concern the account.
     var concern: EventConcern?
+    /// When telling it makes no sense any more (NIP-40), in milliseconds since 1970; 0: never.
+    var expiresAt: Int64 = 0
     var targets: [Target] = []
     /// Why it wakes nobody, or which devices it does not.
-    var exceptions: [(step: PipelineStep, reason: String)] = []
+    var exceptions: [Exception] = []
     /// Whether any device of the account may want to know what the event is to it.
     var isOfInterest = true
     /// The account, if rules ask whom it follows and no contact list of it is known.
     var unknownFollower: PublicKey?
 
-    static func nobody(_ step: PipelineStep, reason: String = "", concern: EventConcern? = nil) -> AddressingPlan {
-        AddressingPlan(concern: concern, exceptions: [(step, reason)])
+    static func nobody(_ step: PipelineStep, of account: PublicKey, reason: String = "") -> AddressingPlan {
+        AddressingPlan(account: account, exceptions: [Exception(step: step, reason: reason)])
     }
 
     /// What the notifications would lack that is worth seeking, and what may change the plan itself.

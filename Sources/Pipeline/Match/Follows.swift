@@ -1,17 +1,20 @@
-import Logging
 import Nostr
 import Registry
+import Storage
 
 /// Tells the follows in contact lists (NIP-02), which name everybody each time.
 struct Follows {
     private let registry: Registry
-    private let logger: Logger
+    private let trouble: TroubleLog
+    private let now: @Sendable () -> Int64
     /// Lists whose follows are on their way and which the disk has not taken yet.
     private var unremembered: [ContactList] = []
 
-    init(registry: Registry, logger: Logger) {
+    /// `now` is in milliseconds since 1970.
+    init(registry: Registry, trouble: TroubleLog, now: @escaping @Sendable () -> Int64) {
         self.registry = registry
-        self.logger = logger
+        self.trouble = trouble
+        self.now = now
     }
 
     /// Whom `list` names anew. `earlier` are lists that are taken for known when what they wake is kept.
@@ -39,7 +42,7 @@ struct Follows {
             return true
         } catch {
             // What they wake is on its way, so a sender must not try again. The next contact list does, and waits for it.
-            logger.error("Follows could not be remembered yet", metadata: ["error": "\(error)"])
+            trouble.occurred(error, at: now())
             return false
         }
     }

@@ -1,6 +1,7 @@
 import Logging
 import Nostr
 import Registry
+import Storage
 
 /// From the accounts that an event names to the deliveries for their devices.
 extension Pipeline {
@@ -17,30 +18,49 @@ extension Pipeline {
         do {
             let list = contactList(event, naming: accounts)
             let plans = try plans(for: event, to: accounts, from: source, list: list, batch)
-            if let (place, size) = place, park(event, from: source, at: place, size, lacking: plans, into: &batch) {
+            if let (place, size) = place, try park(event, from: source, at: place, size, lacking: plans, into: &batch) {
                 return
             }
-            let others = batch.deliveries.count
-            for plan in plans { carryOut(plan, of: event.id, into: &batch) }
+            // What takes the disk comes first: it may fail.
+            let sessions = try plans.map { try filterSession(for: $0, of: event, at: batch.time) }
+            let others = batch.woken
+            for (plan, session) in zip(plans, sessions) { carryOut(plan, of: event.id, session, into: &batch) }
             // Two days of gift wraps are read again after a restart. What woke nobody now must not then.
-            if batch.deliveries.count > others || event.kind.isGiftWrap { batch.causes.append(event.id) }
+            if batch.woken > others || event.kind.isGiftWrap { batch.causes.append(event.id) }
             if let list { batch.contactLists.append(list) }
             batch.finish(event.id)
         } catch {
-            logger.error("An event could not be routed", metadata: ["error": "\(error)"])
+            registryTrouble.occurred(error, at: batch.time)
             batch.end(event.id, .notKept, Batch.notKept)
         }
     }
 
     /// A zap is told once: a receipt can be made of somebody's public request by anybody, and as often as they like.
-    private func carryOut(_ plan: AddressingPlan, of event: EventID, into batch: inout Batch) {
+    private func carryOut(
+        _ plan: AddressingPlan,
+        of event: EventID,
+        _ session: FilterSession?,
+        into batch: inout Batch
+    ) {
+        var plan = plan
         if let request = plan.concern?.zap?.request, !plan.targets.isEmpty {
-            guard !gate.remembers(request), batch.zapRequests.insert(request).inserted else {
-                return batch.log.note(.duplicate, event: event, reason: "the zap was told before")
+            guard !gate.remembers(request), !batch.zapRequests.contains(request) else {
+                return batch.log.note(
+                    .duplicate,
+                    event: event,
+                    account: plan.account,
+                    reason: "the zap was told before"
+                )
             }
-            batch.causes.append(request)
+            plan = passing(plan, of: event, session, into: &batch)
+            if !plan.targets.isEmpty {
+                batch.zapRequests.insert(request)
+                batch.causes.append(request)
+            }
+        } else {
+            plan = passing(plan, of: event, session, into: &batch)
         }
-        addressees.carryOut(plan, of: event, context: &context, into: &batch)
+        addressees.carryOut(plan, of: event, context: &context, pacing: &pacing, session: session, into: &batch)
     }
 
     /// Takes note of an event that was there before anybody listened: it wakes nobody. A gift wrap or contact list does not
@@ -63,7 +83,7 @@ extension Pipeline {
             batch.log.note(.baseline, event: event.id)
             batch.finish(event.id)
         } catch {
-            logger.error("A contact list could not be remembered", metadata: ["error": "\(error)"])
+            registryTrouble.occurred(error, at: batch.time)
             batch.end(event.id, .notKept, Batch.notKept)
         }
     }
@@ -83,8 +103,8 @@ extension Pipeline {
         let root = event.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
         return try accounts.compactMap { account in
             guard let key = index.key(of: account) else { return nil }
-            if try isOwn(event, speakingFor: root, of: key, from: source) { return .nobody(.own) }
-            if let newFollows, !newFollows.contains(key) { return .nobody(.knownFollow) }
+            if try isOwn(event, speakingFor: root, of: key, from: source) { return .nobody(.own, of: key) }
+            if let newFollows, !newFollows.contains(key) { return .nobody(.knownFollow, of: key) }
             let plan = try addressees.plan(
                 event,
                 reading,
@@ -92,10 +112,11 @@ extension Pipeline {
                 key,
                 newsSince: newsSince,
                 index: index,
+                pacing: pacing.policy,
                 context: &context,
                 isFollowed: registry.isFollowed(_:by:)
             )
-            if let zap = plan.concern?.zap, try registry.speaks(zap.sender, for: key) { return .nobody(.own) }
+            if let zap = plan.concern?.zap, try registry.speaks(zap.sender, for: key) { return .nobody(.own, of: key) }
             return plan
         }
     }

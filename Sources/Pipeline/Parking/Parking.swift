@@ -27,6 +27,8 @@ struct Parking {
     private var waitingForProfile: [PublicKey: [EventID]] = [:]
     private var waitingForEvent: [EventID: [EventID]] = [:]
     private var waitingForContactList: [PublicKey: [EventID]] = [:]
+    private var waitingForList: [ListWant: [EventID]] = [:]
+    private var waitingForDistance: [DistanceWant: [EventID]] = [:]
     /// To be asked for next.
     private var wanted = ContextWants()
     /// Being asked for.
@@ -46,6 +48,9 @@ struct Parking {
 
     /// When to look for those who have waited long enough, in milliseconds since 1970; nil when nobody waits.
     var deadline: Int64? { deadlines.first?.moment }
+
+    /// Events that wait.
+    var count: Int { places.count }
 
     /// How many milliseconds after `now` that is; no more than the limit, also when the clock was put back.
     func patience(at now: Int64) -> Int64? { deadline.map { min(max(0, $0 - now), limits.wait) } }
@@ -68,6 +73,15 @@ struct Parking {
             if waitingForContactList[account] == nil { wanted.contactLists.insert(account) }
             waitingForContactList[account, default: []].append(id)
         }
+        for list in wants.lists {
+            if waitingForList[list] == nil { wanted.lists.insert(list) }
+            waitingForList[list, default: []].append(id)
+        }
+        for distance in wants.distances {
+            if waitingForDistance[distance] == nil { wanted.distances.insert(distance) }
+            waitingForDistance[distance, default: []].append(id)
+        }
+        for distance in wants.laterDistances { waitingForDistance[distance, default: []].append(id) }
     }
 
     /// Lets a further copy of an event that waits share its end; false when that event does not wait.
@@ -102,6 +116,32 @@ struct Parking {
         }
     }
 
+    /// That list of an account is known now.
+    mutating func found(list: ListWant) {
+        wanted.lists.remove(list)
+        for id in waitingForList.removeValue(forKey: list) ?? [] {
+            places[id]?.wants.lists.remove(list)
+            noteIfReady(id)
+        }
+    }
+
+    /// Whether somebody whom the account follows follows the author is known now, or will not be.
+    mutating func found(distance: DistanceWant) {
+        wanted.distances.remove(distance)
+        for id in waitingForDistance.removeValue(forKey: distance) ?? [] {
+            places[id]?.wants.distances.remove(distance)
+            places[id]?.wants.laterDistances.remove(distance)
+            noteIfReady(id)
+        }
+    }
+
+    /// Has relays asked about a distance that could not be asked about before; false when nobody waits for it.
+    mutating func ask(_ distance: DistanceWant) -> Bool {
+        guard waitingForDistance[distance] != nil else { return false }
+        wanted.distances.insert(distance)
+        return true
+    }
+
     private mutating func noteIfReady(_ id: EventID) {
         if places[id]?.wants.isEmpty == true { ready.append(id) }
     }
@@ -121,6 +161,8 @@ struct Parking {
         for key in wants.profiles { found(profileOf: key) }
         for event in wants.events { found(event: event) }
         for account in wants.contactLists { found(contactListOf: account) }
+        for list in wants.lists { found(list: list) }
+        for distance in wants.distances { found(distance: distance) }
         return wants
     }
 

@@ -22,9 +22,10 @@ extension Pipeline {
             // Several relays have it.
             return batch.contains(event.id) ? batch.addCopy(event.id) : hold(list: event, into: &batch)
         }
-        if event.kind == .contactList, wantsContactList(of: event.pubkey, SlotMark(event)) {
+        if isRecipientKind(event.kind), wantsRecipientList(event.kind, of: event.pubkey, SlotMark(event)) {
             hold(notice: event, into: &batch)
         }
+        noteDistances(in: event, at: batch.time)
         context.learn(fetched: event, at: batch.time)
         noteFound(event)
         batch.stop(.fetched, EventVerdict(id: event.id, .accepted))
@@ -43,10 +44,13 @@ extension Pipeline {
         _ size: Int,
         lacking plans: [AddressingPlan],
         into batch: inout Batch
-    ) -> Bool {
+    ) throws -> Bool {
         guard parking.hasRoom(for: size) else { return false }
         var wants = ContextWants()
-        for plan in plans { wants.formUnion(plan.missing(in: &context, at: batch.time)) }
+        for plan in plans {
+            wants.formUnion(plan.missing(in: &context, at: batch.time))
+            wants.formUnion(try filterWants(of: plan, for: event, at: batch.time))
+        }
         guard !wants.isEmpty else { return false }
         parking.park(Parked(event: event, source: source, places: [place]), size: size, for: wants, at: batch.time)
         batch.log.note(.waiting, event: event.id)
@@ -55,8 +59,12 @@ extension Pipeline {
     }
 
     /// Lets those go on that lack nothing any more or have waited long enough.
-    func resumeReady(after endedFetches: [Int], into batch: inout Batch) {
-        for number in endedFetches { context.noteSought(parking.ended(number), at: batch.time) }
+    func resumeReady(after arrivals: Arrivals, into batch: inout Batch) {
+        for number in arrivals.endedFetches {
+            let wants = parking.ended(number)
+            context.noteSought(wants, at: batch.time)
+            endDistances(of: wants, isAnswered: !arrivals.unansweredFetches.contains(number), at: batch.time)
+        }
         for parked in parking.takeReady(at: batch.time) { resume(parked, into: &batch) }
     }
 
@@ -73,9 +81,9 @@ extension Pipeline {
     /// Asks relays for what events of this batch began to wait for.
     func fetchContext() {
         guard let fetch = parking.nextFetch() else { return }
-        guard let fetcher = doors.contextFetcher else { return intake.fetchEnded(fetch.number) }
-        fetcher.fetch(fetch.wants) { [intake] in
-            intake.fetchEnded(fetch.number)
+        guard let fetcher = doors.contextFetcher else { return intake.fetchEnded(fetch.number, isAnswered: false) }
+        fetcher.fetch(fetch.wants) { [intake] isAnswered in
+            intake.fetchEnded(fetch.number, isAnswered: isAnswered)
         }
     }
 }

@@ -1,6 +1,8 @@
 import Logging
 import Nostr
+import Notifications
 import Registry
+import Storage
 
 /// What is addressed to the router: registrations, lists of relays and devices, requests.
 extension Pipeline {
@@ -18,7 +20,12 @@ extension Pipeline {
         // A deregistration has no content, and nobody needs a session to leave.
         if !event.content.isEmpty, let signer = doors.remoteSigner, !signer.admits(event) {
             let message = "open a session (NIP-46) with this router first"
-            return batch.end(event.id, .noSession, .refused(MachineReadablePrefix.restricted.message(message)))
+            return batch.end(
+                event.id,
+                .noSession,
+                .refused(MachineReadablePrefix.restricted.message(message)),
+                account: event.pubkey
+            )
         }
         batch.held.add(registration: event)
     }
@@ -35,45 +42,64 @@ extension Pipeline {
         batch.held = HeldEvents()
         register(held.registrations, into: &batch)
         learn(held.lists, into: &batch)
-        learnFollowed(held, into: &batch)
-        registry.update(&index)
+        learnRecipientLists(held, into: &batch)
+        updateIndex()
     }
 
     private func register(_ events: [Event], into batch: inout Batch) {
         guard !events.isEmpty else { return }
         strangers.removeAll()
         do {
-            for (event, result) in zip(events, try registry.apply(events)) {
-                batch.end(event.id, result.step, result.verdict)
+            let results = try registry.apply(events)
+            registryTrouble.passed(at: batch.time)
+            for (event, result) in zip(events, results) {
+                batch.end(
+                    event.id,
+                    result.step,
+                    result.verdict,
+                    account: event.pubkey,
+                    device: result.device,
+                    reason: result.reason
+                )
             }
         } catch {
-            logger.error("Registrations could not be kept", metadata: ["error": "\(error)"])
-            for event in events { batch.end(event.id, .notKept, Batch.notKept) }
+            registryTrouble.occurred(error, at: batch.time)
+            for event in events { batch.end(event.id, .notKept, Batch.notKept, account: event.pubkey) }
         }
     }
 
     private func learn(_ events: [Event], into batch: inout Batch) {
         guard !events.isEmpty else { return }
         do {
-            for (event, learned) in zip(events, try registry.learn(events)) {
+            let results = try registry.learn(events)
+            try keepWhole(events)
+            for (event, learned) in zip(events, results) {
+                // Whose lists are read beside accounts' says who has to do with whom.
+                let account = index.account(of: event.pubkey) == nil ? nil : event.pubkey
                 switch learned {
                 case .learned:
-                    batch.log.note(.learned, event: event.id)
+                    batch.log.note(.learned, event: event.id, account: account)
                     batch.finish(event.id)
                 case .duplicate:
-                    batch.log.note(.duplicate, event: event.id)
+                    batch.log.note(.duplicate, event: event.id, account: account)
                     batch.finish(event.id, .duplicate)
                 case .outdated:
-                    batch.log.note(.duplicate, event: event.id)
+                    batch.log.note(.duplicate, event: event.id, account: account, reason: "a newer one is known")
                     batch.finish(event.id, .outdated)
                 case .ignored:
                     batch.end(event.id, .unaddressed, .accepted)
                 case .refused(let refusal):
-                    batch.end(event.id, .listRefused, .refused(refusal.description))
+                    batch.end(
+                        event.id,
+                        .listRefused,
+                        .refused(refusal.description),
+                        account: account,
+                        reason: refusal.reason
+                    )
                 }
             }
         } catch {
-            logger.error("Lists of relays and devices could not be kept", metadata: ["error": "\(error)"])
+            registryTrouble.occurred(error, at: batch.time)
             for event in events { batch.end(event.id, .notKept, Batch.notKept) }
         }
     }
@@ -97,12 +123,18 @@ extension Pipeline {
         strangers.removeAll()
         do {
             let result = try registry.apply(event)
-            registry.update(&index)
-            log.note(result.step, event: event.id)
+            updateIndex()
+            log.note(
+                result.step,
+                event: event.id,
+                account: event.pubkey,
+                device: result.device,
+                reason: result.reason
+            )
             return result.verdict
         } catch {
-            logger.error("A registration could not be kept", metadata: ["error": "\(error)"])
-            log.note(.notKept, event: event.id)
+            registryTrouble.occurred(error, at: now())
+            log.note(.notKept, event: event.id, account: event.pubkey)
             return Batch.notKept
         }
     }
@@ -114,6 +146,27 @@ extension RegistrationResult {
         case .registered, .updated, .deregistered, .waiting: .registered
         case .duplicate, .outdated: .duplicate
         case .notForUs, .refused: .registrationRefused
+        }
+    }
+
+    fileprivate var device: DeviceID? {
+        switch self {
+        case .registered(let device), .updated(let device): device
+        default: nil
+        }
+    }
+
+    /// In words for an operator.
+    fileprivate var reason: String {
+        switch self {
+        case .registered: "a new device"
+        case .updated: "a device anew"
+        case .deregistered: "deregistered"
+        case .waiting: "waits until the root's kind 10050 lists its key"
+        case .duplicate: "taken before"
+        case .outdated: "a newer one is known"
+        case .notForUs: "not for this router"
+        case .refused(let refusal): refusal.reason
         }
     }
 

@@ -54,12 +54,29 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case dropped
     /// It happened before the device was registered.
     case beforeRegistration = "before-registration"
+    /// A filter drops it.
+    case filtered
     /// The device's filters switch its signal off.
     case unwanted
     /// A delivery was kept for a device.
     case queued
+    /// It waits for the device's time: a cooldown, a window, quiet hours, the next day, or the end of a push under way.
+    case held
+    /// It waits, or went, as one push with others.
+    case batched
+    /// The device's time came.
+    case released
     /// It waits a moment for a name or a note that a text speaks of.
     case waiting
     /// It could not be kept: the disk refused.
     case notKept = "not-kept"
+
+    /// Whether it is worth keeping also where it is about no account in particular. Of the others a busy relay brings a hundred
+    /// thousand a second.
+    package var isTraced: Bool {
+        switch self {
+        case .malformed, .duplicate, .unaddressed, .fetched: false
+        default: true
+        }
+    }
 }

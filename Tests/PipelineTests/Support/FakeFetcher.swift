@@ -6,13 +6,15 @@ import Synchronization
 final class FakeFetcher: ContextFetcher {
     struct Asked: Sendable {
         let wants: ContextWants
-        let completion: @Sendable () -> Void
+        let end: @Sendable (_ isAnswered: Bool) -> Void
+
+        func completion() { end(true) }
     }
 
     let asked = Mutex<[Asked]>([])
 
-    func fetch(_ wants: ContextWants, completion: @escaping @Sendable () -> Void) {
-        asked.withLock { $0.append(Asked(wants: wants, completion: completion)) }
+    func fetch(_ wants: ContextWants, completion: @escaping @Sendable (Bool) -> Void) {
+        asked.withLock { $0.append(Asked(wants: wants, end: completion)) }
     }
 
     var last: Asked? { asked.withLock { $0.last } }

@@ -17,9 +17,16 @@ final class Workbench {
 
     final class Observed: PipelineObserver {
         let counts = Mutex<[PipelineStep: Int]>([:])
+        private let traced = Mutex<[TraceStep]>([])
+
+        var steps: [TraceStep] { traced.withLock(\.self) }
 
         func record(_ new: [PipelineStep: Int]) {
             counts.withLock { $0.merge(new, uniquingKeysWith: +) }
+        }
+
+        func trace(_ steps: [TraceStep], at time: Int64) {
+            traced.withLock { $0 += steps }
         }
     }
 
@@ -36,14 +43,20 @@ final class Workbench {
     var diskIsFull = false
     private(set) var pipeline: Pipeline?
     private var settings: PipelineSettings
-    private let doors: PipelineDoors
+    private var doors: PipelineDoors
     private let folder: URL
+    /// Where a bench with pacing keeps everything.
+    private(set) var outbox: Outbox?
+    /// What is in it, in order.
+    var stored: [StoredDelivery] = []
 
     init(
         rules: RuleBook? = nil,
+        filters: [EventFilter] = [],
         defaultMode: Mode = .wake,
         encryptingPlatforms: Set<String> = [],
         contextRoom: Int = 10_000,
+        pacing: PacingPolicy? = nil,
         doors: PipelineDoors = PipelineDoors()
     ) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent(
@@ -59,17 +72,21 @@ final class Workbench {
         )
         settings = PipelineSettings(
             rules: try rules ?? RuleBook.builtIn(),
+            filters: filters,
             defaultMode: defaultMode,
             encryptingPlatforms: encryptingPlatforms,
-            contextRoom: contextRoom
+            contextRoom: contextRoom,
+            pacing: pacing
         )
         self.doors = doors
         try restart()
     }
 
-    /// A new pipeline on the same disk, perhaps with other rules.
-    func restart(rules: RuleBook? = nil) throws {
+    /// A new pipeline on the same disk, perhaps with other rules or filters.
+    func restart(rules: RuleBook? = nil, filters: [EventFilter]? = nil) throws {
         if let rules { settings.rules = rules }
+        if let filters { settings.filters = filters }
+        if settings.pacing != nil { try openOutbox() }
         pipeline = try Pipeline(
             settings: settings,
             registry: registry,
@@ -77,8 +94,9 @@ final class Workbench {
             doors: doors,
             accepted: causes,
             deliveryID: { "\($0.hex.prefix(8))-\($1.rawValue)" },
-            keep: { [weak self] deliveries, causes in
+            keep: { [weak self] deliveries, causes, pace in
                 guard let self, !self.diskIsFull else { throw DiskFull() }
+                try self.outbox?.insert(deliveries, causes: causes.map(\.bytes.array), pace: pace) { self.stored += $0 }
                 self.kept += deliveries
                 self.causes += causes
             },
@@ -87,6 +105,17 @@ final class Workbench {
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }
+
+    private func openOutbox() throws {
+        pipeline = nil
+        doors.paceStore = nil
+        outbox = nil
+        let outbox = try Outbox(path: outboxPath)
+        doors.paceStore = outbox
+        self.outbox = outbox
+    }
+
+    var outboxPath: String { folder.appendingPathComponent("outbox.sqlite").path }
 
     deinit {
         try? FileManager.default.removeItem(at: folder)
@@ -126,6 +155,11 @@ final class Workbench {
     /// Lets the pipeline find in its intake what came there by itself.
     func process() {
         if let arrivals = intake.next(within: 0) { pipeline?.process(arrivals) }
+    }
+
+    /// What was traced of an event.
+    func trace(of event: EventID) -> [TraceStep] {
+        observed.steps.filter { $0.event == event }
     }
 
     func count(_ step: PipelineStep) -> Int {

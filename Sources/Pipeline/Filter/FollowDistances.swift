@@ -1,0 +1,103 @@
+import Nostr
+import Notifications
+
+/// Who is followed by somebody whom an account follows: what was found out, for a while, and what is being asked. A pure
+/// machine; times are in milliseconds since 1970.
+struct FollowDistances {
+    /// What is known of one pair.
+    private enum Finding {
+        case second
+        case stranger
+        /// No relay answered.
+        case unanswered
+
+        /// How long it is believed.
+        var lifetime: Int64 {
+            switch self {
+            case .second: 86_400_000
+            case .stranger: 600_000
+            case .unanswered: 60_000
+            }
+        }
+    }
+
+    private struct Memory {
+        let finding: Finding
+        let at: Int64
+        /// The account's contact list then.
+        let list: EventID
+    }
+
+    /// How many pairs are being asked about at most; of further ones nothing is known.
+    private static let openLimit = 64
+
+    private var memories = GenerationalCache<DistanceWant, Memory>(capacity: 50_000)
+    /// Being asked about, by author, with the account's contact list.
+    private var open: [PublicKey: [DistanceWant: EventID]] = [:]
+    private var openCount = 0
+    /// Wait until the account's contact list is known.
+    private var deferred: [PublicKey: Set<DistanceWant>] = [:]
+    private var deferredCount = 0
+
+    /// What is known of a pair whose account has the contact list `list` and does not follow the author; nil: worth asking.
+    mutating func distance(_ want: DistanceWant, by list: EventID, at now: Int64) -> FollowDistance? {
+        if let memory = memories.value(for: want), memory.list == list,
+            (0..<memory.finding.lifetime).contains(now - memory.at)
+        {
+            return switch memory.finding {
+            case .second: .second
+            case .stranger: .stranger
+            case .unanswered: .notFollowed
+            }
+        }
+        if open[want.author]?[want] != nil { return nil }
+        return openCount < Self.openLimit ? nil : .notFollowed
+    }
+
+    /// Relays are asked about that pair.
+    mutating func ask(_ want: DistanceWant, by list: EventID) {
+        if open[want.author, default: [:]].updateValue(list, forKey: want) == nil { openCount += 1 }
+    }
+
+    /// That pair waits until a contact list of its account is known; false when too many do.
+    mutating func waitForList(_ want: DistanceWant) -> Bool {
+        guard deferredCount < Self.openLimit else { return false }
+        if deferred[want.account, default: []].insert(want).inserted { deferredCount += 1 }
+        return true
+    }
+
+    /// The pairs that waited for the contact list of that account, which is known by now or never will be.
+    mutating func takeWaiting(for account: PublicKey) -> Set<DistanceWant> {
+        let waiting = deferred.removeValue(forKey: account) ?? []
+        deferredCount -= waiting.count
+        return waiting
+    }
+
+    /// The pairs being asked about that a contact list of `author`, which names `named`, settles. `isFollowed` says whether an
+    /// account follows the list's author.
+    mutating func settle(
+        naming named: some Sequence<PublicKey>,
+        at now: Int64,
+        isFollowed: (_ account: PublicKey) -> Bool
+    ) -> [DistanceWant] {
+        guard !open.isEmpty else { return [] }
+        var settled: [DistanceWant] = []
+        for key in named {
+            for (want, _) in open[key] ?? [:] where isFollowed(want.account) { settled.append(want) }
+        }
+        for want in settled { close(want, .second, at: now) }
+        return settled
+    }
+
+    /// Relays have nothing more to say about that pair.
+    mutating func ended(_ want: DistanceWant, isAnswered: Bool, at now: Int64) {
+        close(want, isAnswered ? .stranger : .unanswered, at: now)
+    }
+
+    private mutating func close(_ want: DistanceWant, _ finding: Finding, at now: Int64) {
+        guard let list = open[want.author]?.removeValue(forKey: want) else { return }
+        if open[want.author]?.isEmpty == true { open[want.author] = nil }
+        openCount -= 1
+        memories.insert(Memory(finding: finding, at: now, list: list), for: want)
+    }
+}

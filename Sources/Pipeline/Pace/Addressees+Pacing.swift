@@ -1,0 +1,174 @@
+import Nostr
+import Notifications
+import Registry
+import Rules
+
+/// Waking devices at their own pace.
+extension Addressees {
+    /// Wakes a device now, or lets the event wait for its time. `render` makes the notification, if it is needed, under the number
+    /// it is given; `reason` says why the device is woken.
+    func wake(
+        _ addressee: Addressee,
+        for match: PaceMatch,
+        at pace: Pace?,
+        _ pacing: inout Pacing,
+        reason: @autoclosure () -> String,
+        into batch: inout Batch,
+        render: (_ delivery: String) -> Notification
+    ) {
+        let (account, device) = (addressee.account, addressee.device)
+        guard let pace else {
+            let id = deliveryID(match.event, device)
+            return deliver(
+                render(id),
+                id: id,
+                for: match.event,
+                to: (account, device),
+                addressee.route,
+                reason: reason(),
+                into: &batch
+            )
+        }
+        let admission = pacing.pacer.admit(match, of: device, account, pace, at: batch.time)
+        switch admission {
+        case .held(let why, let group):
+            let id = deliveryID(group.event, device)
+            if group.count == 1 { pacing.keep(render(id), of: group, device) }
+            batch.paced += 1
+            batch.log.note(
+                group.count == 1 ? .held : .batched,
+                event: match.event,
+                account: account,
+                device: device,
+                delivery: id,
+                reason: why.rawValue
+            )
+        case .goes(let waited):
+            let id = deliveryID(waited.first?.event ?? match.event, device)
+            if pace.isGathering { pacing.pacer.release(id, to: device, at: batch.time) }
+            if waited.isEmpty {
+                return deliver(
+                    render(id),
+                    id: id,
+                    for: match.event,
+                    to: (account, device),
+                    addressee.route,
+                    reason: reason(),
+                    into: &batch
+                )
+            }
+            noteReleased(waited, id, addressee, into: &batch)
+            batch.log.note(.batched, event: match.event, account: account, device: device, delivery: id)
+            deliver(batchOf: waited, and: match, id, to: addressee, into: &batch)
+            pacing.pacer.arm(device, pace, at: batch.time)
+        }
+    }
+
+    /// Carries out what has come due. Throws when the disk does not say what was held.
+    func carryOut(
+        _ release: Release,
+        to addressee: Addressee,
+        _ pacing: inout Pacing,
+        into batch: inout Batch
+    ) throws {
+        guard let first = release.groups.first else { return }
+        let (account, device) = (addressee.account, addressee.device)
+        let id = deliveryID(first.event, device)
+        var notification: Notification?
+        if release.groups.count == 1, first.count == 1 {
+            // What cannot be read any more says less.
+            let held =
+                try pacing.notification(of: first, device)
+                ?? .wake(first.signal, urgency: first.urgency)
+            guard !first.isExpired(held, at: batch.time) else {
+                return batch.log.note(
+                    .expired,
+                    event: first.event,
+                    account: account,
+                    device: device,
+                    delivery: id,
+                    reason: "while it was held"
+                )
+            }
+            notification = held.atMost(addressee.mode)
+        }
+        if release.pace.isGathering { pacing.pacer.release(id, to: device, at: batch.time) }
+        noteReleased(release.groups, id, addressee, into: &batch)
+        if let notification {
+            deliver(
+                notification,
+                id: id,
+                for: first.event,
+                to: (account, device),
+                addressee.route,
+                reason: QueuedReason.held,
+                into: &batch
+            )
+        } else {
+            deliver(batchOf: release.groups, and: nil, id, to: addressee, into: &batch)
+        }
+    }
+
+    private func noteReleased(
+        _ groups: [HeldGroup],
+        _ delivery: String,
+        _ addressee: Addressee,
+        into batch: inout Batch
+    ) {
+        for group in groups {
+            batch.log.note(
+                .released,
+                event: group.event,
+                account: addressee.account,
+                device: addressee.device,
+                delivery: delivery
+            )
+        }
+    }
+
+    private func deliver(
+        batchOf groups: [HeldGroup],
+        and match: PaceMatch?,
+        _ id: String,
+        to addressee: Addressee,
+        into batch: inout Batch
+    ) {
+        guard var sum = groups.first else { return }
+        for group in groups.dropFirst() { sum.add(group) }
+        if let match { sum.add(match) }
+        var notification = rules.renderSummary(
+            count: sum.count,
+            signal: sum.signal,
+            urgency: sum.urgency,
+            mode: min(sum.mode, addressee.mode),
+            language: addressee.language
+        )
+        if notification.mode == .sealed, !addressee.isSealedByTransport {
+            notification = sealed(notification, id: id, for: addressee.device)
+        }
+        deliver(
+            notification,
+            id: id,
+            for: sum.event,
+            to: (addressee.account, addressee.device),
+            addressee.route,
+            reason: QueuedReason.batch + "\(sum.count)",
+            into: &batch
+        )
+    }
+}
+
+extension HeldGroup {
+    fileprivate func isExpired(_ notification: Notification, at now: Int64) -> Bool {
+        [expiresAt, notification.expiresAt].contains { $0 > 0 && $0 <= now }
+    }
+}
+
+extension Notification {
+    /// The device may have been registered anew while this was held, and may show less now.
+    fileprivate func atMost(_ mode: Mode) -> Notification {
+        var notification = self
+        while notification.mode > mode, let stricter = notification.stricter { notification = stricter }
+        return notification
+    }
+}

@@ -1,0 +1,174 @@
+import Nostr
+import Notifications
+import Registry
+
+/// How one device is woken: what it was sent lately, and what waits for it. Knows no clock, no disk and no other device; all times
+/// are in milliseconds since 1970.
+package struct DevicePace: Hashable, Sendable {
+    package enum Admission: Equatable, Sendable {
+        /// It goes now, together with what waited and may go as well.
+        case goes(with: [HeldGroup])
+        case held(HoldReason, in: HeldGroup)
+    }
+
+    static let day: Int64 = 86_400_000
+
+    /// When the last push was delivered; 0: never.
+    var pushedAt: Int64 = 0
+    var windowStart: Int64 = 0
+    /// In the window.
+    var matches: Int32 = 0
+    /// Counted in UTC days since 1970.
+    var dayOfPushes: Int32 = 0
+    /// Of that day.
+    var pushes: Int32 = 0
+    /// The delivery that was released last, until its end is known.
+    var underWay: String?
+    var releasedAt: Int64 = 0
+    var groups: [HeldGroup] = []
+
+    /// One more match.
+    mutating func admit(_ match: PaceMatch, account: PublicKey, _ pace: Pace, at now: Int64) -> Admission {
+        settle(pace, at: now)
+        let hasOverflowed = count(pace, at: now)
+        let isMessage = match.signal == .dm
+        guard let reason = obstacle(isMessage, hasOverflowed, pace, at: now)?.reason else {
+            return .goes(with: takeReady(pace, at: now))
+        }
+        if let index = groups.firstIndex(where: { $0.isMessage == isMessage && $0.hasOverflowed == hasOverflowed }) {
+            groups[index].add(match)
+            return .held(reason, in: groups[index])
+        }
+        let group = HeldGroup(
+            slot: freeSlot,
+            isMessage: isMessage,
+            hasOverflowed: hasOverflowed,
+            account: account,
+            event: match.event,
+            signal: match.signal,
+            since: now,
+            count: 1,
+            mode: match.mode,
+            urgency: match.urgency,
+            expiresAt: match.expiresAt
+        )
+        groups.append(group)
+        return .held(reason, in: group)
+    }
+
+    /// Takes out what may go now; all of it is one push.
+    mutating func takeReady(_ pace: Pace, at now: Int64) -> [HeldGroup] {
+        guard !groups.isEmpty else { return [] }
+        settle(pace, at: now)
+        let ready = groups.filter { obstacle($0.isMessage, $0.hasOverflowed, pace, at: now) == nil }
+        if !ready.isEmpty { groups.removeAll { ready.contains($0) } }
+        return ready.sorted { ($0.since, $0.slot) < ($1.since, $1.slot) }
+    }
+
+    /// When anything that waits may go as far as is known now; nil: not before something else happens.
+    func due(_ pace: Pace, at now: Int64) -> Int64? {
+        guard underWay == nil else { return nil }
+        return groups.map { obstacle($0.isMessage, $0.hasOverflowed, pace, at: now)?.until ?? now }.min()
+    }
+
+    /// What stands against one more match that may not pass quiet hours.
+    mutating func obstacle(to pace: Pace, at now: Int64) -> (until: Int64, reason: HoldReason)? {
+        settle(pace, at: now)
+        let isFull =
+            pace.hasWindow && now < windowStart + pace.window && Int(matches) >= Pace.matchesBeforeBatch
+        return obstacle(false, isFull, pace, at: now)
+    }
+
+    /// A push sets out.
+    mutating func release(_ delivery: String, at now: Int64) {
+        let today = Self.number(ofDay: now)
+        if dayOfPushes != today {
+            dayOfPushes = today
+            pushes = 0
+        }
+        pushes += 1
+        underWay = delivery
+        releasedAt = now
+    }
+
+    /// The end of a delivery; false if it is not the one under way. One that failed counts for nothing.
+    mutating func end(_ delivery: String, isDelivered: Bool, at now: Int64) -> Bool {
+        guard underWay == delivery else { return false }
+        underWay = nil
+        if isDelivered {
+            pushedAt = now
+        } else if Self.number(ofDay: min(releasedAt, now)) == dayOfPushes, pushes > 0 {
+            pushes -= 1
+        }
+        return true
+    }
+
+    /// Whether nothing of it can matter to any pace any more.
+    func isInert(at now: Int64) -> Bool {
+        groups.isEmpty && underWay == nil && dayOfPushes < Self.number(ofDay: now)
+            && max(pushedAt, windowStart) < now - Self.day
+    }
+
+    static func number(ofDay moment: Int64) -> Int32 { Int32(clamping: moment.flooredQuotient(by: day)) }
+
+    /// What stands against a push now: until when at the earliest (`.max` where something has to happen first), and what stands
+    /// longest.
+    private func obstacle(
+        _ isMessage: Bool,
+        _ hasOverflowed: Bool,
+        _ pace: Pace,
+        at now: Int64
+    ) -> (until: Int64, reason: HoldReason)? {
+        guard underWay == nil || !pace.isGathering else { return (.max, .underWay) }
+        var (until, reason): (Int64, HoldReason?) = (now, nil)
+        func wait(_ moment: Int64, _ why: HoldReason) {
+            if moment > until { (until, reason) = (moment, why) }
+        }
+        wait(pushedAt + pace.cooldown, .cooldown)
+        if hasOverflowed, pace.hasWindow { wait(windowStart + pace.window, .window) }
+        if let cap = pace.dailyCap, dayOfPushes == Self.number(ofDay: now), pushes >= cap {
+            wait((Int64(dayOfPushes) + 1) * Self.day, .cap)
+        }
+        if let quiet = pace.quiet, !(isMessage && quiet.letsDirectMessagesThrough), let end = quiet.end(at: until) {
+            wait(end, .quiet)
+        }
+        return reason.map { (until, $0) }
+    }
+
+    /// Counts a match; true when its window had enough.
+    private mutating func count(_ pace: Pace, at now: Int64) -> Bool {
+        guard pace.hasWindow else { return false }
+        if now >= windowStart + pace.window {
+            windowStart = now
+            matches = 0
+        }
+        if matches < Int32.max { matches += 1 }
+        return Int(matches) > Pace.matchesBeforeBatch
+    }
+
+    /// Nothing has happened later than now, whatever the clock said then; and what waited for the end of a window that is over waits
+    /// for it no more.
+    private mutating func settle(_ pace: Pace, at now: Int64) {
+        pushedAt = min(pushedAt, now)
+        windowStart = min(windowStart, now)
+        releasedAt = min(releasedAt, now)
+        dayOfPushes = min(dayOfPushes, Self.number(ofDay: now))
+        guard !pace.hasWindow || now >= windowStart + pace.window else { return }
+        for overflown in groups where overflown.hasOverflowed { ripen(overflown) }
+    }
+
+    private mutating func ripen(_ group: HeldGroup) {
+        guard let own = groups.firstIndex(where: { $0.slot == group.slot }) else { return }
+        guard let other = groups.firstIndex(where: { $0.isMessage == group.isMessage && !$0.hasOverflowed }) else {
+            groups[own].hasOverflowed = false
+            return
+        }
+        groups[other].add(group)
+        groups.remove(at: own)
+    }
+
+    private var freeSlot: UInt8 {
+        let taken = groups.map(\.slot)
+        return (0..<UInt8(HeldGroup.slots)).first { !taken.contains($0) } ?? 0
+    }
+}

@@ -1,0 +1,31 @@
+import Registry
+
+/// How often one device may be woken: what it wished, as far as the operator allows it.
+package struct Pace: Hashable, Sendable {
+    /// Between the end of one push and the next one, in milliseconds; 0: none.
+    var cooldown: Int64 = 0
+    /// In milliseconds; 0: none.
+    var window: Int64 = 0
+    /// Pushes a UTC day; nil: any number.
+    var dailyCap: Int?
+    var quiet: QuietHours?
+
+    package init(cooldown: Int64 = 0, window: Int64 = 0, dailyCap: Int? = nil, quiet: QuietHours? = nil) {
+        self.cooldown = cooldown
+        self.window = window
+        self.dailyCap = dailyCap
+        self.quiet = quiet
+    }
+
+    /// How many matches of a window go before the rest of it waits (seed 004 section 4).
+    static let matchesBeforeBatch = 3
+
+    /// Whether it makes any difference.
+    var isUnlimited: Bool { !isGathering && quiet == nil }
+
+    /// Whether pushes are counted and follow each other at a distance.
+    var isGathering: Bool { cooldown > 0 || window > 0 || dailyCap != nil }
+
+    /// What a longer cooldown gathers needs no window.
+    var hasWindow: Bool { window > cooldown }
+}

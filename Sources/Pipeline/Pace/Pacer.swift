@@ -1,0 +1,224 @@
+import HeapModule
+import Nostr
+import Notifications
+
+/// How all devices are woken: who waits for what, and who is next. Knows no clock, no disk and no registry.
+///
+/// What a batch of events did to it stands under reserve until the disk took it: ``commit()``, or else ``rollBack(until:)``. What
+/// has happened outside, the ends of deliveries and the going of devices, holds in either case.
+package struct Pacer {
+    private struct Place {
+        var pace: DevicePace
+        /// When its valid timer rings; `.max`: none is set.
+        var due = Int64.max
+    }
+
+    /// How far a clock may go back before all timers are looked at anew, in milliseconds.
+    private static let tolerance: Int64 = 1000
+
+    private var places: [DeviceID: Place] = [:]
+    /// The earliest first; most are valid, and of a device the one at its `due`.
+    private var timers = Heap<PaceTimer>()
+    /// What the devices were before this batch touched them.
+    private var before: [DeviceID: DevicePace?] = [:]
+    /// Devices of which the disk knows less than we do, though nothing that it may not lose.
+    private var unwritten: Set<DeviceID> = []
+    /// Devices that are no more, and of which the disk has not been told.
+    private(set) var forgotten: Set<DeviceID> = []
+    /// The latest moment that the clock has shown.
+    private var latest = Int64.min
+    /// Devices for which something waits.
+    private(set) var waitingDevices = 0
+
+    package init() {}
+
+    subscript(device: DeviceID) -> DevicePace? { places[device]?.pace }
+
+    /// Devices of which anything is known.
+    var count: Int { places.count }
+
+    /// Timers, also those that are valid no more.
+    var timerCount: Int { timers.count }
+
+    /// When to look for those whose time has come; nil: at no particular time.
+    package var nextDue: Int64? { timers.min?.due }
+
+    /// Takes what the disk knew, before anything else happens. What waits is looked at soon.
+    mutating func restore(_ pace: DevicePace, of device: DeviceID) {
+        places[device] = Place(pace: pace)
+        if !pace.groups.isEmpty {
+            waitingDevices += 1
+            reconsider(device)
+        }
+    }
+
+    /// Looks at the clock, which may have been put back: then all timers are worth nothing. And lets go of devices of which nothing
+    /// matters any more, once a day.
+    package mutating func notice(_ now: Int64) {
+        guard latest > .min else {
+            latest = now
+            return
+        }
+        if now < latest - Self.tolerance {
+            latest = now
+            reconsiderAll()
+        } else if now > latest {
+            let isNewDay = DevicePace.number(ofDay: now) > DevicePace.number(ofDay: latest)
+            latest = now
+            if isNewDay { places = places.filter { !$0.value.pace.isInert(at: now) || unwritten.contains($0.key) } }
+        }
+    }
+
+    /// One more match for a device.
+    package mutating func admit(
+        _ match: PaceMatch,
+        of device: DeviceID,
+        _ account: PublicKey,
+        _ pace: Pace,
+        at now: Int64
+    ) -> DevicePace.Admission {
+        let admission = change(device) { $0.admit(match, account: account, pace, at: now) }
+        arm(device, pace, at: now)
+        return admission
+    }
+
+    /// A push sets out to a device.
+    package mutating func release(_ delivery: String, to device: DeviceID, at now: Int64) {
+        change(device) { $0.release(delivery, at: now) }
+    }
+
+    /// The end of a delivery; those that nobody counted change nothing.
+    package mutating func end(_ delivery: String, of device: DeviceID, isDelivered: Bool, at now: Int64) {
+        guard var pace = places[device]?.pace, pace.end(delivery, isDelivered: isDelivered, at: now) else { return }
+        places[device]?.pace = pace
+        // Else its row was last written when the push set out, and the outbox takes the end down by itself.
+        guard !pace.groups.isEmpty else { return }
+        unwritten.insert(device)
+        reconsider(device)
+    }
+
+    /// The device is registered no more.
+    mutating func forget(_ device: DeviceID) {
+        before[device] = nil
+        unwritten.remove(device)
+        guard let place = places.removeValue(forKey: device) else { return }
+        if !place.pace.groups.isEmpty { waitingDevices -= 1 }
+        forgotten.insert(device)
+    }
+
+    /// What the device may wish has changed; if something waits for it, that is looked at anew.
+    mutating func reconsider(_ device: DeviceID) {
+        guard let place = places[device], !place.pace.groups.isEmpty, place.due > .min else { return }
+        setTimer(of: device, to: .min)
+    }
+
+    /// What anybody may wish has changed.
+    mutating func reconsiderAll() {
+        timers = Heap()
+        for (device, place) in places where !place.pace.groups.isEmpty {
+            places[device]?.due = .max
+            reconsider(device)
+        }
+    }
+
+    /// What goes now, of `limit` devices at most. `wish` says at what pace a device of an account is woken; nil: it is
+    /// registered no more, and is forgotten.
+    package mutating func takeDue(
+        at now: Int64,
+        limit: Int = .max,
+        wish: (DeviceID, PublicKey) -> Pace?
+    ) -> [Release] {
+        var releases: [Release] = []
+        while releases.count < limit, let timer = timers.min, timer.due <= now {
+            timers.removeMin()
+            guard let place = places[timer.device], place.due == timer.due, let group = place.pace.groups.first else {
+                continue
+            }
+            places[timer.device]?.due = .max
+            guard let pace = wish(timer.device, group.account) else {
+                forget(timer.device)
+                continue
+            }
+            let ready = change(timer.device) { $0.takeReady(pace, at: now) }
+            if !ready.isEmpty { releases.append(Release(device: timer.device, pace: pace, groups: ready)) }
+            arm(timer.device, pace, at: now)
+        }
+        return releases
+    }
+
+    /// Lets what waits still wait for its time, after a release was carried out.
+    mutating func arm(_ device: DeviceID, _ pace: Pace, at now: Int64) {
+        guard let place = places[device], !place.pace.groups.isEmpty, let due = place.pace.due(pace, at: now),
+            due != place.due
+        else { return }
+        setTimer(of: device, to: due)
+    }
+
+    private mutating func setTimer(of device: DeviceID, to due: Int64) {
+        places[device]?.due = due
+        timers.insert(PaceTimer(due: due, device: device))
+        // Those that are valid no more go by themselves when their time comes, unless they become too many.
+        if timers.count > 2 * waitingDevices + 1024 {
+            timers = Heap(
+                places.lazy.filter { $0.value.due < .max && !$0.value.pace.groups.isEmpty }
+                    .map { PaceTimer(due: $0.value.due, device: $0.key) }
+            )
+        }
+    }
+
+    @discardableResult
+    private mutating func change<Result>(_ device: DeviceID, _ body: (inout DevicePace) -> Result) -> Result {
+        let old = places[device]?.pace
+        var new = old ?? DevicePace()
+        let result = body(&new)
+        guard new != old ?? DevicePace() else { return result }
+        if before.index(forKey: device) == nil { before.updateValue(old, forKey: device) }
+        waitingDevices += (new.groups.isEmpty ? 0 : 1) - (old?.groups.isEmpty ?? true ? 0 : 1)
+        places[device, default: Place(pace: new)].pace = new
+        return result
+    }
+}
+
+/// What the disk is told, and what becomes of it.
+extension Pacer {
+    struct Change {
+        let device: DeviceID
+        let pace: DevicePace
+        /// As the disk knows it.
+        let former: DevicePace?
+    }
+
+    /// Whether there is anything that the disk must take for this batch to be kept.
+    var isTouched: Bool { !before.isEmpty || !forgotten.isEmpty }
+
+    /// All of which the disk knows less than we do.
+    var changes: [Change] {
+        var changes = before.compactMap { device, former in
+            places[device].map { Change(device: device, pace: $0.pace, former: former) }
+        }
+        for device in unwritten where before.index(forKey: device) == nil {
+            guard let pace = places[device]?.pace else { continue }
+            changes.append(Change(device: device, pace: pace, former: pace))
+        }
+        return changes
+    }
+
+    /// The disk took it.
+    package mutating func commit() {
+        before.removeAll(keepingCapacity: true)
+        unwritten.removeAll(keepingCapacity: true)
+        forgotten.removeAll(keepingCapacity: true)
+    }
+
+    /// The disk refused: the batch has done nothing. What is due is not looked at before `moment`.
+    mutating func rollBack(until moment: Int64) {
+        for (device, former) in before {
+            if let pace = places[device]?.pace, !pace.groups.isEmpty { waitingDevices -= 1 }
+            places[device] = former.map { Place(pace: $0) }
+            guard let former, !former.groups.isEmpty else { continue }
+            waitingDevices += 1
+            setTimer(of: device, to: moment)
+        }
+        before.removeAll(keepingCapacity: true)
+    }
+}

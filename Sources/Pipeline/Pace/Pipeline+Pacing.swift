@@ -1,0 +1,37 @@
+import Delivery
+import Nostr
+import Notifications
+import Registry
+
+/// Devices whose time has come, and what happens outside that matters to their pace.
+extension Pipeline {
+    /// Brings the index up to date, and the pacer with it.
+    func updateIndex() {
+        registry.update(&index) { pacing.take($0) }
+    }
+
+    /// Wakes those whose time has come.
+    func releaseDue(into batch: inout Batch) {
+        let policy = pacing.policy
+        let releases = pacing.pacer.takeDue(at: batch.time, limit: Pacing.releasesPerBatch) { device, account in
+            guard index.device(device, of: account) != nil else { return nil }
+            // Who may be woken at any time by now waits no longer.
+            return Pacing.pace(of: device, in: index, by: policy) ?? Pace()
+        }
+        do {
+            for release in releases {
+                guard let account = release.groups.first?.account,
+                    let addressee = addressees.addressee(release.device, of: account, in: index)
+                else { continue }
+                try addressees.carryOut(release, to: addressee, &pacing, into: &batch)
+            }
+        } catch {
+            batch.cannotBeKept = error
+        }
+    }
+
+    /// Decides by other defaults and bounds from the next batch on.
+    package func follow(_ policy: PacingPolicy?) {
+        pacing.follow(policy)
+    }
+}

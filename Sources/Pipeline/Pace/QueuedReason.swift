@@ -1,0 +1,6 @@
+/// Why a delivery was made of what had been held, where the trace says elsewhere by which rule.
+enum QueuedReason {
+    static let held = "held before"
+    /// The number of its events follows.
+    static let batch = "batch of "
+}

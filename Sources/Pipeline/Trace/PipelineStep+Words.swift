@@ -1,0 +1,62 @@
+extension PipelineStep {
+    /// What happened in words that a person understands; `reason` is the one that was noted with the step.
+    package func words(_ reason: String) -> String {
+        let because = reason.isEmpty ? "" : ": \(reason)"
+        return switch self {
+        case .malformed: "refused: it is no event"
+        case .forged: "refused: the id or the signature of this copy is wrong"
+        case .duplicate: "passed over: \(reason.isEmpty ? "it came before" : reason)"
+        case .unaddressed: "concerns nobody here"
+        case .fetched: "fetched for what it says, which wakes nobody"
+        case .registered: "registration taken\(because)"
+        case .registrationRefused: "registration refused\(because)"
+        case .noSession: "registration refused: registering here takes a NIP-46 session"
+        case .learned: "taken as the newest list of its author"
+        case .listRefused: "list refused\(because)"
+        case .request: "a NIP-46 request, which was answered"
+        case .hintStale: "not sent: the hint says nothing, is dated too far from now, or names a crowd"
+        case .hintUnproven: "not sent: nothing proves that the hint's sender speaks for one of the recipient's partners"
+        case .hintLimited: "not sent: this partner gives too many hints"
+        case .baseline: "not sent: it was there before anybody listened for it"
+        case .expired: "not sent: it had expired (NIP-40)"
+        case .own: "not sent: it is the recipient's own doing"
+        case .notTarget: "not sent: it names the recipient, but is about somebody else's event"
+        case .invalidZap: "not sent: the zap receipt cannot be believed\(because)"
+        case .knownFollow: "not sent: the recipient was on this author's list before"
+        case .unmatched: "not sent: no rule is for it"
+        case .dropped: "not sent: the rule '\(reason)' drops it"
+        case .beforeRegistration: "not sent: it happened before the device was registered"
+        case .filtered: "not sent: dropped by the filter \(reason)"
+        case .unwanted: "not sent: the device's filters switch \(Self.several(reason)) off"
+        case .queued: "to be sent, \(Self.origin(reason))"
+        case .held: "held: \(Self.obstacle(reason))"
+        case .batched where reason.isEmpty: "goes together with others, as one push"
+        case .batched: "held together with others, to be one push: \(Self.obstacle(reason))"
+        case .released: "the device's time has come"
+        case .waiting: "waits a moment for a name or a note that its text speaks of"
+        case .notKept: "not kept: the disk refused; it is taken when it comes again"
+        }
+    }
+
+    private static func origin(_ reason: String) -> String {
+        switch reason {
+        case "hint": "as a partner's hint"
+        case QueuedReason.held: "after it was held"
+        case let batch where batch.hasPrefix(QueuedReason.batch): "in a \(batch)"
+        default: "by the rule '\(reason)'"
+        }
+    }
+
+    private static func obstacle(_ reason: String) -> String { HoldReason(rawValue: reason)?.words ?? reason }
+
+    /// What a signal is about, in the plural.
+    private static func several(_ signal: String) -> String {
+        switch signal {
+        case "dm": "direct messages"
+        case "mention", "reaction", "repost", "zap": signal + "s"
+        case "reply": "replies"
+        case "follow": "new followers"
+        default: "the signal '\(signal)'"
+        }
+    }
+}

@@ -1,0 +1,403 @@
+import Delivery
+import Nostr
+import Notifications
+import Pipeline
+import Registry
+import Rules
+import Synchronization
+import Testing
+
+/// Filters between plan and delivery.
+@Suite struct FilterTests {
+    /// A filter that notes what it is asked and answers as told.
+    private final class Probe: Sendable {
+        let asked = Mutex<[FilterQuestion]>([])
+        private let answer: @Sendable (FilterQuestion) -> FilterVerdict
+
+        init(_ answer: @escaping @Sendable (FilterQuestion) -> FilterVerdict = { _ in .pass }) {
+            self.answer = answer
+        }
+
+        @Sendable func decide(_ question: FilterQuestion) -> FilterVerdict {
+            asked.withLock { $0.append(question) }
+            return answer(question)
+        }
+
+        var questions: [FilterQuestion] { asked.withLock(\.self) }
+        var last: FilterQuestion? { questions.last }
+    }
+
+    private let fetcher = FakeFetcher()
+    private let alice: KeyPair
+    private let bob: KeyPair
+
+    init() throws {
+        alice = try Workbench.keys()
+        bob = try Workbench.keys()
+    }
+
+    private func bench(_ filters: EventFilter..., isAnswered: Bool = true) throws -> Workbench {
+        try Workbench(
+            rules: RuleBook(
+                yaml: """
+                    version: 1
+                    rules:
+                      - { match: { kinds: [1] }, signal: mention, mode: alert, title: "{{event.content}}", body: b }
+                      - { match: { kinds: [9735] }, title: "zap" }
+                      - { match: { kinds: [1059] }, title: "dm" }
+                    """,
+                name: "test"
+            ),
+            filters: filters,
+            doors: PipelineDoors(contextFetcher: isAnswered ? fetcher : nil)
+        )
+    }
+
+    private func note(_ content: String, by author: KeyPair, to account: KeyPair, _ bench: Workbench) throws -> Event {
+        try bench.event(.textNote, content, tags: [["p", account.publicKey.hex]], by: author)
+    }
+
+    private func mutes(_ words: String..., of account: KeyPair, at time: Int64 = 0, _ bench: Workbench) throws -> Event
+    {
+        try bench.event(.muteList, tags: words.map { ["word", $0] }, by: account, at: Workbench.time + time)
+    }
+
+    private func follows(
+        _ named: KeyPair...,
+        of author: KeyPair,
+        at time: Int64 = 0,
+        _ bench: Workbench
+    ) throws -> Event {
+        let tags = named.map { ["p", $0.publicKey.hex] }
+        return try bench.event(.contactList, tags: tags, by: author, at: Workbench.time + time)
+    }
+
+    /// Relays had these, and nothing else.
+    private func find(_ events: [Event], _ bench: Workbench, isAnswered: Bool = true) {
+        bench.intake.submit(Submission(events: events.map(\.json), source: .relay(.fetched)) { _ in })
+        fetcher.last?.end(isAnswered)
+        bench.process()
+    }
+
+    private func told(_ bench: Workbench) -> [String] { bench.kept.map(\.notification.title) }
+
+    @Test func aFilterIsToldWhatMatters() throws {
+        let probe = Probe()
+        let bench = try bench(EventFilter(name: "probe", decide: probe.decide))
+        let owner = try bench.account(["mention"])
+        let event = try note("hello", by: alice, to: owner, bench)
+        bench.submit([event], from: .feed)
+        let question = try #require(probe.last)
+        #expect(question.event == event.json)
+        #expect(question.recipient == owner.publicKey.hex && question.author == alice.publicKey.hex)
+        #expect(question.signal == .mention && question.relation == "mention" && question.now == bench.clock.now())
+        #expect(question.recipientEvents == [] && question.followDistance == .unknown && question.notification == nil)
+        #expect(told(bench) == ["hello"])
+    }
+
+    @Test func whatAFilterDropsWakesNobodyAndIsAccepted() throws {
+        let bench = try bench(EventFilter(name: "no") { _ in .drop(reason: "because") })
+        let owner = try bench.account(["mention"])
+        let event = try note("hello", by: alice, to: owner, bench)
+        #expect(bench.submit([event]).map(\.result) == [.accepted])
+        #expect(bench.kept.isEmpty && bench.count(.filtered) == 1)
+        let step = try #require(bench.observed.steps.first { $0.step == .filtered })
+        #expect(step.reason == "no: because" && step.account == owner.publicKey && step.device != nil)
+        #expect(bench.submit([event]).map(\.result) == [.duplicate])
+    }
+
+    @Test func theFirstThatDropsIsTheLastAsked() throws {
+        let (first, second, third) = (Probe(), Probe { _ in .drop(reason: "") }, Probe())
+        let bench = try bench(
+            EventFilter(name: "one", decide: first.decide),
+            EventFilter(name: "two", decide: second.decide),
+            EventFilter(name: "three", decide: third.decide)
+        )
+        let owner = try bench.account(["mention"])
+        bench.submit([try note("hello", by: alice, to: owner, bench)], from: .feed)
+        #expect([first, second, third].map(\.questions.count) == [1, 1, 0])
+        #expect(bench.observed.steps.first { $0.step == .filtered }?.reason == "two")
+    }
+
+    @Test func anAccountIsAskedAboutOnceForAllItsDevices() throws {
+        let probe = Probe()
+        let bench = try bench(EventFilter(name: "probe", decide: probe.decide))
+        let owner = try bench.account(["mention"])
+        bench.submit([try bench.registration(of: owner, Workbench.content(["mention"]), device: "tablet")], from: .feed)
+        let other = try bench.account(["mention"])
+        let p = [owner, other].map { ["p", $0.publicKey.hex] }
+        bench.submit([try bench.event(.textNote, "hello", tags: p, by: alice)], from: .feed)
+        #expect(bench.kept.count == 3)
+        #expect(Set(probe.questions.map(\.recipient)) == [owner.publicKey.hex, other.publicKey.hex])
+        #expect(probe.questions.count == 2)
+    }
+
+    @Test(
+        arguments: [
+            (FilterAvailability.always, nil, true), (.always, false, true), (.maySwitchOff, nil, true),
+            (.maySwitchOff, false, false), (.maySwitchOff, true, true), (.maySwitchOn, nil, false),
+            (.maySwitchOn, true, true), (.maySwitchOn, false, false),
+        ] as [(FilterAvailability, Bool?, Bool)]
+    )
+    func devicesSwitchWhatTheyMay(availability: FilterAvailability, wish: Bool?, isAsked: Bool) throws {
+        let bench = try bench(
+            EventFilter(name: "web-of-trust", availability: availability) { _ in .drop(reason: "x") }
+        )
+        let wishes = wish.map { #","filter_plugins":{"web-of-trust":\#($0),"another":true}"# } ?? ""
+        let owner = try bench.account(["mention"], further: wishes)
+        bench.submit([try note("hello", by: alice, to: owner, bench)], from: .feed)
+        #expect(bench.kept.isEmpty == isAsked)
+    }
+
+    @Test func oneDevicesSwitchIsNotAnothers() throws {
+        let bench = try bench(EventFilter(name: "mutes") { _ in .drop(reason: "x") })
+        let owner = try bench.account(["mention"])
+        let content = Workbench.content(["mention"], further: #","filter_plugins":{"mutes":false}"#)
+        bench.submit([try bench.registration(of: owner, content, device: "tablet")], from: .feed)
+        bench.submit([try note("hello", by: alice, to: owner, bench)], from: .feed)
+        #expect(bench.kept.count == 1 && bench.count(.filtered) == 1)
+    }
+
+    @Test(arguments: [(EventFilter.OnError.pass, 1), (.drop, 0)])
+    func whatAFilterCannotDecideTheOperatorDoes(onError: EventFilter.OnError, kept: Int) throws {
+        let bench = try bench(EventFilter(name: "broken", onError: onError) { _ in .failed(reason: "status 4") })
+        let owner = try bench.account(["mention"])
+        bench.submit([try note("hello", by: alice, to: owner, bench)], from: .feed)
+        #expect(bench.kept.count == kept)
+        #expect(
+            bench.observed.steps.first { $0.step == .filtered }?.reason
+                == (kept == 0 ? "broken: it could not decide" : nil)
+        )
+    }
+
+    @Test func renderedNotificationsMayBeEditedAndDropped() throws {
+        let early = Probe()
+        let late = EventFilter(name: "late", isAskedAfterRendering: true) { question in
+            guard var notification = question.notification else { return .failed(reason: "nothing rendered") }
+            if notification.title == "drop" { return .drop(reason: "its title") }
+            notification.title += "!"
+            return .edited(notification)
+        }
+        let bench = try bench(late, EventFilter(name: "early", decide: early.decide), late)
+        let owner = try bench.account(["mention"])
+        bench.submit(
+            [try note("hello", by: alice, to: owner, bench), try note("drop", by: alice, to: owner, bench)],
+            from: .feed
+        )
+        #expect(told(bench) == ["hello!!"])
+        #expect(early.questions.allSatisfy { $0.notification == nil })
+        #expect(bench.observed.steps.first { $0.step == .filtered }?.reason == "late: its title")
+    }
+
+    @Test func giftWrapsHaveNoAuthorAndZapsTheirSender() throws {
+        let probe = Probe()
+        let bench = try bench(EventFilter(name: "probe", decide: probe.decide))
+        let owner = try bench.account(["dm", "zap"])
+        bench.submit([try bench.wrap(to: owner)], from: .feed)
+        #expect(probe.last?.author == "" && probe.last?.signal == .dm)
+        let recipient = ["p", owner.publicKey.hex]
+        let request = try bench.event(.zapRequest, tags: [recipient, ["amount", "21000"]], by: alice)
+        let tags = [
+            recipient, ["bolt11", "lnbc210n1pqqq"], ["description", String(decoding: request.json, as: UTF8.self)],
+        ]
+        bench.submit([try bench.event(.zapReceipt, tags: tags, by: bob)], from: .feed)
+        #expect(probe.last?.author == alice.publicKey.hex && probe.last?.zapMillisats == 21_000)
+    }
+
+    /// Else a filter that is switched off later could never let the zap pass.
+    @Test func aZapThatWasFilteredIsNotTakenForTold() throws {
+        let drops = Mutex(true)
+        let bench = try bench(EventFilter(name: "f") { _ in drops.withLock(\.self) ? .drop(reason: "x") : .pass })
+        let owner = try bench.account(["zap"])
+        let recipient = ["p", owner.publicKey.hex]
+        let request = try bench.event(.zapRequest, tags: [recipient, ["amount", "21000"]], by: alice)
+        let tags = [
+            recipient, ["bolt11", "lnbc210n1pqqq"], ["description", String(decoding: request.json, as: UTF8.self)],
+        ]
+        bench.submit([try bench.event(.zapReceipt, tags: tags, by: bob)], from: .feed)
+        drops.withLock { $0 = false }
+        bench.submit([try bench.event(.zapReceipt, "again", tags: tags, by: bob)], from: .feed)
+        #expect(told(bench) == ["zap"])
+    }
+
+    private func muting() -> EventFilter {
+        EventFilter(name: "mutes", wantedKinds: [.muteList]) { question in
+            guard let list = question.recipientEvents.first else { return .pass }
+            let isMuted = String(decoding: list, as: UTF8.self).contains(#"["word","spam"]"#)
+            return isMuted ? .drop(reason: "a word") : .pass
+        }
+    }
+
+    @Test(arguments: [EventSource.socket(authenticated: []), .feed, .relay(.live), .relay(.stored), .relay(.baseline)])
+    func aListCountsForTheVeryNextEvent(source: EventSource) throws {
+        let bench = try bench(muting())
+        let owner = try bench.account(["mention"])
+        #expect(bench.submit([try mutes("eggs", of: owner, bench)], from: source).map(\.result) == [.accepted])
+        bench.submit(
+            [
+                try note("one", by: alice, to: owner, bench), try mutes("spam", of: owner, at: 1, bench),
+                try note("two", by: alice, to: owner, bench), try mutes("eggs", of: owner, at: 0, bench),
+                try note("three", by: alice, to: owner, bench), try mutes("eggs", of: owner, at: 2, bench),
+                try note("four", by: alice, to: owner, bench),
+            ],
+            from: .relay(.live)
+        )
+        #expect(told(bench) == ["one", "four"])
+        #expect(fetcher.count == 0)
+        try bench.restart()
+        bench.submit([try mutes("spam", of: owner, at: 1, bench)], from: source)
+        bench.submit([try note("five", by: alice, to: owner, bench)], from: .relay(.live))
+        #expect(told(bench) == ["one", "four", "five"])
+    }
+
+    @Test func aListOfAStrangerIsNotEvenVerified() throws {
+        let bench = try bench(muting())
+        var forged = try mutes("spam", of: alice, bench)
+        forged.signature.first = Bytes32(words: (1, 2, 3, 4))
+        bench.submit([forged], from: .relay(.live))
+        #expect(bench.count(.unaddressed) == 1 && bench.count(.forged) == 0)
+    }
+
+    @Test func anUnknownListIsSoughtWhileTheEventWaits() throws {
+        let bench = try bench(muting())
+        let owner = try bench.account(["mention"])
+        let answers = bench.arrive([([try note("one", by: alice, to: owner, bench)], .relay(.live))])
+        #expect(answers[0].count == 0)
+        #expect(fetcher.last?.wants.lists == [ListWant(account: owner.publicKey, kind: .muteList)])
+        find([try mutes("spam", of: owner, bench)], bench)
+        #expect(answers[0].count == 1 && bench.kept.isEmpty && bench.count(.filtered) == 1)
+        bench.submit([try note("two", by: alice, to: owner, bench)], from: .relay(.live))
+        #expect(fetcher.count == 1 && bench.kept.isEmpty)
+    }
+
+    @Test func aListThatNobodyHasMutesNothingAndIsNotSoughtAgainSoon() throws {
+        let bench = try bench(muting())
+        let owner = try bench.account(["mention"])
+        bench.submit([try note("one", by: alice, to: owner, bench)], from: .relay(.live))
+        find([], bench)
+        bench.submit([try note("two", by: alice, to: owner, bench)], from: .relay(.live))
+        #expect(told(bench) == ["one", "two"] && fetcher.count == 1)
+        bench.clock.advance(by: 600_000)
+        bench.submit([try note("three", by: alice, to: owner, bench)], from: .relay(.live))
+        #expect(fetcher.count == 2)
+    }
+
+    @Test func listsThatNoFilterWantsAreForgotten() throws {
+        let bench = try bench(muting())
+        let owner = try bench.account(["mention"])
+        bench.submit([try mutes("spam", of: owner, bench)])
+        #expect(try bench.registry.recipientList(.muteList, of: owner.publicKey) != nil)
+        try bench.restart(filters: [])
+        #expect(try bench.registry.recipientList(.muteList, of: owner.publicKey) == nil)
+        bench.submit([try mutes("spam", of: owner, at: 1, bench)])
+        #expect(try bench.registry.recipientList(.muteList, of: owner.publicKey) == nil)
+    }
+
+    private func trusting(_ need: FollowNeed, _ probe: Probe) -> EventFilter {
+        EventFilter(name: "trust", need: need, decide: probe.decide)
+    }
+
+    @Test func whomTheRecipientFollowsIsFollowed() throws {
+        let probe = Probe()
+        let bench = try bench(trusting(.followed, probe))
+        let owner = try bench.account(["mention"])
+        bench.submit([try follows(alice, of: owner, bench)])
+        bench.submit([try note("one", by: alice, to: owner, bench), try note("two", by: bob, to: owner, bench)])
+        #expect(probe.questions.map(\.followDistance) == [.followed, .notFollowed])
+        #expect(fetcher.count == 0)
+    }
+
+    @Test func relaysAreAskedWhetherSomebodyFollowedFollows() throws {
+        let probe = Probe()
+        let bench = try bench(trusting(.distance, probe))
+        let owner = try bench.account(["mention"])
+        bench.submit([try follows(alice, of: owner, bench)])
+        bench.submit([try note("one", by: bob, to: owner, bench)], from: .relay(.live))
+        let want = DistanceWant(account: owner.publicKey, author: bob.publicKey)
+        #expect(fetcher.last?.wants.distances == [want])
+        // A list that names others, or is somebody's whom the recipient does not follow, proves nothing.
+        let mallory = try Workbench.keys()
+        bench.intake.submit(
+            Submission(
+                events: [try follows(mallory, of: alice, bench), try follows(bob, of: mallory, bench)].map(\.json),
+                source: .relay(.fetched)
+            ) { _ in }
+        )
+        bench.process()
+        #expect(probe.questions.isEmpty)
+        find([try follows(bob, of: alice, at: 1, bench)], bench)
+        #expect(probe.questions.map(\.followDistance) == [.second])
+        bench.submit([try note("two", by: bob, to: owner, bench)], from: .relay(.live))
+        #expect(probe.questions.map(\.followDistance) == [.second, .second] && fetcher.count == 1)
+    }
+
+    @Test(arguments: [(true, FollowDistance.stranger, Int64(600_000)), (false, .notFollowed, 60_000)])
+    func whatRelaysDoNotSayIsKnownForAWhile(isAnswered: Bool, distance: FollowDistance, patience: Int64) throws {
+        let probe = Probe()
+        let bench = try bench(trusting(.distance, probe))
+        let owner = try bench.account(["mention"])
+        bench.submit([try follows(alice, of: owner, bench)])
+        bench.submit([try note("one", by: bob, to: owner, bench)], from: .relay(.live))
+        find([], bench, isAnswered: isAnswered)
+        #expect(probe.questions.map(\.followDistance) == [distance])
+        bench.clock.advance(by: patience - 1)
+        bench.submit([try note("two", by: bob, to: owner, bench)], from: .relay(.live))
+        #expect(fetcher.count == 1 && probe.questions.count == 2)
+        bench.clock.advance(by: 1)
+        bench.submit([try note("three", by: bob, to: owner, bench)], from: .relay(.live))
+        #expect(fetcher.count == 2)
+    }
+
+    /// One wait is for both: first whom the recipient follows, then whom those follow.
+    @Test func distanceIsAskedForOnceTheListIsThere() throws {
+        let probe = Probe()
+        let bench = try bench(trusting(.distance, probe))
+        let owner = try bench.account(["mention"])
+        bench.submit([try note("one", by: bob, to: owner, bench)], from: .relay(.live))
+        #expect(fetcher.last?.wants.contactLists == [owner.publicKey] && fetcher.last?.wants.distances == [])
+        find([try follows(alice, of: owner, bench)], bench)
+        #expect(fetcher.count == 2)
+        #expect(fetcher.last?.wants.distances == [DistanceWant(account: owner.publicKey, author: bob.publicKey)])
+        #expect(probe.questions.isEmpty)
+        find([try follows(bob, of: alice, bench)], bench)
+        #expect(probe.questions.map(\.followDistance) == [.second])
+    }
+
+    @Test func withoutAListDistanceIsUnknown() throws {
+        let probe = Probe()
+        let bench = try bench(trusting(.distance, probe))
+        let owner = try bench.account(["mention"])
+        bench.submit([try note("one", by: bob, to: owner, bench)], from: .relay(.live))
+        find([], bench)
+        #expect(probe.questions.map(\.followDistance) == [.unknown] && fetcher.count == 1)
+    }
+
+    @Test func nobodyIsAskedAboutWhomTheRecipientFollowsOrWhoIsNotKnown() throws {
+        let probe = Probe()
+        let bench = try bench(trusting(.distance, probe))
+        let owner = try bench.account(["mention", "dm"])
+        bench.submit([try follows(alice, of: owner, bench)])
+        bench.submit([try note("one", by: alice, to: owner, bench), try bench.wrap(to: owner)], from: .relay(.live))
+        #expect(probe.questions.map(\.followDistance) == [.followed, .unknown] && fetcher.count == 0)
+    }
+
+    @Test func anotherListOfTheRecipientAsksAnew() throws {
+        let probe = Probe()
+        let bench = try bench(trusting(.distance, probe))
+        let owner = try bench.account(["mention"])
+        bench.submit([try follows(alice, of: owner, bench)])
+        bench.submit([try note("one", by: bob, to: owner, bench)], from: .relay(.live))
+        find([], bench)
+        bench.submit([try follows(bob, of: owner, at: 1, bench)])
+        bench.submit([try note("two", by: bob, to: owner, bench)], from: .relay(.live))
+        #expect(probe.questions.map(\.followDistance) == [.stranger, .followed])
+    }
+
+    @Test func nothingWaitsWithoutAFetcher() throws {
+        let probe = Probe()
+        let bench = try bench(trusting(.distance, probe), muting(), isAnswered: false)
+        let owner = try bench.account(["mention"])
+        bench.submit([try note("one", by: bob, to: owner, bench)], from: .relay(.live))
+        #expect(told(bench) == ["one"] && probe.last?.followDistance == .unknown)
+    }
+}

@@ -1,0 +1,101 @@
+import Nostr
+import Notifications
+import Registry
+
+@testable import Pipeline
+
+/// One pacer on a clock of its own: it is told what happens when, and writes down who was woken when, and with how many.
+struct PaceDriver {
+    struct Push: Equatable {
+        /// In seconds since the start.
+        let at: Int64
+        let count: UInt32
+        var device: Int64 = 1
+    }
+
+    /// 2026-03-14 12:00 UTC, in milliseconds.
+    static let start: Int64 = 1_773_489_600_000
+
+    var pacer = Pacer()
+    /// By device; others have `pace`.
+    var paces: [Int64: Pace] = [:]
+    var pace = Pace(cooldown: 60_000, window: 30_000, dailyCap: 100)
+    private(set) var now = Self.start
+    private(set) var pushes: [Push] = []
+    private(set) var held: [HoldReason] = []
+    /// What the next deliveries come to; those left over are delivered at once.
+    var outcomes: [Bool?] = []
+    private var number: UInt8 = 0
+    private(set) var underWay: [(device: DeviceID, delivery: String)] = []
+
+    init(pace: Pace? = nil) {
+        if let pace { self.pace = pace }
+        pacer.notice(now)
+    }
+
+    private func pace(of device: DeviceID) -> Pace { paces[device.rawValue] ?? pace }
+
+    private var seconds: Int64 { (now - Self.start) / 1000 }
+
+    /// Lets time pass until that many seconds after the start; whatever becomes due does so in its time.
+    mutating func go(to seconds: Double) {
+        let end = Self.start + Int64(seconds * 1000)
+        while let due = pacer.nextDue, due <= end {
+            now = max(now, due)
+            work()
+        }
+        now = max(now, end)
+        work()
+    }
+
+    /// Sets the clock without time passing.
+    mutating func setClock(to seconds: Double) {
+        now = Self.start + Int64(seconds * 1000)
+        work()
+    }
+
+    private mutating func work() {
+        pacer.notice(now)
+        for release in pacer.takeDue(at: now, wish: { [paces, pace] device, _ in paces[device.rawValue] ?? pace }) {
+            push(release.device, count: release.groups.reduce(0) { $0 + $1.count })
+        }
+        pacer.commit()
+    }
+
+    mutating func match(_ signal: Signal = .mention, device: Int64 = 1, expiresAt: Int64 = 0) {
+        number &+= 1
+        let match = PaceMatch(
+            event: EventID(Bytes32(repeating: number)),
+            signal: signal,
+            mode: .alert,
+            urgency: .normal,
+            expiresAt: expiresAt
+        )
+        let device = DeviceID(rawValue: device)
+        let account = PublicKey(Bytes32(repeating: UInt8(truncatingIfNeeded: device.rawValue)))
+        switch pacer.admit(match, of: device, account, pace(of: device), at: now) {
+        case .held(let reason, _): held.append(reason)
+        case .goes(let waited): push(device, count: waited.reduce(1) { $0 + $1.count })
+        }
+        pacer.commit()
+    }
+
+    private mutating func push(_ device: DeviceID, count: UInt32) {
+        let delivery = "\(device.rawValue)-\(pushes.count)"
+        pushes.append(Push(at: seconds, count: count, device: device.rawValue))
+        guard pace(of: device).isGathering else { return }
+        pacer.release(delivery, to: device, at: now)
+        switch outcomes.isEmpty ? true : outcomes.removeFirst() {
+        case let isDelivered?: pacer.end(delivery, of: device, isDelivered: isDelivered, at: now)
+        case nil: underWay.append((device, delivery))
+        }
+    }
+
+    /// Brings the oldest delivery under way to its end.
+    mutating func end(isDelivered: Bool) {
+        guard !underWay.isEmpty else { return }
+        let (device, delivery) = underWay.removeFirst()
+        pacer.end(delivery, of: device, isDelivered: isDelivered, at: now)
+        work()
+    }
+}

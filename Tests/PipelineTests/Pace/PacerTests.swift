@@ -1,0 +1,201 @@
+import Nostr
+import Notifications
+import Registry
+import Testing
+
+@testable import Pipeline
+
+/// What the pacer does beside waking: batches that the disk refuses, wishes that change, devices that go.
+@Suite struct PacerTests {
+    private let start: Int64 = 1_773_489_600_000
+    private let pace = Pace(cooldown: 60_000, window: 30_000, dailyCap: 3)
+    private let device = DeviceID(rawValue: 7)
+    private let account = PublicKey(Bytes32(repeating: 9))
+
+    private func match(_ number: UInt8 = 1, mode: Mode = .alert, urgency: Urgency = .normal) -> PaceMatch {
+        PaceMatch(
+            event: EventID(Bytes32(repeating: number)),
+            signal: .mention,
+            mode: mode,
+            urgency: urgency,
+            expiresAt: 0
+        )
+    }
+
+    private func held() -> Pacer {
+        var pacer = Pacer()
+        pacer.notice(start)
+        _ = pacer.admit(match(1), of: device, account, pace, at: start)
+        pacer.release("a", to: device, at: start)
+        pacer.end("a", of: device, isDelivered: true, at: start)
+        _ = pacer.admit(match(2), of: device, account, pace, at: start + 1)
+        pacer.commit()
+        return pacer
+    }
+
+    @Test func aBatchThatTheDiskRefusesHasDoneNothing() {
+        var pacer = held()
+        let before = pacer[device]
+        _ = pacer.admit(match(3), of: device, account, pace, at: start + 2)
+        _ = pacer.admit(match(4), of: DeviceID(rawValue: 8), account, pace, at: start + 2)
+        pacer.release("c", to: DeviceID(rawValue: 8), at: start + 2)
+        #expect(pacer.changes.count == 2)
+        #expect(pacer.waitingDevices == 1)
+        pacer.rollBack(until: start + 1002)
+        #expect(pacer[device] == before)
+        #expect(pacer[DeviceID(rawValue: 8)] == nil)
+        #expect(pacer.waitingDevices == 1)
+        #expect(!pacer.isTouched)
+    }
+
+    @Test func aReleaseThatTheDiskRefusesComesAgain() {
+        var pacer = held()
+        let due = start + 60_000
+        #expect(pacer.nextDue == due)
+        let first = pacer.takeDue(at: due) { _, _ in pace }
+        pacer.release("b", to: device, at: due)
+        #expect(first.map(\.device) == [device])
+        pacer.rollBack(until: due + 1000)
+        #expect(pacer.takeDue(at: due + 999) { _, _ in pace } == [])
+        #expect(pacer.takeDue(at: due + 1000) { _, _ in pace } == first)
+    }
+
+    @Test func theEndOfADeliveryHoldsWhateverTheDiskSays() {
+        var pacer = Pacer()
+        pacer.notice(start)
+        _ = pacer.admit(match(1), of: device, account, pace, at: start)
+        pacer.release("a", to: device, at: start)
+        pacer.commit()
+        pacer.end("a", of: device, isDelivered: false, at: start + 1)
+        _ = pacer.admit(match(2), of: device, account, pace, at: start + 2)
+        pacer.rollBack(until: start + 1002)
+        #expect(pacer[device]?.underWay == nil)
+        #expect(pacer[device]?.pushes == 0)
+        guard case .goes = pacer.admit(match(2), of: device, account, pace, at: start + 3) else {
+            Issue.record("a push that failed left a cooldown")
+            return
+        }
+    }
+
+    @Test func endsOfOtherDeliveriesMeanNothing() {
+        var pacer = Pacer()
+        pacer.notice(start)
+        _ = pacer.admit(match(1), of: device, account, pace, at: start)
+        pacer.release("a", to: device, at: start)
+        pacer.commit()
+        pacer.end("b", of: device, isDelivered: true, at: start)
+        pacer.end("a", of: DeviceID(rawValue: 8), isDelivered: true, at: start)
+        #expect(pacer[device]?.underWay == "a")
+        #expect(pacer.count == 1)
+    }
+
+    @Test func wishesThatChangeCountAtOnce() {
+        var pacer = held()
+        pacer.reconsider(device)
+        #expect(pacer.takeDue(at: start + 5) { _, _ in pace } == [])
+        #expect(pacer.nextDue == start + 60_000)
+        pacer.reconsider(device)
+        #expect(pacer.takeDue(at: start + 5) { _, _ in Pace(cooldown: 3) }.count == 1)
+    }
+
+    @Test func otherBoundsCountForAllAtOnce() {
+        var pacer = held()
+        pacer.reconsiderAll()
+        #expect(pacer.takeDue(at: start + 5) { _, _ in Pace() }.count == 1)
+    }
+
+    @Test func aDeviceThatIsGoneTakesItsGroupsAlong() {
+        var pacer = held()
+        pacer.forget(device)
+        #expect(pacer.forgotten == [device])
+        #expect(pacer.isTouched)
+        #expect(pacer.waitingDevices == 0)
+        #expect(pacer.takeDue(at: .max) { _, _ in pace } == [])
+        pacer.rollBack(until: start)
+        #expect(pacer.forgotten == [device])
+        pacer.commit()
+        #expect(pacer.forgotten.isEmpty)
+    }
+
+    @Test func whoeverIsRegisteredNoMoreIsForgottenWhenTheTimeComes() {
+        var pacer = held()
+        #expect(pacer.takeDue(at: start + 60_000) { _, _ in nil } == [])
+        #expect(pacer.forgotten == [device])
+        #expect(pacer.count == 0)
+    }
+
+    @Test func aGroupKnowsTheLeastStrictModeAndTheHighestUrgencyOfItsMembers() {
+        var pacer = Pacer()
+        _ = pacer.admit(match(1), of: device, account, pace, at: start)
+        pacer.release("a", to: device, at: start)
+        _ = pacer.admit(match(2, mode: .wake), of: device, account, pace, at: start)
+        _ = pacer.admit(match(3, mode: .sealed, urgency: .high), of: device, account, pace, at: start)
+        _ = pacer.admit(match(4, mode: .nudge, urgency: .low), of: device, account, pace, at: start)
+        let group = pacer[device]?.groups.first
+        #expect(group?.mode == .sealed)
+        #expect(group?.urgency == .high)
+        #expect(group?.event == EventID(Bytes32(repeating: 2)))
+    }
+
+    @Test func noMoreAreReleasedAtATimeThanIsAskedFor() {
+        var pacer = Pacer()
+        for number in 1...10 as ClosedRange<Int64> {
+            let device = DeviceID(rawValue: number)
+            _ = pacer.admit(match(), of: device, account, pace, at: start)
+            pacer.release("a", to: device, at: start)
+            pacer.end("a", of: device, isDelivered: true, at: start)
+            _ = pacer.admit(match(), of: device, account, pace, at: start)
+        }
+        pacer.commit()
+        #expect(pacer.takeDue(at: start + 60_000, limit: 4) { _, _ in pace }.count == 4)
+        #expect(pacer.nextDue == start + 60_000)
+        #expect(pacer.takeDue(at: start + 60_000) { _, _ in pace }.count == 6)
+    }
+
+    @Test func timersThatChangeOftenDoNotPileUp() {
+        var pacer = held()
+        for second in 1...20_000 as ClosedRange<Int64> {
+            pacer.reconsider(device)
+            #expect(pacer.takeDue(at: start + 2) { _, _ in Pace(cooldown: 60_000 + second) }.isEmpty)
+        }
+        #expect(pacer.timerCount < 3000)
+    }
+
+    @Test func whatMattersToNobodyIsLetGoOnceADay() {
+        var pacer = Pacer()
+        pacer.notice(start)
+        for number in 1...5 as ClosedRange<Int64> {
+            let device = DeviceID(rawValue: number)
+            _ = pacer.admit(match(), of: device, account, pace, at: start)
+            pacer.release("a", to: device, at: start)
+            if number > 1 { pacer.end("a", of: device, isDelivered: true, at: start) }
+        }
+        _ = pacer.admit(match(), of: DeviceID(rawValue: 2), account, pace, at: start)
+        pacer.commit()
+        pacer.notice(start + DevicePace.day)
+        #expect(pacer.count == 5)
+        pacer.notice(start + 2 * DevicePace.day)
+        // One is under way, for one something waits.
+        #expect(pacer.count == 2)
+    }
+
+    @Test(arguments: [
+        (BatchWishes(), Pace(cooldown: 60_000, window: 30_000, dailyCap: 100)),
+        (BatchWishes(windowSeconds: 0, cooldownSeconds: 0, dailyCap: 1000), Pace(cooldown: 5000, dailyCap: 200)),
+        (
+            BatchWishes(windowSeconds: 90, cooldownSeconds: 7, dailyCap: 9),
+            Pace(cooldown: 7000, window: 90_000, dailyCap: 9)
+        ),
+    ])
+    func wishesAreHeardWithinBounds(wishes: BatchWishes, pace: Pace) {
+        let policy = PacingPolicy(leastCooldownSeconds: 5, mostDailyCap: 200)
+        #expect(policy.pace(for: PaceWishes(batch: wishes)) == pace)
+    }
+
+    @Test func anOperatorMaySwitchEverythingOff() {
+        let policy = PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0, mostDailyCap: 0)
+        #expect(policy.pace(for: PaceWishes()).isUnlimited)
+        #expect(policy.pace(for: PaceWishes(batch: BatchWishes(dailyCap: 5))).dailyCap == 5)
+        #expect(!policy.pace(for: PaceWishes(batch: BatchWishes(cooldownSeconds: 1))).isUnlimited)
+    }
+}

@@ -1,0 +1,75 @@
+import Delivery
+import Foundation
+import GRDB
+import Nostr
+import Notifications
+import Registry
+
+@testable import Pipeline
+
+extension Workbench {
+    /// A bench that paces by what DESIGN names.
+    static func paced(
+        _ policy: PacingPolicy = PacingPolicy(),
+        defaultMode: Mode = .wake,
+        doors: PipelineDoors = PipelineDoors()
+    ) throws -> Workbench {
+        try Workbench(defaultMode: defaultMode, pacing: policy, doors: doors)
+    }
+
+    /// Lets time pass; whoever becomes due is woken in their time.
+    func pass(_ seconds: Double) {
+        let end = clock.now() + Int64(seconds * 1000)
+        while let patience = pipeline?.patience, clock.now() + patience <= end {
+            clock.advance(by: max(1, patience))
+            pipeline?.process(Arrivals())
+        }
+        clock.advance(by: max(0, end - clock.now()))
+    }
+
+    /// Brings the oldest delivery to its end, as the courier would. With `isTold` the pipeline hears of it; else only the disk.
+    func end(isDelivered: Bool = true, isTold: Bool = true) throws {
+        let first = stored.removeFirst()
+        let end = PushEnd(
+            device: first.delivery.device,
+            delivery: first.delivery.id,
+            isDelivered: isDelivered,
+            moment: clock.now()
+        )
+        var changes = OutboxChanges()
+        changes.removals = [first.key]
+        changes.ends = [end]
+        try outbox?.apply(changes)
+        if isTold { pipeline?.process(Arrivals(ends: [end])) }
+    }
+
+    func note(to keys: KeyPair, _ content: String = "x") throws -> Event {
+        try event(
+            .textNote,
+            content,
+            tags: [["p", keys.publicKey.hex]],
+            by: try Self.keys(),
+            at: clock.now() / 1000
+        )
+    }
+
+    /// How many rows the disk has of pace and of what is held.
+    func rows() throws -> (paces: Int, held: Int) {
+        let database = try DatabaseQueue(path: outboxPath)
+        return try database.read { db in
+            (
+                try Int.fetchOne(db, sql: "SELECT count(*) FROM outbox_pace") ?? -1,
+                try Int.fetchOne(db, sql: "SELECT count(*) FROM outbox_held") ?? -1
+            )
+        }
+    }
+
+    /// Whether those bytes are anywhere in the tables of what is held.
+    func isHeldOnDisk(_ text: String) throws -> Bool {
+        let database = try DatabaseQueue(path: outboxPath)
+        let blobs = try database.read {
+            try Data.fetchAll($0, sql: "SELECT notification FROM outbox_held WHERE notification IS NOT NULL")
+        }
+        return blobs.contains { $0.range(of: Data(text.utf8)) != nil }
+    }
+}

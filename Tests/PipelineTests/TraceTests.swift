@@ -1,0 +1,90 @@
+import Delivery
+import Nostr
+import Notifications
+import Registry
+import Testing
+
+@testable import Pipeline
+
+/// What of an event's way is told to whoever keeps it.
+@Suite struct TraceTests {
+    private func note(to keys: KeyPair, _ bench: Workbench) throws -> Event {
+        try bench.event(.textNote, "hello", tags: [["p", keys.publicKey.hex]], by: Workbench.keys())
+    }
+
+    @Test func eachDeviceHasItsStepWithItsDelivery() throws {
+        let bench = try Workbench()
+        let owner = try bench.account(["mention"])
+        bench.submit([try bench.registration(of: owner, Workbench.content(["dm"]), device: "tablet")], from: .feed)
+        let event = try note(to: owner, bench)
+        bench.submit([event], from: .relay(.live))
+
+        let steps = bench.trace(of: event.id)
+        #expect(steps.map(\.step).sorted { $0.rawValue < $1.rawValue } == [.queued, .unwanted])
+        #expect(steps.allSatisfy { $0.account == owner.publicKey })
+        let queued = try #require(steps.first { $0.step == .queued })
+        let delivery = try #require(bench.kept.first)
+        #expect(queued.delivery == delivery.id && queued.device == delivery.device && !queued.reason.isEmpty)
+        let unwanted = try #require(steps.first { $0.step == .unwanted })
+        #expect(unwanted.device != nil && unwanted.device != delivery.device && unwanted.reason == "mention")
+        #expect(unwanted.step.words(unwanted.reason) == "not sent: the device's filters switch mentions off")
+    }
+
+    @Test func whatConcernsNobodyAndWhatComesAgainIsCountedAndNotTraced() throws {
+        let bench = try Workbench()
+        let owner = try bench.account()
+        let event = try note(to: owner, bench)
+        let stray = try note(to: Workbench.keys(), bench)
+        bench.submit([event, event, stray], from: .relay(.live))
+        bench.submit([event], from: .relay(.live))
+        #expect(bench.trace(of: event.id).map(\.step) == [.queued])
+        #expect(bench.trace(of: stray.id).isEmpty)
+        #expect(bench.count(.duplicate) == 2 && bench.count(.unaddressed) == 1)
+    }
+
+    @Test func whatIsTheSameForAnAccountNamesNoDevice() throws {
+        let bench = try Workbench()
+        let owner = try bench.account()
+        let event = try bench.event(.textNote, "to myself", tags: [["p", owner.publicKey.hex]], by: owner)
+        bench.submit([event], from: .relay(.live))
+        let steps = bench.trace(of: event.id)
+        #expect(steps == [TraceStep(step: .own, event: event.id, account: owner.publicKey)])
+    }
+
+    @Test func aRegistrationNamesItsDeviceAndARefusedOneSaysWhy() throws {
+        let bench = try Workbench()
+        let owner = try Workbench.keys()
+        let good = try bench.registration(of: owner, Workbench.content())
+        let bad = try bench.registration(of: owner, #"{"platform":"ios"}"#, device: "tablet")
+        bench.submit([good, bad], from: .feed)
+        let registered = try #require(bench.trace(of: good.id).last)
+        #expect(registered.step == .registered && registered.device != nil && registered.account == owner.publicKey)
+        let refused = try #require(bench.trace(of: bad.id).last)
+        #expect(refused.step == .registrationRefused && refused.reason.contains("token"))
+    }
+
+    @Test func aForgedCopyIsTracedForNobody() throws {
+        let bench = try Workbench()
+        let owner = try bench.account()
+        let event = try note(to: owner, bench)
+        let text = String(decoding: event.json, as: UTF8.self).replacing("hello", with: "hullo")
+        bench.submit([Array(text.utf8)], from: .relay(.live))
+        #expect(bench.trace(of: event.id) == [TraceStep(step: .forged, event: event.id)])
+    }
+
+    @Test func whatTheDiskRefusedIsSaidAfterwards() throws {
+        let bench = try Workbench()
+        let owner = try bench.account()
+        let event = try note(to: owner, bench)
+        bench.diskIsFull = true
+        bench.submit([event], from: .relay(.live))
+        #expect(bench.trace(of: event.id).map(\.step) == [.queued, .notKept])
+    }
+
+    @Test(arguments: PipelineStep.allCases) func everyStepHasWords(_ step: PipelineStep) {
+        for reason in ["", "reply"] {
+            let words = step.words(reason)
+            #expect(!words.isEmpty && !words.hasSuffix(": ") && !words.contains("''") || reason.isEmpty)
+        }
+    }
+}

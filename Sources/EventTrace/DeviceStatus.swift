@@ -1,0 +1,47 @@
+import Delivery
+import Notifications
+
+/// How pushes to a device went of late.
+package struct DeviceStatus: Sendable, Hashable {
+    package struct Success: Sendable, Hashable {
+        /// Milliseconds since 1970.
+        package var at: Int64
+        /// The push service's HTTP status, or 0.
+        package var status: Int
+    }
+
+    package struct Failure: Sendable, Hashable {
+        /// Milliseconds since 1970.
+        package var at: Int64
+        /// By its word, see `DeliveryReport.Kind`.
+        package var kind: String
+        /// The push service's HTTP status, or 0.
+        package var status: Int
+        /// One word of a small fixed set.
+        package var reason: String
+    }
+
+    package var lastSuccess: Success?
+    package var lastFailure: Failure?
+
+    package init(lastSuccess: Success? = nil, lastFailure: Failure? = nil) {
+        self.lastSuccess = lastSuccess
+        self.lastFailure = lastFailure
+    }
+
+    /// Takes note of what was decided about a push to it.
+    mutating func take(_ report: DeliveryReport, at time: Int64) {
+        switch report.kind {
+        case .delivered:
+            lastSuccess = Success(at: time, status: Int(report.status))
+        case .gone, .rejected, .retry, .misconfigured, .expired:
+            lastFailure = Failure(
+                at: time,
+                kind: report.kind.name,
+                status: Int(report.status),
+                reason: report.reason
+            )
+        case .reduced, .unregistered, .moved, .unreadable: break
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Delivery
+import Nostr
+import Notifications
+import Pipeline
+
+/// One thing that became of an event or of a delivery, in the order in which it happened.
+package struct TraceEntry: Sendable, Hashable {
+    package enum What: Sendable, Hashable {
+        /// A step of the pipeline, by its word; older and newer versions know other words.
+        case step(String)
+        /// What was decided about a delivery.
+        case report(Report)
+    }
+
+    /// What a `DeliveryReport` says besides its delivery, device and reason.
+    package struct Report: Sendable, Hashable {
+        /// By its word, see `DeliveryReport.Kind`.
+        package var kind: String
+        package var queue: QueueName
+        /// The push service's HTTP status, or 0.
+        package var status: Int
+        package var attempt: Int
+        /// Milliseconds since 1970.
+        package var nextDue: Int64?
+    }
+
+    /// Milliseconds since 1970.
+    package var time: Int64
+    package var what: What
+    /// Nil in a report.
+    package var event: EventID?
+    package var account: PublicKey?
+    package var device: DeviceID?
+    package var delivery: String?
+    package var reason: String
+
+    /// Whether any stranger can cause it as often as they like: it is nobody's history in particular.
+    var isStray: Bool {
+        guard case .step(let word) = what, let step = PipelineStep(rawValue: word) else { return false }
+        return switch step {
+        case .forged, .registrationRefused, .noSession, .listRefused, .request, .hintStale, .hintUnproven: true
+        default: false
+        }
+    }
+
+    init(_ step: TraceStep, at time: Int64) {
+        self.time = time
+        what = .step(step.step.rawValue)
+        event = step.event
+        account = step.account
+        device = step.device
+        delivery = step.delivery
+        reason = step.reason
+    }
+
+    init(_ report: DeliveryReport, at time: Int64) {
+        self.time = time
+        what = .report(
+            Report(
+                kind: report.kind.name,
+                queue: report.queue,
+                status: Int(report.status),
+                attempt: report.attempt,
+                nextDue: report.nextDue
+            )
+        )
+        device = report.device
+        delivery = report.delivery
+        reason = report.reason
+    }
+
+    init(
+        time: Int64,
+        what: What,
+        event: EventID?,
+        account: PublicKey?,
+        device: DeviceID?,
+        delivery: String?,
+        reason: String
+    ) {
+        self.time = time
+        self.what = what
+        self.event = event
+        self.account = account
+        self.device = device
+        self.delivery = delivery
+        self.reason = reason
+    }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import GRDB
+import Notifications
+
+/// The database file under a ``TraceStore``. What is damaged is put aside and begun anew.
+struct TraceFile {
+    /// How long it is known of a device how pushes to it went, in milliseconds: 90 days.
+    private static let deviceMemory: Int64 = 90 * 86_400_000
+
+    private let queue: DatabaseQueue
+    private var segments: TraceSegments
+
+    /// Opens or creates the file at `path`, readable by this user only. Throws a ``TraceError`` for another program's database,
+    /// and SQLite's errors.
+    init(path: String, limits: TraceLimits) throws {
+        if !FileManager.default.fileExists(atPath: path) {
+            _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+        }
+        let queue = try Self.open(path)
+        switch try queue.read(TraceSchema.state) {
+        case .foreign: throw TraceError.foreign(path)
+        case .ready: break
+        case .outdated:
+            try queue.close()
+            Self.remove(path)
+            self = try TraceFile(path: path, limits: limits)
+            return
+        case .empty:
+            try queue.write(TraceSchema.create)
+        }
+        try queue.writeWithoutTransaction { db in
+            try db.execute(
+                sql: "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216"
+            )
+        }
+        self.queue = queue
+        segments = TraceSegments(try queue.read(TraceSchema.segments), limits: limits)
+    }
+
+    private static func open(_ path: String) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(1)
+        configuration.label = "carillon trace"
+        return try DatabaseQueue(path: path, configuration: configuration)
+    }
+
+    /// Writes what happened up to `now`, in milliseconds since 1970, in one transaction. Returns how many entries were too many of
+    /// their sort and are left out.
+    mutating func write(_ entries: [TraceEntry], _ devices: [DeviceID: DeviceStatus], at now: Int64) throws -> Int {
+        var segments = segments
+        let admitted = entries.filter { !$0.isStray || segments.admitsStray() }
+        try queue.write { db in
+            let rows = TraceRows(db: db)
+            var rest = admitted[...]
+            while !rest.isEmpty {
+                let (segment, room, begins, dropped) = segments.makeRoom(at: now)
+                if begins { try TraceSchema.begin(segment, in: db) }
+                for number in dropped { try TraceSchema.drop(number, in: db) }
+                let part = rest.prefix(room)
+                try rows.insert(part, into: segment.number)
+                segments.add(part.count)
+                rest = rest.dropFirst(part.count)
+            }
+            for (device, status) in devices { try rows.put(status, of: device, at: now) }
+        }
+        self.segments = segments
+        return entries.count - admitted.count
+    }
+
+    func forgetDevices(at now: Int64) throws {
+        try queue.write { try TraceRows(db: $0).forgetDevices(unchangedSince: now - Self.deviceMemory) }
+    }
+
+    /// Behaves as if the disk were full from now on.
+    func refuseToGrow() throws {
+        try queue.writeWithoutTransaction { db in
+            let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+            try db.execute(sql: "PRAGMA max_page_count = \(pages + 1)")
+        }
+    }
+
+    func close() {
+        try? queue.close()
+    }
+
+    static func putAside(_ path: String) {
+        try? FileManager.default.removeItem(atPath: path + ".damaged")
+        try? FileManager.default.moveItem(atPath: path, toPath: path + ".damaged")
+        remove(path)
+    }
+
+    private static func remove(_ path: String) {
+        for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + end) }
+    }
+}
+
+extension DatabaseError {
+    /// Whether the file itself is at fault, so that trying again is of no use.
+    var isDamage: Bool { resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB }
+}

@@ -1,0 +1,54 @@
+import Foundation
+import GRDB
+import Nostr
+import Notifications
+
+/// Reads a trace, also while a router writes to it, and changes nothing.
+package struct TraceReader: Sendable {
+    package let path: String
+
+    package init(path: String) {
+        self.path = path
+    }
+
+    /// The steps of `event` and what became of the deliveries that came of it, in their order; empty when nothing is known of
+    /// it. What happened before `time`, in milliseconds since 1970, is left out. Throws a ``TraceError``.
+    package func history(of event: EventID, since time: Int64) throws(TraceError) -> [TraceEntry] {
+        try read { try $0.history(of: event).filter { $0.time >= time } }
+    }
+
+    /// How pushes to each of `devices` went of late; those of which nothing is known are missing. Throws a ``TraceError``.
+    package func statuses(of devices: [DeviceID]) throws(TraceError) -> [DeviceID: DeviceStatus] {
+        try read { rows in
+            var statuses: [DeviceID: DeviceStatus] = [:]
+            for device in devices { statuses[device] = try rows.status(of: device) }
+            return statuses
+        }
+    }
+
+    /// Since when entries are kept, in milliseconds since 1970; nil: there are none. Throws a ``TraceError``.
+    package func beginning() throws(TraceError) -> Int64? {
+        try read { try $0.beginning() }
+    }
+
+    private func read<Value>(_ body: (TraceRows) throws -> Value) throws(TraceError) -> Value {
+        guard FileManager.default.fileExists(atPath: path) else { throw .missing(path) }
+        do {
+            var configuration = Configuration()
+            configuration.readonly = true
+            configuration.busyMode = .timeout(5)
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            defer { try? queue.close() }
+            return try queue.read { db in
+                switch try TraceSchema.state(of: db) {
+                case .ready: return try body(TraceRows(db: db))
+                case .empty: throw TraceError.missing(path)
+                case .outdated: throw TraceError.otherVersion(path)
+                case .foreign: throw TraceError.foreign(path)
+                }
+            }
+        } catch {
+            throw TraceError(error, path: path)
+        }
+    }
+}

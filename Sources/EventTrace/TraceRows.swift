@@ -1,0 +1,160 @@
+import Delivery
+import Foundation
+import GRDB
+import Nostr
+import Notifications
+
+/// The rows of a trace within one access to its database.
+struct TraceRows {
+    /// What strangers can make longer is cut off.
+    private static let reasonBytes = 200
+    /// An event that names thousands of devices is shown as far as this.
+    private static let mostEntries = 10_000
+
+    let db: Database
+
+    func insert(_ entries: some Sequence<TraceEntry>, into segment: Int64) throws {
+        let insert = try db.cachedStatement(
+            sql: """
+                INSERT INTO entries_\(segment)
+                    (time, event, account, device, delivery, word, reason, platform, app, status, attempt, next_due)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """
+        )
+        for entry in entries {
+            let word: String
+            var report: TraceEntry.Report?
+            switch entry.what {
+            case .step(let step): word = step
+            case .report(let content):
+                word = content.kind
+                report = content
+            }
+            try insert.execute(arguments: [
+                entry.time, entry.event.map { Data($0.array) }, entry.account.map { Data($0.array) },
+                entry.device?.rawValue, entry.delivery.map(DeliveryName.data), word, Self.line(entry.reason),
+                report?.queue.platform, report?.queue.app, report?.status, report?.attempt, report?.nextDue,
+            ])
+        }
+    }
+
+    func put(_ status: DeviceStatus, of device: DeviceID, at time: Int64) throws {
+        let upsert = try db.cachedStatement(
+            sql: """
+                INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET
+                    changed_at = ?2,
+                    delivered_at = coalesce(?3, delivered_at), delivered_status = coalesce(?4, delivered_status),
+                    failed_at = coalesce(?5, failed_at), failed_kind = coalesce(?6, failed_kind),
+                    failed_status = coalesce(?7, failed_status), failed_reason = coalesce(?8, failed_reason)
+                """
+        )
+        try upsert.execute(arguments: [
+            device.rawValue, time, status.lastSuccess?.at, status.lastSuccess?.status, status.lastFailure?.at,
+            status.lastFailure?.kind, status.lastFailure?.status, status.lastFailure.map { Self.line($0.reason) },
+        ])
+    }
+
+    /// Looks at every device, so not to be done often.
+    func forgetDevices(unchangedSince time: Int64) throws {
+        try db.execute(sql: "DELETE FROM devices WHERE changed_at < ?", arguments: [time])
+    }
+
+    func status(of device: DeviceID) throws -> DeviceStatus? {
+        let select = try db.cachedStatement(sql: "SELECT * FROM devices WHERE device = ?")
+        guard let row = try Row.fetchOne(select, arguments: [device.rawValue]) else { return nil }
+        var status = DeviceStatus()
+        if let at = row["delivered_at"] as Int64? {
+            status.lastSuccess = DeviceStatus.Success(at: at, status: row["delivered_status"] ?? 0)
+        }
+        if let at = row["failed_at"] as Int64? {
+            status.lastFailure = DeviceStatus.Failure(
+                at: at,
+                kind: row["failed_kind"] ?? "",
+                status: row["failed_status"] ?? 0,
+                reason: row["failed_reason"] ?? ""
+            )
+        }
+        return status
+    }
+
+    /// The steps of `event` and what became of the deliveries that came of it, in their order.
+    func history(of event: EventID) throws -> [TraceEntry] {
+        let segments = try Int64.fetchAll(db, sql: "SELECT number FROM segments ORDER BY number")
+        var found: [(place: (Int64, Int64), entry: TraceEntry)] = []
+        var deliveries: Set<Data> = []
+        for segment in segments {
+            let sql = "SELECT * FROM entries_\(segment) WHERE event = ? ORDER BY row LIMIT ?"
+            let rows = try Row.fetchCursor(
+                db,
+                sql: sql,
+                arguments: [Data(event.array), Self.mostEntries - found.count]
+            )
+            while let row = try rows.next() {
+                if let delivery = row["delivery"] as Data? { deliveries.insert(delivery) }
+                found.append(((segment, row["row"]), Self.entry(row)))
+            }
+        }
+        for segment in segments {
+            let select = try db.cachedStatement(
+                sql: "SELECT * FROM entries_\(segment) WHERE delivery = ? AND event IS NULL ORDER BY row"
+            )
+            for delivery in deliveries {
+                for row in try Row.fetchAll(select, arguments: [delivery]) {
+                    found.append(((segment, row["row"]), Self.entry(row)))
+                }
+            }
+        }
+        return found.sorted { $0.place < $1.place }.map(\.entry)
+    }
+
+    /// When the oldest entry that is kept happened, in milliseconds since 1970.
+    func beginning() throws -> Int64? {
+        try Int64.fetchOne(db, sql: "SELECT min(began_at) FROM segments")
+    }
+
+    private static func entry(_ row: Row) -> TraceEntry {
+        let event: Data? = row["event"]
+        let account: Data? = row["account"]
+        let delivery: Data? = row["delivery"]
+        let word: String = row["word"]
+        let what: TraceEntry.What =
+            event != nil
+            ? .step(word)
+            : .report(
+                TraceEntry.Report(
+                    kind: word,
+                    queue: QueueName(platform: row["platform"] ?? "", app: row["app"] ?? ""),
+                    status: row["status"] ?? 0,
+                    attempt: row["attempt"] ?? 0,
+                    nextDue: row["next_due"]
+                )
+            )
+        return TraceEntry(
+            time: row["time"],
+            what: what,
+            event: event.flatMap { EventID(bytes: Array($0)) },
+            account: account.flatMap { PublicKey(bytes: Array($0)) },
+            device: (row["device"] as Int64?).map(DeviceID.init(rawValue:)),
+            delivery: delivery.map(DeliveryName.text),
+            reason: row["reason"]
+        )
+    }
+
+    /// One printable line.
+    private static func line(_ reason: String) -> String {
+        guard reason.utf8.count > reasonBytes || reason.unicodeScalars.contains(where: { $0.properties.isControl })
+        else {
+            return reason
+        }
+        var line = ""
+        for scalar in reason.unicodeScalars where !scalar.properties.isControl {
+            guard line.utf8.count + UTF8.width(scalar) <= reasonBytes else { break }
+            line.unicodeScalars.append(scalar)
+        }
+        return line
+    }
+}
+
+extension Unicode.Scalar.Properties {
+    fileprivate var isControl: Bool { generalCategory == .control || generalCategory == .lineSeparator }
+}

@@ -1,0 +1,114 @@
+import Delivery
+import Dispatch
+import Logging
+import Notifications
+import Pipeline
+import Synchronization
+
+/// Keeps what became of events and deliveries for a while, in a file, so that people can be told why they were not woken. Holds
+/// neither content nor tokens.
+///
+/// A diagnosis and no more: it takes from everybody and makes nobody wait. What its disk is too slow for or refuses is lost and
+/// counted. A damaged file is put aside under the same name with `.damaged` behind it, and begun anew.
+package final class TraceStore: Sendable {
+    private struct Pending {
+        var entries: [TraceEntry] = []
+        var devices: [DeviceID: DeviceStatus] = [:]
+        var isScheduled = false
+        var isClosed = false
+    }
+
+    /// What a disk that is too slow makes wait is bounded: some 15 MB.
+    static let pendingLimit = 50_000
+    /// How long entries wait for others to be written with, in milliseconds.
+    private static let delay = 100
+
+    private let now: @Sendable () -> Int64
+    private let pending = Mutex(Pending())
+    private let writer: Mutex<TraceWriter>
+    private let lost = Atomic<Int>(0)
+    private let queue = DispatchQueue(label: "carillon trace")
+
+    /// The file at `path` is opened or made with the first entry, readable by this user only. `now` is in milliseconds since
+    /// 1970.
+    package init(
+        path: String,
+        limits: TraceLimits = TraceLimits(),
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) {
+        self.now = now
+        writer = Mutex(TraceWriter(path: path, limits: limits, logger: logger))
+    }
+
+    /// How many entries were lost because the disk was too slow or refused, or strangers caused too many.
+    package var shed: Int { lost.load(ordering: .relaxed) }
+
+    /// Returns when everything that came so far is written, or lost.
+    package func flush() {
+        queue.sync { writePending() }
+    }
+
+    /// Writes what there is and closes the file. What comes after that is lost.
+    package func close() {
+        pending.withLock { $0.isClosed = true }
+        queue.sync {
+            writePending()
+            writer.withLock { $0.close() }
+        }
+    }
+
+    /// Runs `body` while nothing is written.
+    func holding(_ body: () -> Void) {
+        queue.sync(execute: body)
+    }
+
+    private func add(_ count: Int, _ take: (inout [TraceEntry], inout [DeviceID: DeviceStatus]) -> Void) {
+        let (isTaken, mustSchedule) = pending.withLock { pending -> (Bool, Bool) in
+            guard !pending.isClosed, pending.entries.count + count <= Self.pendingLimit else { return (false, false) }
+            take(&pending.entries, &pending.devices)
+            defer { pending.isScheduled = true }
+            return (true, !pending.isScheduled)
+        }
+        if !isTaken { lost.add(count, ordering: .relaxed) }
+        if mustSchedule {
+            queue.asyncAfter(deadline: .now() + .milliseconds(Self.delay)) { [weak self] in self?.writePending() }
+        }
+    }
+
+    private func writePending() {
+        let (entries, devices) = pending.withLock { pending in
+            defer { pending = Pending(isClosed: pending.isClosed) }
+            return (pending.entries, pending.devices)
+        }
+        guard !entries.isEmpty else { return }
+        let shed = writer.withLock { $0.write(entries, devices, at: now()) }
+        lost.add(shed, ordering: .relaxed)
+    }
+}
+
+extension TraceStore: PipelineObserver {
+    package func record(_ counts: [PipelineStep: Int]) {}
+
+    package func trace(_ steps: [TraceStep], at time: Int64) {
+        add(steps.count) { entries, _ in
+            entries.append(contentsOf: steps.lazy.map { TraceEntry($0, at: time) })
+        }
+    }
+}
+
+extension TraceStore: DeliveryObserver {
+    package func deliveriesReported(_ reports: [DeliveryReport]) {
+        let time = now()
+        add(reports.count) { entries, devices in
+            for report in reports {
+                entries.append(TraceEntry(report, at: time))
+                devices[report.device, default: DeviceStatus()].take(report, at: time)
+            }
+        }
+    }
+
+    package func queuePaused(_ pause: QueuePause) {}
+    package func queueResumed(_ queue: QueueName) {}
+    package func outboxFailed(_ error: any Error) {}
+}

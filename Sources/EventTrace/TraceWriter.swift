@@ -1,0 +1,82 @@
+import GRDB
+import Logging
+import Notifications
+
+/// Opens the file of a trace when there is something to write, and deals with what goes wrong. Belongs to one thread at a time.
+struct TraceWriter {
+    /// How long a file that cannot be opened is left alone, in milliseconds.
+    static let pause: Int64 = 10_000
+    private static let pruneInterval: Int64 = 86_400_000
+
+    private let path: String
+    private let limits: TraceLimits
+    private let logger: Logger
+    private var file: TraceFile?
+    /// When it may be opened again after trouble, and when devices are looked at for those long unheard of; in milliseconds
+    /// since 1970.
+    private var opensAt = Int64.min
+    private var prunesAt = Int64.min
+    private var isInTrouble = false
+
+    init(path: String, limits: TraceLimits, logger: Logger) {
+        self.path = path
+        self.limits = limits
+        self.logger = logger
+    }
+
+    /// How many entries were not written. `now` is in milliseconds since 1970.
+    mutating func write(_ entries: [TraceEntry], _ devices: [DeviceID: DeviceStatus], at now: Int64) -> Int {
+        guard file != nil || now >= opensAt || now < opensAt - Self.pause else { return entries.count }
+        let lost: Int
+        do {
+            do {
+                lost = try attempt(entries, devices, at: now)
+            } catch let error as DatabaseError where error.isDamage {
+                // Damage is found by using the file; the new one in its place has none.
+                putAside(error)
+                lost = try attempt(entries, devices, at: now)
+            }
+            if isInTrouble { logger.notice("What becomes of events is kept again", metadata: ["path": "\(path)"]) }
+            isInTrouble = false
+            return lost
+        } catch {
+            if file == nil { opensAt = now + Self.pause }
+            if !isInTrouble {
+                let error = TraceError(error, path: path)
+                logger.warning("What becomes of events cannot be kept", metadata: ["error": "\(error)"])
+            }
+            isInTrouble = true
+            return entries.count
+        }
+    }
+
+    mutating func close() {
+        file?.close()
+        file = nil
+    }
+
+    private mutating func attempt(
+        _ entries: [TraceEntry],
+        _ devices: [DeviceID: DeviceStatus],
+        at now: Int64
+    ) throws -> Int {
+        var file = try self.file ?? TraceFile(path: path, limits: limits)
+        // The first entry it has may go to a table that is new.
+        defer { self.file = file }
+        let lost = try file.write(entries, devices, at: now)
+        if now >= prunesAt || now < prunesAt - Self.pruneInterval {
+            try file.forgetDevices(at: now)
+            prunesAt = now + Self.pruneInterval
+        }
+        return lost
+    }
+
+    private mutating func putAside(_ error: DatabaseError) {
+        logger.warning(
+            "What was kept of what became of events is damaged; it is put aside and begun anew",
+            metadata: ["path": "\(path)", "error": "\(error.message ?? "\(error.extendedResultCode)")"]
+        )
+        close()
+        TraceFile.putAside(path)
+    }
+}

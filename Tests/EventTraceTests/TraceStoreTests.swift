@@ -1,0 +1,328 @@
+import Cipher
+import Delivery
+import Foundation
+import GRDB
+import Logging
+import Nostr
+import Notifications
+import Pipeline
+import Testing
+
+@testable import EventTrace
+
+@Suite final class TraceStoreTests {
+    private static let noon: Int64 = 1_773_446_400_000
+    private static let day: Int64 = 86_400_000
+    private let folder: URL
+    private let path: String
+    private let clock = ManualClock(TraceStoreTests.noon)
+    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    private let account = PublicKey(Bytes32(words: (5, 5, 5, 5)))
+    private let queue = QueueName(platform: "ios", app: "default")
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "trace-" + Hex.encode(SecureRandom.bytes(8))
+        )
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        path = folder.appendingPathComponent("store-trace").path
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    private func id(_ number: Int) -> EventID { EventID(Bytes32(words: (UInt64(number), 7, 7, 7))) }
+
+    private func device(_ number: Int64) -> DeviceID { DeviceID(rawValue: number) }
+
+    private func store(_ limits: TraceLimits = TraceLimits()) -> TraceStore {
+        TraceStore(path: path, limits: limits, now: clock.now, logger: logger)
+    }
+
+    private func step(
+        _ step: PipelineStep,
+        _ number: Int = 1,
+        device: Int64? = nil,
+        delivery: String? = nil,
+        reason: String = ""
+    ) -> TraceStep {
+        TraceStep(
+            step: step,
+            event: id(number),
+            account: account,
+            device: device.map { self.device($0) },
+            delivery: delivery,
+            reason: reason
+        )
+    }
+
+    private func report(
+        _ kind: DeliveryReport.Kind,
+        _ delivery: String,
+        device: Int64 = 1,
+        status: UInt32 = 200,
+        reason: String = "",
+        nextDue: Int64? = nil
+    ) -> DeliveryReport {
+        DeliveryReport(
+            delivery: delivery,
+            device: self.device(device),
+            queue: queue,
+            kind: kind,
+            status: status,
+            reason: reason,
+            attempt: 1,
+            nextDue: nextDue
+        )
+    }
+
+    private var words: [String] {
+        get throws {
+            try TraceReader(path: path).history(of: id(1), since: 0).map { entry in
+                switch entry.what {
+                case .step(let word): word
+                case .report(let report): report.kind
+                }
+            }
+        }
+    }
+
+    @Test func anEventsStepsAndItsDeliveriesReportsComeInTheirOrder() throws {
+        let store = store()
+        let delivery = "0191b0a0-0000-8000-8000-0123456789ab"
+        store.trace([step(.waiting), step(.unmatched, 2)], at: Self.noon)
+        store.trace(
+            [step(.queued, device: 1, delivery: delivery, reason: "reply"), step(.unwanted, device: 2)],
+            at: Self.noon + 5
+        )
+        store.deliveriesReported([
+            report(.retry, delivery, status: 503, reason: "busy", nextDue: Self.noon + 900),
+            report(.delivered, "another"),
+        ])
+        store.flush()
+        clock.advance(by: 60_000)
+        store.deliveriesReported([report(.delivered, delivery)])
+        store.flush()
+
+        #expect(try words == ["waiting", "queued", "unwanted", "retry", "delivered"])
+        let history = try TraceReader(path: path).history(of: id(1), since: 0)
+        #expect(history[1].account == account && history[1].device == device(1) && history[1].delivery == delivery)
+        #expect(history[1].time == Self.noon + 5 && history[1].reason == "reply")
+        #expect(history[4].time == Self.noon + 60_000 && history[4].delivery == delivery)
+        guard case .report(let retry) = history[3].what else {
+            Issue.record("expected a report")
+            return
+        }
+        #expect(retry.queue == queue && retry.status == 503 && retry.nextDue == Self.noon + 900)
+        #expect(try TraceReader(path: path).history(of: id(1), since: Self.noon + 6).count == 1)
+        #expect(try TraceReader(path: path).history(of: id(9), since: 0).isEmpty)
+        #expect(store.shed == 0)
+    }
+
+    @Test func whatWasWrittenIsThereAfterARestartAndGrowsOn() throws {
+        let first = store()
+        first.trace([step(.own)], at: Self.noon)
+        first.close()
+        first.trace([step(.forged)], at: Self.noon)
+        let second = store()
+        second.trace([step(.expired)], at: Self.noon)
+        second.close()
+        #expect(try words == ["own", "expired"])
+        #expect(try TraceReader(path: path).beginning() == Self.noon)
+    }
+
+    @Test func aReaderWorksBesideTheWriter() throws {
+        let store = store()
+        store.trace([step(.own)], at: Self.noon)
+        store.flush()
+        #expect(try words == ["own"])
+        store.trace([step(.expired)], at: Self.noon)
+        store.flush()
+        #expect(try words == ["own", "expired"])
+    }
+
+    @Test func onlyThisUserMayReadIt() throws {
+        let store = store()
+        store.trace([step(.own)], at: Self.noon)
+        store.flush()
+        for end in ["", "-wal"] {
+            let mode = try FileManager.default.attributesOfItem(atPath: path + end)[.posixPermissions] as? Int
+            #expect(mode == 0o600)
+        }
+    }
+
+    @Test func itsFileStaysAsLargeAsItsRows() throws {
+        let store = store(TraceLimits(rows: 1_000, days: 7))
+        for round in 0..<30 {
+            store.trace((0..<200).map { step(.own, 10 + round * 200 + $0) }, at: Self.noon)
+            store.flush()
+            // Groups larger than a segment are parted.
+            store.trace([step(.own, 1)], at: Self.noon)
+        }
+        store.close()
+        let queue = try DatabaseQueue(path: path)
+        let tables = try queue.read { db in
+            try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE name LIKE 'entries%'")
+        }
+        let rows = try queue.read { db in
+            try tables.reduce(0) { try $0 + (Int.fetchOne(db, sql: "SELECT count(*) FROM \($1)") ?? 0) }
+        }
+        #expect(tables.count <= 10 && (900...1_000).contains(rows))
+        #expect(try words.count <= 10 && store.shed == 0)
+    }
+
+    @Test func whatIsOlderThanItsDaysIsGone() throws {
+        let store = store(TraceLimits(rows: 1_000, days: 7))
+        for day in 0..<20 {
+            store.trace([step(.own, day)], at: clock.now())
+            store.flush()
+            clock.advance(by: Self.day)
+        }
+        let reader = TraceReader(path: path)
+        #expect(try reader.history(of: id(12), since: 0).isEmpty)
+        #expect(try !reader.history(of: id(13), since: 0).isEmpty)
+        #expect(try reader.beginning() == Self.noon + 13 * Self.day)
+    }
+
+    @Test func knowsHowPushesToADeviceWent() throws {
+        let store = store()
+        store.deliveriesReported([report(.delivered, "a"), report(.delivered, "b", device: 2)])
+        store.flush()
+        clock.advance(by: 1_000)
+        store.deliveriesReported([report(.reduced, "c"), report(.gone, "c", status: 410, reason: "Unregistered")])
+        store.flush()
+        let statuses = try TraceReader(path: path).statuses(of: [device(1), device(2), device(3)])
+        #expect(statuses.count == 2 && statuses[device(2)]?.lastFailure == nil)
+        #expect(statuses[device(1)]?.lastSuccess == DeviceStatus.Success(at: Self.noon, status: 200))
+        #expect(
+            statuses[device(1)]?.lastFailure
+                == DeviceStatus.Failure(at: Self.noon + 1_000, kind: "gone", status: 410, reason: "Unregistered")
+        )
+    }
+
+    @Test func forgetsDevicesOfWhichNothingIsHeardForLong() throws {
+        let store = store()
+        store.deliveriesReported([report(.delivered, "a")])
+        store.flush()
+        clock.advance(by: 91 * Self.day)
+        store.deliveriesReported([report(.delivered, "b", device: 2)])
+        store.flush()
+        #expect(try TraceReader(path: path).statuses(of: [device(1), device(2)]).keys.map(\.rawValue) == [2])
+    }
+
+    @Test func aDamagedFileIsPutAsideAndBegunAnew() throws {
+        let garbage = Data("this is no database, but long enough to look like one".utf8)
+        try (garbage + Data(count: 8_192)).write(to: URL(fileURLWithPath: path))
+        let store = store()
+        store.trace([step(.own)], at: Self.noon)
+        store.flush()
+        #expect(try words == ["own"] && store.shed == 0)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path + ".damaged")).starts(with: garbage))
+    }
+
+    @Test func damageUnderARunningStoreIsFoundAndMended() throws {
+        let first = store()
+        for round in 0..<50 { first.trace((0..<50).map { step(.own, 10 + round * 50 + $0) }, at: Self.noon) }
+        first.close()
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        let size = try file.seekToEnd()
+        for page in stride(from: UInt64(4_096), to: size, by: 4_096) {
+            try file.seek(toOffset: page)
+            try file.write(contentsOf: Data(repeating: 0xFF, count: 4_096))
+        }
+        try file.close()
+        let second = store()
+        second.trace([step(.own)], at: Self.noon)
+        second.close()
+        #expect(try words == ["own"] && second.shed == 0)
+        #expect(FileManager.default.fileExists(atPath: path + ".damaged"))
+    }
+
+    @Test func anotherProgramsDatabaseIsLeftAlone() throws {
+        let other = try DatabaseQueue(path: path)
+        try other.write { try $0.execute(sql: "CREATE TABLE treasure (gold); INSERT INTO treasure VALUES (1)") }
+        try other.close()
+        let before = try Data(contentsOf: URL(fileURLWithPath: path))
+        let store = store()
+        store.trace([step(.own)], at: Self.noon)
+        store.flush()
+        #expect(store.shed == 1)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+        #expect(throws: TraceError.foreign(path)) { try TraceReader(path: path).beginning() }
+    }
+
+    @Test func aDiskThatRefusesCostsTheTraceOnly() throws {
+        let missing = folder.appendingPathComponent("missing/store-trace").path
+        let store = TraceStore(path: missing, now: clock.now, logger: logger)
+        store.trace([step(.own), step(.own, 2)], at: Self.noon)
+        store.flush()
+        #expect(store.shed == 2)
+        try FileManager.default.createDirectory(
+            at: folder.appendingPathComponent("missing"),
+            withIntermediateDirectories: true
+        )
+        // It is left alone for a while, and then tried again.
+        store.trace([step(.own, 3)], at: Self.noon)
+        store.flush()
+        #expect(store.shed == 3)
+        clock.advance(by: TraceWriter.pause)
+        store.trace([step(.own, 4)], at: Self.noon)
+        store.flush()
+        #expect(store.shed == 3)
+        #expect(try TraceReader(path: missing).history(of: id(4), since: 0).count == 1)
+    }
+
+    @Test func aFullDiskLosesWhatComesAndNothingElse() throws {
+        var limits = TraceLimits()
+        limits.rows = 100_000
+        let first = store(limits)
+        first.trace([step(.own)], at: Self.noon)
+        first.close()
+        var file = try TraceFile(path: path, limits: limits)
+        try file.refuseToGrow()
+        let many = (0..<5_000).map { TraceEntry(step(.own, $0 + 10), at: Self.noon) }
+        #expect(throws: DatabaseError.self) { _ = try file.write(many, [:], at: Self.noon) }
+        #expect(try words == ["own"])
+        _ = try file.write([TraceEntry(step(.expired), at: Self.noon)], [:], at: Self.noon)
+        #expect(try words == ["own", "expired"])
+    }
+
+    @Test func whatIsTooMuchAtOnceIsLostAndCounted() throws {
+        let store = store()
+        let many = (0..<TraceStore.pendingLimit).map { step(.own, $0 + 10) }
+        // Held back until all has come: nothing is written while this queue is at work.
+        store.holding {
+            store.trace(many, at: Self.noon)
+            store.trace([step(.own)], at: Self.noon)
+        }
+        store.flush()
+        #expect(store.shed == 1)
+        #expect(try TraceReader(path: path).history(of: id(10), since: 0).count == 1)
+    }
+
+    @Test func whatStrangersCauseTakesATenth() throws {
+        let store = store(TraceLimits(rows: 1_000, days: 7))
+        store.trace([step(.own)], at: Self.noon)
+        for round in 0..<20 {
+            store.trace((0..<10).map { step(.forged, 10 + round * 10 + $0) }, at: Self.noon)
+            store.flush()
+        }
+        #expect(try words == ["own"] && store.shed == 190)
+        #expect(try TraceReader(path: path).history(of: id(19), since: 0).count == 1)
+        #expect(try TraceReader(path: path).history(of: id(20), since: 0).isEmpty)
+    }
+
+    @Test func reasonsAreOneShortPrintableLine() throws {
+        let store = store()
+        let long = "a\nb\u{1B}[31m\u{0} " + String(repeating: "ü", count: 500)
+        store.trace([step(.dropped, reason: long)], at: Self.noon)
+        store.flush()
+        let reason = try #require(try TraceReader(path: path).history(of: id(1), since: 0).first?.reason)
+        #expect(reason.hasPrefix("ab[31m ü") && reason.utf8.count <= 200)
+    }
+
+    @Test func saysWhenThereIsNothingToRead() {
+        #expect(throws: TraceError.missing(path)) { try TraceReader(path: path).history(of: id(1), since: 0) }
+    }
+}

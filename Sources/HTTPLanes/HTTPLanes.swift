@@ -87,6 +87,13 @@ package final class HTTPLanes: HTTPSender {
         LanesShare(lanes: self, number: shares.add(1, ordering: .relaxed).newValue)
     }
 
+    /// What is open at this moment.
+    package func snapshot() async -> LanesSnapshot {
+        var snapshot = await pool.snapshot()
+        snapshot.otherRequests = curl.outstanding
+        return snapshot
+    }
+
     /// Fails what is outstanding, and every request from now on, as `shutdown`, and closes all connections. To be called
     /// before the event loop group shuts down.
     package func shutdown() async {

@@ -136,6 +136,17 @@ import Testing
         }
     }
 
+    @Test func whoSendsHalfAMessageIsDisconnected() async throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.messageSeconds = 0
+        try await withServer(limits: limits) { port in
+            var client = try await WebSocketClient(port: port)
+            _ = await client.next()
+            try await client.send(opcode: .text, bytes: Array("[\"REQ\"".utf8), fin: false)
+            #expect(await client.next() == .closed(1008))
+        }
+    }
+
     @Test func takenPortIsToldInPlainWords() async throws {
         try await withServer { port in
             var configuration = RelayServerConfiguration()

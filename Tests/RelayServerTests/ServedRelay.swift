@@ -8,11 +8,13 @@ enum ServedRelay {
     static func run(
         _ backend: RecordingBackend = RecordingBackend(),
         limits: RelayServerConfiguration.Limits = RelayServerConfiguration.Limits(),
+        isTrustedProxy: @escaping @Sendable (String) -> Bool = { _ in false },
         _ body: (Int, RelayServer) async throws -> Void
     ) async throws {
         var configuration = RelayServerConfiguration()
         configuration.port = 0
         configuration.limits = limits
+        configuration.isTrustedProxy = isTrustedProxy
         // A busy machine may leave a test waiting for longer than a client may take.
         if limits.handshakeSeconds != 0 { configuration.limits.handshakeSeconds = 120 }
         let server = RelayServer(

@@ -14,7 +14,7 @@ struct WebSocketClient {
     private let channel: any Channel
     private var incoming: AsyncStream<Received>.Iterator
 
-    init(port: Int) async throws {
+    init(port: Int, forwardedFor: String? = nil) async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Received.self)
         incoming = stream.makeAsyncIterator()
         let upgraded: EventLoopFuture<any Channel> = try await ClientBootstrap(
@@ -33,6 +33,7 @@ struct WebSocketClient {
                 )
                 var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/")
                 head.headers.add(name: "host", value: "127.0.0.1")
+                if let forwardedFor { head.headers.add(name: "x-forwarded-for", value: forwardedFor) }
                 var configuration = NIOUpgradableHTTPClientPipelineConfiguration(
                     upgradeConfiguration: NIOTypedHTTPClientUpgradeConfiguration(
                         upgradeRequestHead: head,

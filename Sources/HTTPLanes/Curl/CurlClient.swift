@@ -56,7 +56,10 @@ final class CurlClient: Sendable {
     var hasEnded: Bool { state.withLockedValue { $0.waker == nil } }
 
     /// Whether nothing is outstanding.
-    var isIdle: Bool { state.withLockedValue { $0.outstanding.taken == 0 } }
+    var isIdle: Bool { outstanding == 0 }
+
+    /// Requests that were taken and have not ended.
+    var outstanding: Int { state.withLockedValue { $0.outstanding.taken } }
 
     /// False after a shutdown or ``retire()``, with nothing done.
     func send(_ exchange: Exchange) -> Bool {

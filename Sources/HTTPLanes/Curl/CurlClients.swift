@@ -42,6 +42,12 @@ final class CurlClients: Sendable {
         return common.send(exchange)
     }
 
+    /// Requests that were taken and have not ended.
+    var outstanding: Int {
+        let clients = state.withLockedValue { $0.scoped.values.map(\.client) + $0.leaving }
+        return clients.reduce(common.outstanding) { $0 + $1.outstanding }
+    }
+
     /// The client of `scope` finishes what it has, and ends.
     func retire(_ scope: ConnectionScope) {
         state.withLockedValue { state in

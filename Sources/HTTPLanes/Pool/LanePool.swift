@@ -72,6 +72,23 @@ final class LanePool: Sendable {
         for origin in state.withLockedValue({ $0.table.takeOut(scope) }) { origin.leave() }
     }
 
+    /// What all origins have open; those that are leaving count too.
+    func snapshot() async -> LanesSnapshot {
+        let origins = state.withLockedValue { Array($0.table.origins.values) + Array($0.table.leaving.values) }
+        let counts = origins.map { ($0.route, $0.count()) }
+        var snapshot = LanesSnapshot()
+        for (route, count) in counts {
+            // Fails where the loop has ended, and then nothing is open.
+            guard let count = try? await count.get() else { continue }
+            if route.isGuarded {
+                snapshot.users += count
+            } else {
+                snapshot.origins[route.origin.authority, default: LanesSnapshot.OriginCount()] += count
+            }
+        }
+        return snapshot
+    }
+
     /// Fails whatever is outstanding and closes every connection.
     func shutDown() async {
         let origins = state.withLockedValue { state in

@@ -81,6 +81,19 @@ final class OriginLanes: @unchecked Sendable {
         }
     }
 
+    /// What is open and what waits.
+    func count() -> EventLoopFuture<LanesSnapshot.OriginCount> {
+        loop.submit {
+            let connecting = self.lanes.count { $0.isConnecting }
+            return LanesSnapshot.OriginCount(
+                connections: self.lanes.count - connecting,
+                connecting: connecting,
+                streams: self.lanes.reduce(0) { $0 + $1.inFlight },
+                waiting: self.waiting.count
+            )
+        }
+    }
+
     /// Has it do what it has, then close its connections and end.
     func leave() {
         loop.execute {

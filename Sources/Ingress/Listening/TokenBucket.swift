@@ -13,12 +13,12 @@ package struct TokenBucket: Sendable {
         self.filledAt = now
     }
 
-    /// Whether one more may pass at `now`. A clock that jumps back gives nothing and takes nothing.
-    package mutating func take(at now: Int64) -> Bool {
+    /// Whether one more, or so many more, may pass at `now`: all or nothing. A clock that jumps back gives nothing and takes nothing.
+    package mutating func take(_ count: Double = 1, at now: Int64) -> Bool {
         tokens = min(capacity, tokens + Double(max(0, now - filledAt)) / 1000 * perSecond)
         filledAt = now
-        guard tokens >= 1 else { return false }
-        tokens -= 1
+        guard tokens >= count else { return false }
+        tokens -= count
         return true
     }
 }

@@ -19,6 +19,7 @@ package final class RelayServer: Sendable {
     private let logger: Logger
     private let census: NIOLockedValueBox<ConnectionCensus>
     private let audience: LiveAudience
+    private let clients: ClientTables
 
     /// - Parameters:
     ///   - configuration: Where to listen and what a client may do.
@@ -47,10 +48,11 @@ package final class RelayServer: Sendable {
         self.census = NIOLockedValueBox(
             ConnectionCensus(
                 limit: configuration.limits.connections,
-                limitPerAddress: configuration.limits.connectionsPerAddress,
+                limitPerAddress: configuration.limits.connectionsPerClient,
                 now: now()
             )
         )
+        self.clients = ClientTables(configuration.limits)
         Self.instantiateDecoders()
         self.audience = LiveAudience(logger: logger)
     }
@@ -92,13 +94,6 @@ package final class RelayServer: Sendable {
 
     private func initialize(_ channel: any Channel, document: [UInt8]) -> EventLoopFuture<Void> {
         guard admit(channel) else { return channel.close() }
-        let messageBytes = configuration.limits.messageBytes
-        let upgrader = NIOWebSocketServerUpgrader(
-            maxFrameSize: messageBytes,
-            automaticErrorHandling: false,
-            shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture(HTTPHeaders()) },
-            upgradePipelineHandler: { channel, _ in self.addWebSocket(to: channel) }
-        )
         return channel.eventLoop.makeCompletedFuture {
             let information = InformationHandler(
                 document: document,
@@ -106,7 +101,7 @@ package final class RelayServer: Sendable {
             )
             let bound = NIOLoopBound(information, eventLoop: channel.eventLoop)
             let upgrade: NIOHTTPServerUpgradeSendableConfiguration = (
-                upgraders: [upgrader],
+                upgraders: [upgrader(bound)],
                 completionHandler: { context in
                     context.pipeline.syncOperations.removeHandler(bound.value, promise: nil)
                 }
@@ -123,13 +118,34 @@ package final class RelayServer: Sendable {
         }
     }
 
-    private func addWebSocket(to channel: any Channel) -> EventLoopFuture<Void> {
+    private func upgrader(_ information: NIOLoopBound<InformationHandler>) -> NIOWebSocketServerUpgrader {
+        NIOWebSocketServerUpgrader(
+            maxFrameSize: configuration.limits.messageBytes,
+            automaticErrorHandling: false,
+            shouldUpgrade: { channel, head in
+                guard self.admitForwarded(channel, head) else {
+                    information.value.refusesUpgrade = true
+                    return channel.eventLoop.makeSucceededFuture(nil)
+                }
+                return channel.eventLoop.makeSucceededFuture(HTTPHeaders())
+            },
+            upgradePipelineHandler: { channel, head in self.addWebSocket(to: channel, head) }
+        )
+    }
+
+    private func addWebSocket(to channel: any Channel, _ head: HTTPRequestHead) -> EventLoopFuture<Void> {
         channel.eventLoop.makeCompletedFuture {
             let connection = RelayConnection(
                 limits: configuration.limits,
                 url: configuration.url,
                 challenge: challenge(),
+                share: ClientShare(of: client(of: channel, head), in: clients),
                 now: now()
+            )
+            let progress = MessageDeadline.Progress()
+            try channel.pipeline.syncOperations.addHandler(
+                MessageDeadline(patience: .seconds(configuration.limits.messageSeconds), progress: progress),
+                position: .first
             )
             try channel.pipeline.syncOperations.addHandlers(
                 FrameRules(),
@@ -143,16 +159,33 @@ package final class RelayServer: Sendable {
                     backend: backend,
                     limits: configuration.limits,
                     audience: audience,
+                    progress: progress,
                     now: now
                 )
             )
         }
     }
+}
+
+/// Who may connect.
+extension RelayServer {
+    private func client(of channel: any Channel, _ head: HTTPRequestHead? = nil) -> ClientAddress? {
+        ClientAddress(
+            peer: channel.remoteAddress?.ipAddress ?? "",
+            forwardedFor: head?.headers["x-forwarded-for"] ?? [],
+            isTrustedProxy: configuration.isTrustedProxy
+        )
+    }
 
     /// Counts the connection until it ends; false when there are too many.
     private func admit(_ channel: any Channel) -> Bool {
-        let address = channel.remoteAddress?.ipAddress ?? ""
-        switch census.withLockedValue({ $0.admit(address, now: now()) }) {
+        let address = ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")
+        let isProxy = configuration.isTrustedProxy(address)
+        let now = now()
+        if !isProxy, let client = client(of: channel), !client.isLoopback, !clients.mayOpen(client, now: now) {
+            return false
+        }
+        switch census.withLockedValue({ $0.admit(address, isProxy: isProxy, now: now) }) {
         case .admitted:
             channel.closeFuture.whenComplete { _ in self.census.withLockedValue { $0.leave(address) } }
             return true
@@ -162,5 +195,15 @@ package final class RelayServer: Sendable {
             }
             return false
         }
+    }
+
+    /// Counts a connection that a trusted proxy brought, for the client that it names, until it ends; false when that has too many.
+    private func admitForwarded(_ channel: any Channel, _ head: HTTPRequestHead) -> Bool {
+        guard configuration.isTrustedProxy(ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")),
+            let client = client(of: channel, head), !client.isLoopback
+        else { return true }
+        guard clients.mayOpen(client, now: now()), clients.enter(client) else { return false }
+        channel.closeFuture.whenComplete { _ in self.clients.leave(client) }
+        return true
     }
 }

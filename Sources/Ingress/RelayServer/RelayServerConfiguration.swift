@@ -6,10 +6,12 @@ package struct RelayServerConfiguration: Sendable {
     package var port: Int = 7447
     /// The URL under which clients know us, as in `wss://notify.example.com`: what NIP-42 proofs must name.
     package var url: String = ""
+    /// Whether what `X-Forwarded-For` says is believed when it comes from this address.
+    package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
     package var limits = Limits()
 
     /// What one client may do. Each limit answers in the standard way and ends no other client's connection.
-    package struct Limits: Sendable {
+    package struct Limits: Sendable, Equatable {
         /// The longest message, in bytes; a longer one closes the connection (status 1009).
         package var messageBytes = 131_072
         /// Open subscriptions of one connection.
@@ -36,10 +38,21 @@ package struct RelayServerConfiguration: Sendable {
         package var unreadBytes = 4_194_304
         /// Connections at the same time; a further one is closed at once.
         package var connections = 1_000
-        /// Connections from one address at the same time. Loopback has no such limit: a proxy may be behind it.
-        package var connectionsPerAddress = 100
+        /// Connections of one client at the same time. A client is an IPv4 address or an IPv6 network of 64 bits; behind a trusted
+        /// proxy it is whom that names. Loopback has none of the limits for clients: a proxy may be behind it.
+        package var connectionsPerClient = 100
+        /// Connections that one client may open a minute, over time, and as many at once.
+        package var openingsPerClientPerMinute = 120
+        /// Messages of one client a second, over time, however many connections it has.
+        package var messagesPerClientPerSecond = 200
+        /// Messages it may send at once, before the rate counts.
+        package var clientBurst = 2_000
+        /// Bytes of messages of one client a second, over time. At once it may send eight times as many.
+        package var bytesPerClientPerSecond = 2_097_152
         /// How long a client may take to ask for anything, and to take its leave, in seconds.
         package var handshakeSeconds: Int64 = 10
+        /// How long a client may take for one message from its first byte on, in seconds.
+        package var messageSeconds: Int64 = 60
         /// How long a connection may be silent before it is pinged, in seconds; after twice that it is closed.
         package var idleSeconds: Int64 = 60
 

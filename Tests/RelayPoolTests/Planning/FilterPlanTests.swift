@@ -4,9 +4,9 @@ import Testing
 @testable import RelayPool
 
 /// Filters for one key of an account, in every way they are asked for it.
-private func authored(asksForContactLists: Bool) -> [Filter] {
+private func authored(furtherLists: Set<Kind>) -> [Filter] {
     var settings = SessionSettings(ownKey: .sample(0))
-    settings.asksForContactLists = asksForContactLists
+    settings.furtherLists = furtherLists
     let plan = FilterPlan(settings, withWraps: true)
     let entry = RosterEntry(
         Watched(key: .sample(1), interest: [.addressed, .authored], since: 1_000, isEstablished: false)
@@ -18,7 +18,7 @@ private func authored(asksForContactLists: Bool) -> [Filter] {
 
 @Test func contactListsOfAccountsAreAskedForWhereThatMatters() {
     let lists: Set<Kind> = [.relayList, .deviceList, .pushRegistration, .addressablePushRegistration]
-    #expect(authored(asksForContactLists: false).map(\.kinds) == [lists, lists, lists])
+    #expect(authored(furtherLists: []).map(\.kinds) == [lists, lists, lists])
     let more = lists.union([.contactList])
-    #expect(authored(asksForContactLists: true).map(\.kinds) == [more, more, more])
+    #expect(authored(furtherLists: [.contactList]).map(\.kinds) == [more, more, more])
 }

@@ -30,14 +30,19 @@ struct TallyTests {
     }
 
     @Test func aFetchEndsOnceWithTheLastRelay() {
-        let ends = NIOLockedValueBox(0)
-        let tally = FetchTally(filters: [Filter()], relays: [one, other], time: 1) { ends.withLockedValue { $0 += 1 } }
-        tally.end(one)
-        tally.end(one)
-        #expect(ends.withLockedValue { $0 } == 0)
-        tally.end(other)
-        tally.end(other)
-        #expect(ends.withLockedValue { $0 } == 1)
+        for isAnswered in [false, true] {
+            let ends = NIOLockedValueBox<[Bool]>([])
+            let tally = FetchTally(filters: [Filter()], relays: [one, other], time: 1) { isAnswered in
+                ends.withLockedValue { $0.append(isAnswered) }
+            }
+            if isAnswered { tally.noteAnswer() }
+            tally.end(one)
+            tally.end(one)
+            #expect(ends.withLockedValue { $0 } == [])
+            tally.end(other)
+            tally.end(other)
+            #expect(ends.withLockedValue { $0 } == [isAnswered])
+        }
     }
 
     @Test func anEventPublishedTwiceIsSentOnceAndToldTwice() {

@@ -84,9 +84,11 @@ struct TestPool {
         }
     }
 
-    func fetch(_ filters: [Filter], from relays: [RelayURL] = [], within milliseconds: Int64 = 5_000) async {
+    /// Returns whether any relay answered.
+    @discardableResult
+    func fetch(_ filters: [Filter], from relays: [RelayURL] = [], within milliseconds: Int64 = 5_000) async -> Bool {
         await withCheckedContinuation { continuation in
-            pool.fetch(filters, from: relays, within: milliseconds) { continuation.resume() }
+            pool.fetch(filters, from: relays, within: milliseconds) { continuation.resume(returning: $0) }
         }
     }
 

@@ -26,6 +26,7 @@ struct Exchange {
     private(set) var established: [PublicKey] = []
     private(set) var marks: [Int64] = []
     private(set) var rests: [Int64] = []
+    private(set) var fetchesAnswered: [UInt64] = []
     private(set) var fetchesEnded: [UInt64] = []
     private(set) var published: [EventID: Bool] = [:]
     private(set) var challenges: [String] = []
@@ -171,6 +172,7 @@ struct Exchange {
                 run(session.signed(answer, now: now))
             case .established(let keys): established += keys
             case .marked(let moment): marks.append(moment)
+            case .fetchAnswered(let number): fetchesAnswered.append(number)
             case .fetchEnded(let number): fetchesEnded.append(number)
             case .publishEnded(let id, let isAccepted, _): published[id] = isAccepted
             case .rest(let until): rests.append(until)

@@ -1,5 +1,6 @@
 import Cipher
 import Dispatch
+import ListeningTestSupport
 import Notifications
 import Testing
 

@@ -1,3 +1,4 @@
+import ListeningTestSupport
 import Testing
 
 @testable import WebIngress

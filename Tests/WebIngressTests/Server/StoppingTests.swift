@@ -1,5 +1,6 @@
 import Dispatch
 import Listening
+import ListeningTestSupport
 import Logging
 import NIOPosix
 import Testing

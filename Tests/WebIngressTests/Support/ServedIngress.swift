@@ -1,3 +1,4 @@
+import ListeningTestSupport
 import Logging
 import NIOCore
 import NIOPosix

@@ -4,7 +4,7 @@ import Nostr
 struct FilterPlan: Sendable {
     static let registrations: Set<Kind> = [.pushRegistration, .addressablePushRegistration]
 
-    /// Kinds that tell where an account is found, what its devices are, what it registers, and perhaps whom it follows.
+    /// Kinds that tell where an account is found, what its devices are, what it registers, and what else is wanted of its own.
     let lists: Set<Kind>
     /// Gift wraps that are asked for, dated back as they are (NIP-59).
     let wraps: Set<Kind>
@@ -16,8 +16,7 @@ struct FilterPlan: Sendable {
     /// `withWraps` is false for a relay that would rather give nothing than gift wraps.
     init(_ settings: SessionSettings, withWraps: Bool) {
         self.settings = settings
-        let lists = Self.registrations.union([.relayList, .deviceList])
-        self.lists = settings.asksForContactLists ? lists.union([.contactList]) : lists
+        lists = Self.registrations.union([.relayList, .deviceList]).union(settings.furtherLists)
         let wraps: Set<Kind> = [.giftWrap, .ephemeralGiftWrap]
         self.wraps = withWraps ? wraps.intersection(settings.addressedKinds ?? wraps) : []
         news = settings.addressedKinds?.subtracting(wraps)

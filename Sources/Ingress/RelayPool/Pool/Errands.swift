@@ -23,6 +23,9 @@ struct Errands {
         publications.removeValue(forKey: id) ?? []
     }
 
+    /// The relay has nothing more for the fetch of that number.
+    func noteAnswer(_ number: UInt64) { fetches[number]?.noteAnswer() }
+
     mutating func takeFetch(_ number: UInt64) -> FetchTally? {
         fetches.removeValue(forKey: number)
     }

@@ -6,24 +6,29 @@ final class FetchTally: Sendable {
     let filters: [Filter]
     /// How long each relay has, in milliseconds.
     let time: Int64
-    private let open: NIOLockedValueBox<Set<RelayURL>>
-    private let completion: @Sendable () -> Void
+    private let state: NIOLockedValueBox<(open: Set<RelayURL>, isAnswered: Bool)>
+    private let completion: @Sendable (_ isAnswered: Bool) -> Void
 
     init(
         filters: [Filter],
         relays: Set<RelayURL>,
         time: Int64,
-        completion: @escaping @Sendable () -> Void
+        completion: @escaping @Sendable (_ isAnswered: Bool) -> Void
     ) {
         self.filters = filters
         self.time = time
-        self.open = NIOLockedValueBox(relays)
+        self.state = NIOLockedValueBox((relays, false))
         self.completion = completion
     }
 
-    /// `relay` has nothing more for this.
+    /// A relay says that it has nothing more for this.
+    func noteAnswer() { state.withLockedValue { $0.isAnswered = true } }
+
+    /// `relay` is waited for no longer.
     func end(_ relay: RelayURL) {
-        let isLast = open.withLockedValue { $0.remove(relay) != nil && $0.isEmpty }
-        if isLast { completion() }
+        let (isLast, isAnswered) = state.withLockedValue { state in
+            (state.open.remove(relay) != nil && state.open.isEmpty, state.isAnswered)
+        }
+        if isLast { completion(isAnswered) }
     }
 }

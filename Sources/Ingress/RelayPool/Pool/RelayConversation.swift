@@ -1,3 +1,4 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import Nostr
 
@@ -31,7 +32,9 @@ final class RelayConversation: RelayWireOwner {
         self.url = url
         self.environment = environment
         self.loop = loop
-        session = RelaySession(settings: environment.session)
+        var settings = environment.session
+        settings.wishes = environment.wishes.withLockedValue { $0 }
+        session = RelaySession(settings: settings)
         batches = EventBatches(limit: environment.limits.batch)
         work = EventsInWork(limits: environment.limits)
         idleTalk = RequestPace(burst: Self.idleTalk.burst, perSecond: Self.idleTalk.perSecond, now: environment.now())
@@ -48,6 +51,11 @@ final class RelayConversation: RelayWireOwner {
 
     func update(_ changes: [WatchChange]) {
         perform(session.update(changes, now: environment.now()))
+    }
+
+    /// Asks for something else from the next connection on.
+    func ask(for wishes: RelayWishes) {
+        session.settings.wishes = wishes
     }
 
     func watchOwnKey(_ isWatched: Bool) {
@@ -182,6 +190,7 @@ final class RelayConversation: RelayWireOwner {
             environment.delegate.established(keys, at: url)
         case .marked(let moment):
             environment.delegate.marked(url, upTo: moment)
+        case .fetchAnswered(let number): errands.noteAnswer(number)
         case .fetchEnded(let number):
             handOver(batches.takeAll())
             errands.takeFetch(number)?.end(url)

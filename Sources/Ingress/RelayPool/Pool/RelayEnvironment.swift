@@ -1,5 +1,6 @@
 import HTTPLanes
 import Logging
+import NIOConcurrencyHelpers
 import Nostr
 
 /// What all relays of a pool share.
@@ -7,6 +8,8 @@ struct RelayEnvironment: Sendable {
     let limits: ConnectionLimits
     let pauses: ConnectionPauses
     let session: SessionSettings
+    /// What of the session's settings changes with the rules; has the last word.
+    let wishes: NIOLockedValueBox<RelayWishes>
     let identity: KeyPair
     let connector: RelayConnector
     let http: any HTTPSender

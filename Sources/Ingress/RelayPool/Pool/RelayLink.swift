@@ -65,6 +65,13 @@ final class RelayLink: @unchecked Sendable {
         review()
     }
 
+    /// Asks for something else, over a new connection: that reads from where the one before it came to.
+    func ask(for wishes: RelayWishes) {
+        conversation.ask(for: wishes)
+        if isOpen { perform(life.rest(for: 0, now: loop.milliseconds)) }
+        review()
+    }
+
     /// There is a place among the connections being opened.
     func placed() {
         perform(life.placed())

@@ -5,8 +5,9 @@ extension RelayPool {
     package struct Configuration: Sendable {
         /// Kinds that are asked for by the keys they name. Default: nil, every kind.
         package var addressedKinds: Set<Kind>?
-        /// Whether the contact lists (kind 3) of those are asked for whose other lists are. Default: no.
-        package var asksForContactLists = false
+        /// Replaceable kinds that are asked for of those whose lists of relays and devices are, such as contact lists (kind 3).
+        /// Default: none.
+        package var furtherLists: Set<Kind> = []
         /// How far back is read after an absence, in seconds. Default: two days.
         package var catchUpSeconds: Int64 = 172_800
         /// A PEM file with roots to trust besides the system's. Default: none.

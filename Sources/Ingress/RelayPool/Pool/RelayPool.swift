@@ -1,5 +1,6 @@
 import HTTPLanes
 import Logging
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import Nostr
@@ -13,6 +14,7 @@ package final class RelayPool: Sendable {
     /// Threads that look up the names of users' relays.
     private static let resolvers = 8
     private let directory: RelayDirectory
+    private let wishes: NIOLockedValueBox<RelayWishes>
     private let group: any EventLoopGroup
     private let threads: NIOThreadPool
     /// How long a shutdown waits for what was handed over, in milliseconds.
@@ -47,12 +49,14 @@ package final class RelayPool: Sendable {
         )
         var session = SessionSettings(ownKey: identity.publicKey)
         session.addressedKinds = configuration.addressedKinds
-        session.asksForContactLists = configuration.asksForContactLists
+        session.furtherLists = configuration.furtherLists
         session.catchUpSeconds = configuration.catchUpSeconds
+        wishes = NIOLockedValueBox(session.wishes)
         let environment = RelayEnvironment(
             limits: configuration.limits,
             pauses: configuration.pauses,
             session: session,
+            wishes: wishes,
             identity: identity,
             connector: connector,
             http: http,
@@ -92,6 +96,17 @@ package final class RelayPool: Sendable {
         for relay in kept { directory.rank(relay) { $0.isKept = true } }
     }
 
+    /// Asks all relays for something else from now on, over new connections, which read from where those before came to. Does
+    /// nothing where it is the same.
+    package func ask(for wishes: RelayWishes) {
+        let isNew = self.wishes.withLockedValue { old in
+            defer { old = wishes }
+            return old != wishes
+        }
+        guard isNew else { return }
+        for link in directory.links { link.loop.execute { link.ask(for: wishes) } }
+    }
+
     /// Publishes `event` at each of `relays`, once connected and, where asked, authenticated (NIP-42). Calls `completion` once, with a
     /// result for each relay, within ``ConnectionLimits/publishing``.
     package func publish(
@@ -108,17 +123,24 @@ package final class RelayPool: Sendable {
     }
 
     /// Asks `relays`, or all connected ones of the operator's if there are none, for stored events. They come to the delegate as
-    /// ``Reading/fetched``. Calls `completion` once, at the latest after `milliseconds`, when the last was handed over.
+    /// ``Reading/fetched``. Calls `completion` once, at the latest after `milliseconds`, when the last was handed over; it is told
+    /// whether any relay said that this was all.
     package func fetch(
         _ filters: [Filter],
         from relays: [RelayURL] = [],
         within milliseconds: Int64,
-        completion: @escaping @Sendable () -> Void
+        completion: @escaping @Sendable (_ isAnswered: Bool) -> Void
     ) {
         let asked = Set(relays.isEmpty ? connectedOperators : relays)
-        guard !asked.isEmpty, !filters.isEmpty else { return group.next().execute(completion) }
+        guard !asked.isEmpty, !filters.isEmpty else { return group.next().execute { completion(filters.isEmpty) } }
         let fetch = FetchTally(filters: filters, relays: asked, time: milliseconds, completion: completion)
         for relay in asked where !directory.send(to: relay, { $0.fetch(fetch) }) { fetch.end(relay) }
+    }
+
+    /// Those of `relays` that we are connected to at this moment.
+    package func connected(among relays: [RelayURL]) -> [RelayURL] {
+        let wanted = Set(relays)
+        return directory.links.map(\.status).filter { wanted.contains($0.url) && $0.state == .connected }.map(\.url)
     }
 
     /// All relays that are known at this moment, sorted.

@@ -10,6 +10,8 @@ enum RelayAction: Hashable, Sendable {
     case established([PublicKey])
     /// Tell the delegate: all that the relay had up to that moment, in seconds since 1970, was read and dealt with.
     case marked(Int64)
+    /// The relay says that it has nothing more for the fetch of that number, whose end follows.
+    case fetchAnswered(UInt64)
     /// The fetch of that number has ended: no event of it will come any more.
     case fetchEnded(UInt64)
     /// What became of an event that was to be published; `message` is the relay's and not to be trusted. It is nil when the

@@ -81,7 +81,9 @@ extension RelaySession {
         switch entry.use {
         case .live(let name): becameLive(name, subscription, now: now)
         case .sweep(let number): sweepPageEnded(number, now: now)
-        case .fetch(let number): endFetch(number)
+        case .fetch(let number):
+            act(.fetchAnswered(number))
+            endFetch(number)
         case .retired: break
         }
     }

@@ -16,7 +16,8 @@ import Nostr
 ///
 /// All times are milliseconds since 1970 unless seconds are spoken of.
 struct RelaySession: Sendable {
-    let settings: SessionSettings
+    /// What it asks for may change, and holds from the next connection on.
+    var settings: SessionSettings
     var isConnected = false
     /// Whether there was a conversation before, so that the durable mark says nothing of keys that are put from now on.
     var wasConnected = false

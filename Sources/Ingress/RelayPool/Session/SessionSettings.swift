@@ -6,8 +6,17 @@ struct SessionSettings: Sendable {
     var ownKey: PublicKey
     /// Kinds that are asked for by the keys they name; nil: every kind.
     var addressedKinds: Set<Kind>?
-    /// Whether the contact lists of those are asked for whose other lists are.
-    var asksForContactLists = false
+    /// Replaceable kinds that are asked for of those whose lists of relays and devices are.
+    var furtherLists: Set<Kind> = []
+    /// What rules and filters make of the two above.
+    var wishes: RelayWishes {
+        get { RelayWishes(addressedKinds: addressedKinds, furtherLists: furtherLists) }
+        set {
+            addressedKinds = newValue.addressedKinds
+            furtherLists = newValue.furtherLists
+        }
+    }
+
     /// How far back is read after an absence.
     var catchUpSeconds: Int64 = 172_800
     /// How much before a moment reading begins, since clocks differ and events travel.

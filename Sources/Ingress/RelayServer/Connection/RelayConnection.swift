@@ -22,6 +22,8 @@ struct RelayConnection {
     private var authentication: ClientAuthentication
     private var bucket: TokenBucket
     private var registrations: TokenBucket
+    /// What the client has left over all its connections; nil where nobody knows whose they are.
+    private let share: ClientShare?
     /// Refusals for speed that are answered before the connection ends.
     private var patience: TokenBucket
     private var scanner = EventScanner()
@@ -35,8 +37,10 @@ struct RelayConnection {
     private var waitingQueries: [(behind: Int, query: Action)] = []
     private var queriesInWork = 0
 
-    init(limits: RelayServerConfiguration.Limits, url: String, challenge: String, now: Int64) {
+    init(limits: RelayServerConfiguration.Limits, url: String, challenge: String, share: ClientShare? = nil, now: Int64)
+    {
         self.limits = limits
+        self.share = share
         self.authentication = ClientAuthentication(url: url, challenge: challenge)
         self.bucket = TokenBucket(capacity: limits.burst, perSecond: limits.messagesPerSecond, now: now)
         self.registrations = TokenBucket(
@@ -66,7 +70,7 @@ struct RelayConnection {
 
     /// Handles one text message. `now` is in milliseconds since 1970.
     mutating func receive(_ bytes: [UInt8], now: Int64) -> Action {
-        let withinRate = bucket.take(at: now)
+        let withinRate = bucket.take(at: now) && share?.take(messageOf: bytes.count, now: now) ?? true
         if !withinRate, !patience.take(at: now) { return .disconnect }
         let message: ClientMessage
         do throws(MessageError) {
@@ -115,12 +119,16 @@ struct RelayConnection {
         // What cannot be scanned is handed over all the same: the pipeline says why.
         let scanned = try? event.withUnsafeBytes { try scanner.scan($0) }
         let registers = scanned?.kind == .pushRegistration || scanned?.kind == .addressablePushRegistration
-        guard withinRate, !registers || registrations.take(at: now) else {
+        guard withinRate, !registers || mayRegister(now: now) else {
             return .send([EventAnswer(id: scanned?.id, accepted: false, message: Self.slowDown).relayMessage])
         }
         eventsTaken += 1
         bytesInWork += event.count
         return .submit(event)
+    }
+
+    private mutating func mayRegister(now: Int64) -> Bool {
+        registrations.take(at: now) && share?.takeRegistration(now: now) ?? true
     }
 
     private mutating func request(_ subscription: SubscriptionID, _ filters: [Filter]) -> Action {

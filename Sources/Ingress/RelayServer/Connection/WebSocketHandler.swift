@@ -15,11 +15,14 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private let backend: any RelayBackend
     private let limits: RelayServerConfiguration.Limits
     private let audience: LiveAudience
+    private let progress: MessageDeadline.Progress
     private let now: @Sendable () -> Int64
     private var batch: [[UInt8]] = []
     private var pinged = false
     private var closing = false
     private var readPending = false
+    /// Whether we left bytes unread since the last message was late.
+    private var heldBack = false
     /// The client took none of our answers for as long as it may be silent.
     private var stuck = false
 
@@ -28,12 +31,14 @@ final class WebSocketHandler: ChannelDuplexHandler {
         backend: any RelayBackend,
         limits: RelayServerConfiguration.Limits,
         audience: LiveAudience,
+        progress: MessageDeadline.Progress,
         now: @escaping @Sendable () -> Int64
     ) {
         self.connection = connection
         self.backend = backend
         self.limits = limits
         self.audience = audience
+        self.progress = progress
         self.now = now
     }
 
@@ -55,6 +60,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !closing else { return }
         pinged = false
+        progress.messageIsComplete()
         let frame = unwrapInboundIn(data)
         switch frame.opcode {
         case .text:
@@ -82,7 +88,12 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        if mayRead(context) { context.read() } else { readPending = true }
+        guard mayRead(context) else {
+            readPending = true
+            heldBack = true
+            return
+        }
+        context.read()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -96,6 +107,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is MessageDeadline.Passed { return messageIsLate(context: context) }
         guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
         guard context.channel.isWritable else {
             guard !stuck else { return context.close(promise: nil) }
@@ -110,6 +122,13 @@ final class WebSocketHandler: ChannelDuplexHandler {
             wrapOutboundOut(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer())),
             promise: nil
         )
+    }
+
+    /// Late because we did not read is not late.
+    private func messageIsLate(context: ChannelHandlerContext) {
+        let isOurDoing = heldBack || !mayRead(context)
+        heldBack = false
+        if !isOurDoing { close(.policyViolation, context: context) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -12,6 +12,8 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     private var deadline: Scheduled<Void>?
     private var hasAnswered = false
     private var upgradeFailed = false
+    /// Whether the client has too many connections to get one more.
+    var refusesUpgrade = false
 
     /// `patience` is how long a client may take to ask, to upgrade, and to read the answer.
     init(document: [UInt8], patience: TimeAmount) {
@@ -49,6 +51,9 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private func answer(_ request: HTTPRequestHead, context: ChannelHandlerContext) {
         switch request.method {
+        case _ where refusesUpgrade:
+            let sentence = "rate-limited: too many connections from your address\n"
+            respond(.tooManyRequests, "text/plain; charset=utf-8", Array(sentence.utf8), context: context)
         case _ where upgradeFailed:
             let sentence = "Expected a WebSocket upgrade of version 13 with one key.\n"
             respond(.badRequest, "text/plain; charset=utf-8", Array(sentence.utf8), context: context)

@@ -1,3 +1,4 @@
+import Listening
 import Synchronization
 
 /// How many messages pass, by whose they are and whom they are for.

@@ -1,5 +1,6 @@
 import HTTPTypes
 import HummingbirdCore
+import Listening
 import NIOCore
 
 /// Answers requests.

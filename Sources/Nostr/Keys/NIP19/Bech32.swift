@@ -3,8 +3,8 @@ package struct Bech32: Hashable, Sendable {
     private static let alphabet = Array("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
     private static let separator = UInt8(ascii: "1")
     private static let checksumCount = 6
-    /// The longest text in characters.
-    private static let maximumCount = 90
+    /// The longest text in characters, beyond which the checksum promises less.
+    package static let maximumCount = 90
 
     /// Lowercase.
     package let prefix: String
@@ -35,14 +35,15 @@ package struct Bech32: Hashable, Sendable {
         self.init(prefix: prefix, values: values)
     }
 
-    /// Reads a text in one case, either one; `nil` if anything in it is not as BIP-173 wants it.
-    package init?(_ text: String) {
+    /// Reads a text in one case, either one; `nil` if anything in it is not as BIP-173 wants it. NIP-19 allows more characters
+    /// than BIP-173 does: `limit` says how many.
+    package init?(_ text: String, limit: Int = maximumCount) {
         let characters = Array(text.utf8)
         let lowercase = characters.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }
         let hasUppercase = characters != lowercase
         let hasLowercase = characters.contains { (0x61...0x7a).contains($0) }
         guard
-            lowercase.count <= Self.maximumCount, !(hasUppercase && hasLowercase),
+            lowercase.count <= limit, !(hasUppercase && hasLowercase),
             let separator = lowercase.lastIndex(of: Self.separator)
         else {
             return nil

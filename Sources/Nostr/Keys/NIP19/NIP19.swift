@@ -7,6 +7,9 @@ package enum NIP19 {
     static let notePrefix = "note"
     static let eventPrefix = "nevent"
 
+    /// Of texts, in characters.
+    static let longest = 5_000
+
     /// What a part of an entity with several parts is; a byte before its length.
     enum PartType: UInt8 {
         /// What the prefix promises: here an event's id.
@@ -49,6 +52,18 @@ package enum NIP19 {
 
     package static func eventID(note text: String) -> EventID? {
         self.bytes(of: text, prefix: self.notePrefix).flatMap { EventID(bytes: $0) }
+    }
+
+    /// The id in a `nevent`, whatever else it says.
+    package static func eventID(nevent text: String) -> EventID? {
+        guard let entity = Bech32(text, limit: self.longest), entity.prefix == self.eventPrefix,
+            var rest = entity.bytes?[...]
+        else { return nil }
+        while let type = rest.popFirst(), let count = rest.popFirst(), rest.count >= Int(count) {
+            if type == PartType.special.rawValue { return EventID(bytes: Array(rest.prefix(Int(count)))) }
+            rest = rest.dropFirst(Int(count))
+        }
+        return nil
     }
 
     /// Returns `nil` as well for a number that is no secret key.

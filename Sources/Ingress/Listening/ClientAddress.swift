@@ -1,15 +1,14 @@
 import Glibc
-import Listening
 
 /// Whose doing a request is, as far as limits are concerned.
-struct ClientAddress: Hashable {
+package struct ClientAddress: Hashable {
     /// The four bytes of an IPv4 address or the first eight of an IPv6 one, of which everybody has the rest.
     private let bytes: [UInt8]
-    let isLoopback: Bool
+    package let isLoopback: Bool
 
     /// Finds the client of a request that came from `peer`: `peer` itself, or, where that is a trusted proxy, the last of those in
     /// `X-Forwarded-For` who is none. Nil where there is no such address.
-    init?(peer: String, forwardedFor lines: [String], isTrustedProxy: (String) -> Bool) {
+    package init?(peer: String, forwardedFor lines: [String], isTrustedProxy: (String) -> Bool) {
         var client = Self.plain(peer)
         var hops = lines.flatMap { $0.split(separator: ",") }[...]
         // Each proxy puts behind the others whom it saw, and what a client wrote itself comes first.
@@ -26,7 +25,7 @@ struct ClientAddress: Hashable {
     }
 
     /// An IPv4 address as such, also where a socket for both kinds has put it into an IPv6 one.
-    static func plain(_ text: String) -> String {
+    package static func plain(_ text: String) -> String {
         let mapped = "::ffff:"
         return text.hasPrefix(mapped) && text.contains(".") ? String(text.dropFirst(mapped.count)) : text
     }

@@ -1,30 +1,28 @@
-import Listening
-import NIOConcurrencyHelpers
 import NIOCore
 
 /// Closes a connection that is one too many.
-final class ConnectionGate: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = NIOAny
-    typealias InboundOut = NIOAny
+package final class ConnectionGate: ChannelInboundHandler, RemovableChannelHandler {
+    package typealias InboundIn = NIOAny
+    package typealias InboundOut = NIOAny
 
     private let admit: (String) -> Bool
     private let leave: @Sendable (String) -> Void
     private var isCounted = false
 
     /// `admit` counts a connection from an address, or refuses it; `leave` counts one less.
-    init(admit: @escaping (String) -> Bool, leave: @escaping @Sendable (String) -> Void) {
+    package init(admit: @escaping (String) -> Bool, leave: @escaping @Sendable (String) -> Void) {
         self.admit = admit
         self.leave = leave
     }
 
-    func handlerAdded(context: ChannelHandlerContext) {
+    package func handlerAdded(context: ChannelHandlerContext) {
         guard context.channel.isActive, !isAdmitted(context.channel) else { return }
         // Whoever builds this pipeline is not done with it.
         let channel = context.channel
         channel.eventLoop.execute { channel.close(promise: nil) }
     }
 
-    func channelActive(context: ChannelHandlerContext) {
+    package func channelActive(context: ChannelHandlerContext) {
         guard isAdmitted(context.channel) else {
             context.close(promise: nil)
             return

@@ -2,19 +2,19 @@ import NIOCore
 
 /// Closes a connection whose client does not read its answers: the server's own idle timer stands still while a request is in
 /// work, and one whose answer cannot be written is in work for ever.
-final class UnreadAnswersGuard: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = NIOAny
-    typealias InboundOut = NIOAny
+package final class UnreadAnswersGuard: ChannelInboundHandler, RemovableChannelHandler {
+    package typealias InboundIn = NIOAny
+    package typealias InboundOut = NIOAny
 
     private let patience: TimeAmount
     private var timer: Scheduled<Void>?
 
     /// `patience` is how long nothing can be written before the connection is closed.
-    init(patience: TimeAmount) {
+    package init(patience: TimeAmount) {
         self.patience = patience
     }
 
-    func channelWritabilityChanged(context: ChannelHandlerContext) {
+    package func channelWritabilityChanged(context: ChannelHandlerContext) {
         timer?.cancel()
         timer = nil
         if !context.channel.isWritable {
@@ -24,7 +24,7 @@ final class UnreadAnswersGuard: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelWritabilityChanged()
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    package func channelInactive(context: ChannelHandlerContext) {
         timer?.cancel()
         timer = nil
         context.fireChannelInactive()

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import WebIngress
+@testable import Listening
 
 @Suite struct RateTableTests {
     @Test func eachKeyHasItsOwnBurstAndRate() {

@@ -2,7 +2,7 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
-@testable import WebIngress
+@testable import Listening
 
 struct UnreadAnswersGuardTests {
     private let channel = EmbeddedChannel(handler: UnreadAnswersGuard(patience: .seconds(30)))

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import WebIngress
+@testable import Listening
 
 @Suite struct ClientAddressTests {
     private func client(_ peer: String, _ lines: [String] = [], proxies: Set<String> = []) -> ClientAddress? {

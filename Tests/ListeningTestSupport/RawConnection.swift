@@ -3,13 +3,13 @@ import NIOCore
 import NIOPosix
 
 /// A client that sends bytes as a test writes them.
-final class RawConnection: Sendable {
-    struct Ended: Error {}
+package final class RawConnection: Sendable {
+    package struct Ended: Error {}
 
     private let channel: any Channel
     private let received: AsyncStream<String>
 
-    init(port: Int) async throws {
+    package init(port: Int) async throws {
         let (received, arrivals) = AsyncStream.makeStream(of: String.self)
         self.received = received
         channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
@@ -23,25 +23,25 @@ final class RawConnection: Sendable {
     }
 
     /// Bytes that a server no longer takes are no failure of the test's.
-    func send(_ text: String) async {
+    package func send(_ text: String) async {
         try? await channel.writeAndFlush(ByteBuffer(string: text))
     }
 
-    func send(_ bytes: [UInt8]) async {
+    package func send(_ bytes: [UInt8]) async {
         try? await channel.writeAndFlush(ByteBuffer(bytes: bytes))
     }
 
     /// Says that nothing more will come.
-    func finish() async {
+    package func finish() async {
         try? await channel.close(mode: .output)
     }
 
-    func close() async {
+    package func close() async {
         try? await channel.close()
     }
 
     /// The heads of the next `count` answers, none of which has a body. Throws when the connection ends before.
-    func heads(_ count: Int = 1) async throws -> [String] {
+    package func heads(_ count: Int = 1) async throws -> [String] {
         var text = ""
         for await part in received {
             text += part
@@ -52,12 +52,12 @@ final class RawConnection: Sendable {
     }
 
     /// The status of the next answer.
-    func status() async throws -> Int {
+    package func status() async throws -> Int {
         try await Int(heads()[0].split(separator: " ")[1]) ?? 0
     }
 
     /// All that comes until the server ends the connection.
-    func rest() async -> String {
+    package func rest() async -> String {
         var text = ""
         for await part in received { text += part }
         return text

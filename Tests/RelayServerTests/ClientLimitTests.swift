@@ -1,0 +1,122 @@
+import Listening
+import Nostr
+import Testing
+
+@testable import RelayServer
+
+/// What a client may do over all its connections.
+@Suite struct ClientLimitTests {
+    private static let isThisMachine: @Sendable (String) -> Bool = { $0 == "127.0.0.1" }
+    private let now: Int64 = 1_700_000_000_000
+
+    private func client(_ address: String) throws -> ClientAddress {
+        try #require(ClientAddress(peer: address, forwardedFor: []) { _ in false })
+    }
+
+    private func connection(
+        of address: String,
+        in tables: ClientTables,
+        _ limits: RelayServerConfiguration.Limits
+    ) throws -> RelayConnection {
+        RelayConnection(
+            limits: limits,
+            url: "",
+            challenge: "word",
+            share: ClientShare(of: try client(address), in: tables),
+            now: now
+        )
+    }
+
+    private func isRefusedForSpeed(_ action: RelayConnection.Action) -> Bool {
+        guard case .send(let messages) = action else { return false }
+        return messages.contains { String(decoding: $0.json, as: UTF8.self).contains("rate-limited: slow down") }
+    }
+
+    @Test func connectionsOfOneClientShareItsMessages() throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.clientBurst = 3
+        limits.messagesPerClientPerSecond = 1
+        let tables = ClientTables(limits)
+        var connections = try (0..<4).map { _ in try connection(of: "203.0.113.7", in: tables, limits) }
+        let request = Array(#"["REQ","s",{}]"#.utf8)
+        let refused = connections.indices.map { isRefusedForSpeed(connections[$0].receive(request, now: now)) }
+        #expect(refused == [false, false, false, true])
+        var other = try connection(of: "203.0.113.8", in: tables, limits)
+        #expect(!isRefusedForSpeed(other.receive(request, now: now)))
+        #expect(!isRefusedForSpeed(connections[3].receive(request, now: now + 1_000)))
+    }
+
+    @Test func bytesCountAsMessagesDo() throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.messageBytes = 4_000
+        limits.bytesPerClientPerSecond = 1_000
+        let tables = ClientTables(limits)
+        var connection = try connection(of: "2001:db8::1", in: tables, limits)
+        let request = Array(#"["REQ","s",{"x":"\#(String(repeating: "a", count: 3_000))"}]"#.utf8)
+        let refused = (0..<3).map { _ in isRefusedForSpeed(connection.receive(request, now: now)) }
+        #expect(refused == [false, false, true])
+        // All of one network of 64 bits are one client.
+        var neighbour = try self.connection(of: "2001:db8::ffff", in: tables, limits)
+        #expect(isRefusedForSpeed(neighbour.receive(request, now: now)))
+        #expect(!isRefusedForSpeed(neighbour.receive(request, now: now + 4_000)))
+    }
+
+    @Test func registrationsAreCountedOverConnections() throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.registrationBurst = 1
+        limits.registrationsPerSecond = 1
+        let tables = ClientTables(limits)
+        var first = try connection(of: "203.0.113.7", in: tables, limits)
+        var second = try connection(of: "203.0.113.7", in: tables, limits)
+        let digits = String(repeating: "0a", count: 32)
+        let event = #"{"id":"\#(digits)","pubkey":"\#(digits)","created_at":1,"kind":10062,"tags":[],"content":"","#
+        let message = Array(#"["EVENT",\#(event)"sig":"\#(digits)\#(digits)"}]"#.utf8)
+        #expect(!isRefusedForSpeed(first.receive(message, now: now)))
+        #expect(isRefusedForSpeed(second.receive(message, now: now)))
+    }
+
+    @Test(arguments: ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+    func thisMachineHasNoShareOfItsOwn(address: String) throws {
+        #expect(ClientShare(of: try client(address), in: ClientTables(RelayServerConfiguration.Limits())) == nil)
+    }
+
+    @Test func aProxysClientHasItsOwnConnections() async throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.connectionsPerClient = 1
+        try await ServedRelay.run(limits: limits, isTrustedProxy: Self.isThisMachine) { port, _ in
+            let first = try await WebSocketClient(port: port, forwardedFor: "192.0.2.1, 203.0.113.7")
+            await #expect(throws: (any Error).self) {
+                _ = try await WebSocketClient(port: port, forwardedFor: "203.0.113.7")
+            }
+            let other = try await WebSocketClient(port: port, forwardedFor: "203.0.113.8")
+            try await first.close()
+            try await first.ended()
+            try await other.close()
+        }
+    }
+
+    @Test func aClientMayNotOpenConnectionsOnAndOn() async throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.openingsPerClientPerMinute = 2
+        try await ServedRelay.run(limits: limits, isTrustedProxy: Self.isThisMachine) { port, _ in
+            for _ in 0..<2 {
+                let client = try await WebSocketClient(port: port, forwardedFor: "203.0.113.7")
+                try await client.close()
+            }
+            await #expect(throws: (any Error).self) {
+                _ = try await WebSocketClient(port: port, forwardedFor: "203.0.113.7")
+            }
+        }
+    }
+
+    @Test func strangersWordOnWhoTheyAreDoesNotCount() async throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.connectionsPerClient = 1
+        try await ServedRelay.run(limits: limits) { port, _ in
+            let first = try await WebSocketClient(port: port, forwardedFor: "203.0.113.7")
+            let second = try await WebSocketClient(port: port, forwardedFor: "203.0.113.7")
+            try await first.close()
+            try await second.close()
+        }
+    }
+}

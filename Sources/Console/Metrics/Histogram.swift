@@ -1,0 +1,40 @@
+/// How values are spread, in buckets that stay the same. A value type: whoever shares one brings it under a lock, or keeps one of
+/// its own and merges.
+package struct Histogram: Sendable, Equatable {
+    /// The upper ends of the buckets but the last, which has none; ascending.
+    package let bounds: [Double]
+    /// How many values each bucket holds, none of which is counted twice.
+    package private(set) var counts: [UInt64]
+    package private(set) var sum = 0.0
+
+    package init(bounds: [Double]) {
+        self.bounds = bounds
+        counts = Array(repeating: 0, count: bounds.count + 1)
+    }
+
+    /// `counts` has one more element than `bounds`.
+    init(bounds: [Double], counts: [UInt64], sum: Double) {
+        self.bounds = bounds
+        self.counts = counts
+        self.sum = sum
+    }
+
+    /// Counts `value` as often as `times` says. What is less than 0 counts as 0: clocks jump back.
+    package mutating func observe(_ value: Double, times: UInt64 = 1) {
+        let value = max(0, value)
+        var bucket = 0
+        while bucket < bounds.count, value > bounds[bucket] { bucket += 1 }
+        counts[bucket] += times
+        sum += value * Double(times)
+    }
+
+    /// From a millisecond to a day, for what waits for disks, networks and people.
+    package static var seconds: Histogram {
+        Histogram(
+            bounds: [
+                0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200,
+                86_400,
+            ]
+        )
+    }
+}

@@ -1,0 +1,26 @@
+import Cipher
+
+/// The secret that opens the API.
+package struct APIToken: Sendable, Concealed {
+    /// A shorter one could be guessed.
+    package static let leastBytes = 16
+
+    private let bytes: [UInt8]
+
+    /// Nil when `text` is too short, or holds what a header cannot (RFC 6750 section 2.1).
+    package init?(_ text: String) {
+        guard text.utf8.count >= Self.leastBytes, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
+        bytes = Array(text.utf8)
+    }
+
+    /// A new one of 256 random bits, as text.
+    package static func make(random: RandomBytes) -> String { Base64URL.encode(random(32)) }
+
+    /// Whether the values of an `Authorization` field bring it: `Bearer` and the token. Takes the same time wherever it differs.
+    func opens(_ authorization: [String]) -> Bool {
+        guard authorization.count == 1, let value = authorization.first else { return false }
+        let parts = value.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else { return false }
+        return ConstantTime.areEqual(Array(parts[1].utf8), bytes)
+    }
+}

@@ -1,0 +1,36 @@
+/// Where the API listens, who may ask, and what one client may do. The defaults suit tools on this machine.
+package struct ConsoleConfiguration: Sendable {
+    /// The address to listen on.
+    package var host = "127.0.0.1"
+    /// The port to listen on; 0 lets the system choose.
+    package var port = 7448
+    /// Whether metrics are shown to those without the token.
+    package var openMetrics = false
+    package var limits = Limits()
+
+    package init() {}
+
+    /// What one client may do.
+    package struct Limits: Sendable, Equatable {
+        /// Connections at the same time; a further one is closed at once.
+        package var connections = 100
+        /// Connections from one address at the same time; this machine has no such limit.
+        package var connectionsPerAddress = 20
+        /// Requests without the token, or with a wrong one, from one address a second, over time.
+        package var strangersPerSecond = 5
+        /// The same at once, before the rate counts.
+        package var strangersBurst = 50
+        /// Calls in work at the same time; further ones are told to come later.
+        package var callsAtATime = 16
+        /// The longest body that is read, in bytes; a longer one ends the connection. No call needs one.
+        package var bodyBytes = 65_536
+        /// The longest request line and header, in bytes.
+        package var headerBytes = 16_384
+        /// How long a client may take from the end of its header to the end of its body, in seconds.
+        package var bodySeconds: Int64 = 15
+        /// How long a connection may be idle, take for a header, or leave an answer unread, in seconds.
+        package var idleSeconds: Int64 = 60
+
+        package init() {}
+    }
+}

@@ -1,0 +1,111 @@
+import HTTPTypes
+import HummingbirdCore
+import Listening
+import NIOCore
+import Synchronization
+
+/// Answers requests: who may ask, how often, and what.
+final class ConsoleHandler: Sendable {
+    /// A body that ends the connection rather than being answered.
+    struct BodyTooLong: Error {}
+
+    private struct State {
+        var strangers: RateTable<ClientAddress>
+        var callsInWork = 0
+    }
+
+    private let configuration: ConsoleConfiguration
+    private let token: APIToken
+    private let backend: any ConsoleBackend
+    private let now: @Sendable () -> Int64
+    private let state: Mutex<State>
+
+    init(
+        configuration: ConsoleConfiguration,
+        token: APIToken,
+        backend: any ConsoleBackend,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.configuration = configuration
+        self.token = token
+        self.backend = backend
+        self.now = now
+        state = Mutex(
+            State(
+                strangers: RateTable(
+                    burst: configuration.limits.strangersBurst,
+                    perSecond: Double(configuration.limits.strangersPerSecond),
+                    capacity: 10_000
+                )
+            )
+        )
+    }
+
+    func answer(_ request: Request, on channel: any Channel) async throws -> ConsoleAnswer {
+        let tardy = channel.eventLoop.scheduleTask(in: .seconds(configuration.limits.bodySeconds)) {
+            channel.close(promise: nil)
+        }
+        do {
+            defer { tardy.cancel() }
+            var count = 0
+            for try await part in request.body {
+                count += part.readableBytes
+                guard count <= configuration.limits.bodyBytes else { throw BodyTooLong() }
+            }
+        }
+        return await answer(
+            method: request.method.rawValue,
+            target: request.head.path ?? "",
+            authorization: request.headers[values: .authorization],
+            from: channel.remoteAddress?.ipAddress ?? ""
+        )
+    }
+
+    func answer(method: String, target: String, authorization: [String], from peer: String) async -> ConsoleAnswer {
+        let isTrusted = token.opens(authorization)
+        if !isTrusted, let refusal = refusal(ofStranger: peer) { return refusal }
+        // Whoever has no token learns nothing of what there is.
+        guard isTrusted || !target.hasPrefix("/api") else { return Self.unauthorized }
+        let call: ConsoleCall
+        switch ConsoleRoute(method: method, target: target) {
+        case .call(.readiness): call = .readiness(withDetails: isTrusted)
+        case .call(let asked): call = asked
+        case .wrongMethod(let allow): return .wrongMethod(allow: allow)
+        case .unknown(let expected): return .failure(404, expected)
+        }
+        guard isTrusted || isOpen(call) else { return Self.unauthorized }
+        guard begin() else { return .failure(503, "too many calls are in work: try again later") }
+        defer { state.withLock { $0.callsInWork -= 1 } }
+        return await backend.answer(call)
+    }
+
+    private static let unauthorized = ConsoleAnswer.failure(
+        401,
+        "expected the header Authorization: Bearer and the token in the file that api.token_file names"
+    )
+
+    private func isOpen(_ call: ConsoleCall) -> Bool {
+        switch call {
+        case .health, .readiness: true
+        case .metrics: configuration.openMetrics
+        case .explain, .devices, .device, .removeDevice, .testDevice, .reload: false
+        }
+    }
+
+    private func refusal(ofStranger peer: String) -> ConsoleAnswer? {
+        guard let address = ClientAddress(peer: peer, forwardedFor: [], isTrustedProxy: { _ in false }) else {
+            return nil
+        }
+        return state.withLock { state in
+            state.strangers.take(address, now: now()) ? nil : .tooMany(retryAfter: state.strangers.pause)
+        }
+    }
+
+    private func begin() -> Bool {
+        state.withLock { state in
+            guard state.callsInWork < configuration.limits.callsAtATime else { return false }
+            state.callsInWork += 1
+            return true
+        }
+    }
+}

@@ -53,6 +53,9 @@ let package = Package(
         .library(name: "CarillonWebPush", type: .dynamic, targets: ["WebPushPlugin"]),
         .library(name: "CarillonNtfy", type: .dynamic, targets: ["NtfyPlugin"]),
         .library(name: "CarillonGotify", type: .dynamic, targets: ["GotifyPlugin"]),
+        .library(name: "CarillonMutes", type: .dynamic, targets: ["MutesPlugin"]),
+        .library(name: "CarillonWebOfTrust", type: .dynamic, targets: ["WebOfTrustPlugin"]),
+        .library(name: "CarillonNoise", type: .dynamic, targets: ["NoisePlugin"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -148,17 +151,35 @@ let package = Package(
             ],
             path: "Sources/Ingress/Web"
         ),
-        .target(name: "Registry", dependencies: ["Cipher", "Schnorr", "Nostr", "Notifications", grdb, logging]),
+        // What operators and their tools ask the running router.
+        .target(
+            name: "Console",
+            dependencies: ["Cipher", "Listening", hummingbirdCore, nio, nioHTTP1, logging]
+        ),
+        .target(name: "Storage", dependencies: [grdb, logging]),
+        .target(
+            name: "Registry",
+            dependencies: [
+                "Cipher", "Schnorr", "Nostr", "Notifications", "Listening", "Storage", grdb, logging,
+            ]
+        ),
         .target(
             name: "Pipeline",
             dependencies: [
-                "Nostr", "Notifications", "Registry", "Rules", "Delivery", grdb, collections, heap, logging,
+                "Nostr", "Notifications", "Registry", "Rules", "Delivery", "Storage", grdb, collections, heap, logging,
             ]
+        ),
+        .target(
+            name: "EventTrace",
+            dependencies: ["Nostr", "Notifications", "Pipeline", "Delivery", "Cipher", grdb, logging]
         ),
         .target(name: "Patterns", dependencies: ["CPCRE2"]),
         .target(name: "Rules", dependencies: ["Nostr", "Notifications", "Patterns", "YAMLReading", mustache]),
         .target(name: "Sealing", dependencies: ["Nostr", "Cipher", "Notifications", "WebPushEncryption"]),
-        .target(name: "Delivery", dependencies: ["Notifications", grdb, grdbSQLite, heap, collections, logging]),
+        .target(
+            name: "Delivery",
+            dependencies: ["Notifications", "Storage", grdb, grdbSQLite, heap, collections, logging]
+        ),
         .target(name: "PluginHost", dependencies: ["CarillonABI", "Cipher", "Notifications", "HTTPLanes", logging]),
         .target(
             name: "HTTPLanes",
@@ -179,14 +200,15 @@ let package = Package(
             name: "CarillonRouter",
             dependencies: [
                 "Nostr", "Cipher", "Notifications", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch",
-                "Registry", "Pipeline", "Rules", "Sealing", "WebPushEncryption", "Listening", "WebIngress", "Delivery",
-                "PluginHost", "HTTPLanes", "YAMLReading", "Schnorr", lifecycle, logging, nio, nioPosix,
+                "Registry", "EventTrace", "Pipeline", "Rules", "Sealing", "WebPushEncryption", "Listening",
+                "WebIngress", "Console", "Delivery", "PluginHost", "HTTPLanes", "YAMLReading", "Schnorr", "Storage",
+                lifecycle, logging, nio, nioPosix,
             ]
         ),
         .executableTarget(
             name: "CarillonCLI",
             dependencies: [
-                "CarillonRouter", "PluginHost", "Nostr", "Cipher", "YAMLReading", argumentParser, lifecycle,
+                "CarillonRouter", "PluginHost", "Nostr", "Cipher", "Storage", "YAMLReading", argumentParser, lifecycle,
                 unixSignals, logging,
             ]
         ),
@@ -265,6 +287,27 @@ let package = Package(
             path: "Plugins/Gotify/GotifyPlugin",
             linkerSettings: pluginLinkerSettings
         ),
+        .target(name: "MutesFilter", dependencies: ["PluginKit"], path: "Plugins/Mutes/MutesFilter"),
+        .target(
+            name: "MutesPlugin",
+            dependencies: ["MutesFilter", "CarillonABI", "PluginKit"],
+            path: "Plugins/Mutes/MutesPlugin",
+            linkerSettings: pluginLinkerSettings
+        ),
+        .target(name: "WebOfTrustFilter", dependencies: ["PluginKit"], path: "Plugins/WebOfTrust/WebOfTrustFilter"),
+        .target(
+            name: "WebOfTrustPlugin",
+            dependencies: ["WebOfTrustFilter", "CarillonABI", "PluginKit"],
+            path: "Plugins/WebOfTrust/WebOfTrustPlugin",
+            linkerSettings: pluginLinkerSettings
+        ),
+        .target(name: "NoiseFilter", dependencies: ["PluginKit"], path: "Plugins/Noise/NoiseFilter"),
+        .target(
+            name: "NoisePlugin",
+            dependencies: ["NoiseFilter", "CarillonABI", "PluginKit"],
+            path: "Plugins/Noise/NoisePlugin",
+            linkerSettings: pluginLinkerSettings
+        ),
 
         // Measurements.
         .executableTarget(
@@ -278,6 +321,11 @@ let package = Package(
             path: "contrib/bench/delivery/Sources"
         ),
 
+        .executableTarget(
+            name: "PaceBench",
+            dependencies: ["Delivery", "Nostr", "Notifications", "Pipeline"],
+            path: "contrib/bench/pace/Sources"
+        ),
         .target(
             name: "ChaosKit",
             dependencies: [
@@ -295,12 +343,15 @@ let package = Package(
         .testTarget(name: "NostrTests", dependencies: ["Nostr", "Cipher", "Schnorr"], resources: [.copy("Vectors")]),
         .testTarget(
             name: "RegistryTests",
-            dependencies: ["Registry", "Nostr", "Notifications", "Cipher", "Schnorr", grdb]
+            dependencies: ["Registry", "Nostr", "Notifications", "Storage", "Cipher", "Schnorr", grdb],
+            exclude: ["make_fixtures.py"],
+            resources: [.copy("Fixtures")]
         ),
         .testTarget(
             name: "RelayServerTests",
             dependencies: [
-                "RelayServer", "Listening", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, logging,
+                "RelayServer", "Listening", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, nioEmbedded,
+                logging,
             ]
         ),
         .testTarget(
@@ -325,6 +376,10 @@ let package = Package(
                 "Pipeline", "Registry", "Rules", "Delivery", "Nostr", "Cipher", "Notifications", grdb, logging,
             ]
         ),
+        .testTarget(
+            name: "EventTraceTests",
+            dependencies: ["EventTrace", "Pipeline", "Delivery", "Nostr", "Cipher", "Notifications", grdb, logging]
+        ),
         .testTarget(name: "YAMLReadingTests", dependencies: ["YAMLReading"]),
         .testTarget(name: "PatternsTests", dependencies: ["Patterns"]),
         .testTarget(name: "RulesTests", dependencies: ["Rules", "Nostr", "Notifications", "YAMLReading"]),
@@ -332,15 +387,27 @@ let package = Package(
             name: "SealingTests",
             dependencies: ["Sealing", "Nostr", "Cipher", "Schnorr", "Notifications", "WebPushEncryption"]
         ),
-        .testTarget(name: "ListeningTests", dependencies: ["Listening"]),
+        .testTarget(name: "ListeningTests", dependencies: ["Listening", nio, nioEmbedded]),
+        .target(name: "ListeningTestSupport", dependencies: [nio, nioPosix], path: "Tests/ListeningTestSupport"),
+        .testTarget(
+            name: "ConsoleTests",
+            dependencies: ["Console", "ListeningTestSupport", "Cipher", nio, nioPosix, logging]
+        ),
         .testTarget(
             name: "WebIngressTests",
             dependencies: [
-                "WebIngress", "Listening", "Notifications", "Cipher", nio, nioPosix, nioEmbedded, logging,
+                "WebIngress", "Listening", "ListeningTestSupport", "Notifications", "Cipher", nio, nioPosix,
+                nioEmbedded,
+                logging,
             ]
         ),
         .testTarget(name: "NotificationsTests", dependencies: ["Notifications"]),
-        .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "Notifications", grdb, logging]),
+        .testTarget(name: "StorageTests", dependencies: ["Storage", grdb, logging]),
+        .testTarget(
+            name: "DeliveryTests",
+            dependencies: ["Delivery", "Notifications", "Storage", grdb, logging],
+            resources: [.copy("Fixtures")]
+        ),
         // Courier and outgoing HTTP together.
         .testTarget(
             name: "IsolationTests",
@@ -414,6 +481,18 @@ let package = Package(
             name: "GotifyTransportTests",
             dependencies: ["GotifyTransport", "PluginKit", "CarillonABI", "PluginTestSupport"]
         ),
+        .testTarget(
+            name: "MutesFilterTests",
+            dependencies: ["MutesFilter", "PluginKit", "CarillonABI", "PluginTestSupport"]
+        ),
+        .testTarget(
+            name: "WebOfTrustFilterTests",
+            dependencies: ["WebOfTrustFilter", "PluginKit", "CarillonABI", "PluginTestSupport"]
+        ),
+        .testTarget(
+            name: "NoiseFilterTests",
+            dependencies: ["NoiseFilter", "PluginKit", "CarillonABI", "PluginTestSupport"]
+        ),
         // Reads the built libraries. It cannot depend on them: one test binary cannot hold two plugins' entry functions.
         .testTarget(name: "LinkageTests", dependencies: ["CarillonABI"]),
         .testTarget(
@@ -443,7 +522,9 @@ let package = Package(
         .testTarget(
             name: "CarillonRouterTests",
             dependencies: [
-                "CarillonRouter", "AccountWatch", "Delivery", "HTTPLanes", "Pipeline", "Registry", "RelayPool",
+                "CarillonRouter", "AccountWatch", "Console", "Delivery", "HTTPLanes", "EventTrace", "Pipeline",
+                "Registry",
+                "RelayPool",
                 "RemoteSigning", "Rules", "Sealing", "WebIngress", "Nostr", "Cipher", "Notifications", "YAMLReading",
                 grdb, logging,
             ]
@@ -454,4 +535,50 @@ let package = Package(
 
 for target in package.targets where target.type != .system && target.name != "CarillonABI" && target.name != "CCurl" {
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings
+}
+
+/// `contrib/fuzz/run` builds what strangers' input reaches and no more: the modules that parse it, without those of their files that
+/// need a database or a network.
+if Context.environment["CARILLON_FUZZ"] == "1" {
+    let parsers = [
+        "Cipher", "Schnorr", "Nostr", "Notifications", "YAMLReading", "Patterns", "Rules", "WebPushEncryption",
+        "COpenSSL",
+        "CSecp256k1", "CPCRE2",
+    ]
+    package.products = [.executable(name: "carillon-fuzz", targets: ["CarillonFuzz"])]
+    package.targets =
+        package.targets.filter { parsers.contains($0.name) } + [
+            .target(
+                name: "Listening",
+                path: "Sources/Ingress/Listening",
+                sources: ["ClientAddress.swift", "LoopbackAddress.swift"]
+            ),
+            .target(
+                name: "WebIngress",
+                dependencies: ["Cipher", "Notifications", "Listening", "WebPushEncryption"],
+                path: "Sources/Ingress/Web",
+                sources: ["Request", "Payload"]
+            ),
+            .target(
+                name: "Registry",
+                dependencies: ["Cipher", "Schnorr", "Nostr", "Notifications"],
+                path: "Sources/Registry",
+                sources: [
+                    "Content", "Wishes", "Registration", "Vault/AddressCodec.swift",
+                    "Vault/SealingKey+Registration.swift",
+                ]
+            ),
+            .systemLibrary(name: "CLibFuzzer", path: "contrib/fuzz/CLibFuzzer"),
+            .executableTarget(
+                name: "CarillonFuzz",
+                dependencies: [
+                    "CLibFuzzer", "Cipher", "Nostr", "Notifications", "Registry", "Rules", "WebIngress",
+                    "WebPushEncryption",
+                ],
+                path: "contrib/fuzz/Sources"
+            ),
+        ]
+    for target in package.targets where target.type != .system {
+        target.swiftSettings = swiftSettings + [.unsafeFlags(["-sanitize=fuzzer"])]
+    }
 }

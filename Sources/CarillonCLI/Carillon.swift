@@ -20,6 +20,9 @@ struct Carillon: AsyncParsableCommand {
               carillon rules try --rules rules.yaml --fixture reply --platform ios
             """,
         version: Version.current,
-        subcommands: [Serve.self, Check.self, Keys.self, Plugin.self, Push.self, Rules.self]
+        subcommands: [
+            Serve.self, Reload.self, Check.self, Explain.self, Devices.self, Keys.self, Plugin.self, Push.self,
+            Rules.self, Store.self,
+        ]
     )
 }

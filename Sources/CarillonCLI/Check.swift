@@ -23,7 +23,9 @@ struct Check: AsyncParsableCommand {
 
     func run() async throws {
         if schema { return print(Schemas.configuration, terminator: "") }
-        let mistakes = await ConfigurationCheck(path: config.path).mistakes()
+        let check = ConfigurationCheck(path: config.path)
+        for warning in check.warnings() { Terminal.error("warning: \(warning)") }
+        let mistakes = await check.mistakes()
         for mistake in mistakes { Terminal.error("\(mistake)") }
         guard mistakes.isEmpty else {
             Terminal.error(mistakes.count == 1 ? "1 mistake" : "\(mistakes.count) mistakes")

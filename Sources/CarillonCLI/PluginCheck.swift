@@ -15,13 +15,14 @@ struct PluginCheck: AsyncParsableCommand {
 
               carillon plugin check ./webhook.so
               carillon plugin check ./libCarillonAPNs.so --block ios=ios.json
+              carillon plugin check ./libCarillonWebOfTrust.so --block web-of-trust=settings.json
             """
     )
 
     @Argument(help: "The shared object.")
     var file: String?
 
-    @Option(help: "PLATFORM=FILE: the configuration block of one app as JSON, for a platform that needs one.")
+    @Option(help: "NAME=FILE: as JSON the block of one app for a platform that needs one, or the settings of a filter.")
     var block: [Assignment] = []
 
     @Option(help: "PLATFORM=TOKEN: a registration that a platform takes, if it takes none of the usual ones.")

@@ -1,9 +1,11 @@
 import ArgumentParser
 import CarillonRouter
+import Dispatch
 import Foundation
 import Logging
 import ServiceLifecycle
 import UnixSignals
+import YAMLReading
 
 /// `carillon serve`
 struct Serve: AsyncParsableCommand {
@@ -29,6 +31,9 @@ struct Serve: AsyncParsableCommand {
             With no configuration and the environment of metatext-apns it takes its place, and is nothing but the sealed ingress:
 
               APNS_KEY_ID=… APNS_AUTH_KEY="$(cat AuthKey.p8)" APPLE_TEAM_ID=… TOPIC=… PORT=9292 carillon serve
+
+            SIGHUP has it read the configuration anew, as carillon reload does. Under systemd it tells how it goes \
+            (Type=notify-reload) and keeps the watchdog; contrib/systemd has a unit.
             """
     )
 
@@ -49,6 +54,9 @@ struct Serve: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The same for the sealed ingress's port.", visibility: .hidden))
     var ingressPortFile: String?
 
+    @Option(help: ArgumentHelp("The same for the API's port.", visibility: .hidden))
+    var apiPortFile: String?
+
     func validate() throws {
         if feedExit, feed == nil {
             throw ValidationError("--feed-exit says when to stop reading --feed, which is missing")
@@ -65,17 +73,32 @@ struct Serve: AsyncParsableCommand {
         let logger = Logger(label: "carillon")
         var configuration = try configuration()
         configuration.feed = feed.map { Configuration.Feed(path: $0, stopsAtEnd: feedExit) }
+        // Before anything that takes time: without somebody who listens the signal would end the process.
+        let hangups = await UnixSignalsSequence(trapping: .sighup)
         let router = try Terminal.printingMistakes { [configuration] in
-            try Router(configuration: configuration, logger: logger)
+            try Router(
+                configuration: configuration,
+                reread: Self.rereading(configuration),
+                serviceManager: ServiceManager(environment: { ProcessInfo.processInfo.environment[$0] }),
+                logger: logger
+            )
         }
         let impatience = Task { await Self.endAtSecondInterrupt(logger) }
         defer { impatience.cancel() }
+        let reloads = Task { for await _ in hangups { _ = await router.reload() } }
+        defer { reloads.cancel() }
         try await ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: [
                     // It ends by itself only where its feed is to be its end.
                     ServiceGroupConfiguration.ServiceConfiguration(
-                        service: Announced(router: router, portFile: portFile, ingressPortFile: ingressPortFile),
+                        service: Announced(
+                            router: router,
+                            portFile: portFile,
+                            ingressPortFile: ingressPortFile,
+                            apiPortFile: apiPortFile,
+                            logger: logger
+                        ),
                         successTerminationBehavior: .gracefullyShutdownGroup
                     )
                 ],
@@ -101,6 +124,12 @@ struct Serve: AsyncParsableCommand {
         return try found ?? config.read()
     }
 
+    /// Reads the same file again; nil where there was none.
+    private static func rereading(_ configuration: Configuration) -> (@Sendable () throws(Mistakes) -> Configuration)? {
+        guard let file = configuration.file else { return nil }
+        return { () throws(Mistakes) in try Configuration(file: file) }
+    }
+
     /// Whoever presses ^C again does not want to wait for what is under way; it goes out at the next start.
     private static func endAtSecondInterrupt(_ logger: Logger) async {
         var interrupts = 0
@@ -117,11 +146,27 @@ struct Serve: AsyncParsableCommand {
         let router: Router
         let portFile: String?
         let ingressPortFile: String?
+        let apiPortFile: String?
+        let logger: Logger
 
         func run() async throws {
-            try await router.run { port in
-                write(router.sealedIngressPort, to: ingressPortFile)
-                write(port, to: portFile)
+            try await withGracefulShutdownHandler {
+                try await router.run { port in
+                    write(router.sealedIngressPort, to: ingressPortFile)
+                    write(router.consolePort, to: apiPortFile)
+                    write(port, to: portFile)
+                }
+            } onGracefulShutdown: {
+                endInTime()
+            }
+        }
+
+        /// Everything that was promised is on disk at any moment, so what hangs may be left where it is.
+        private func endInTime() {
+            let seconds = router.shutdownSeconds
+            DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) {
+                logger.warning("Ending now: stopping takes too long", metadata: ["seconds": "\(seconds)"])
+                _exit(0)
             }
         }
 

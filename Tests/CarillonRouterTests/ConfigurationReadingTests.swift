@@ -2,6 +2,7 @@ import Foundation
 import HTTPLanes
 import Nostr
 import Notifications
+import Pipeline
 import RelayPool
 import Rules
 import Testing
@@ -36,7 +37,8 @@ import YAMLReading
             rules: rules.yaml
             plugins: { folders: [plugins, /usr/lib/carillon/plugins] }
             http: { allow_private: [10.1.2.0/24], proxy: "http://me:p%40ss@proxy.example:3128" }
-            defaults: { mode: alert }
+            defaults: { mode: alert, cooldown_seconds: 0, daily_cap: 7 }
+            bounds: { window_seconds: 5, daily_cap: 0 }
             apps:
               default:
                 ios: { topic: com.example.app, team_id: TEAMID1234, key_id: ABCDEFGHIJ, key_file: AuthKey.p8 }
@@ -54,6 +56,16 @@ import YAMLReading
         #expect(configuration.lanes.allowPrivate == ["10.1.2.0/24"])
         #expect(configuration.lanes.proxy == "http://me:p%40ss@proxy.example:3128")
         #expect(configuration.defaultMode == .alert)
+        #expect(
+            configuration.pacing
+                == PacingPolicy(
+                    cooldownSeconds: 0,
+                    windowSeconds: 30,
+                    dailyCap: 7,
+                    leastWindowSeconds: 5,
+                    mostDailyCap: 0
+                )
+        )
         #expect(configuration.apps["default"]?.platforms["unifiedpush"]?.json == "{}")
         #expect(
             configuration.apps["default"]?.platforms["ios"]?.json
@@ -99,7 +111,7 @@ import YAMLReading
         let rules = "version: 1\nrules:\n  - { match: { kinds: [1]\(condition) }, signal: mention, title: x }\n"
         let pool = try read("identity: { key_file: k }\nstore: { path: s }\n")
             .relayPool(for: RuleBook(yaml: rules, name: "rules.yaml"))
-        #expect(pool.asksForContactLists == isAsked)
+        #expect(pool.furtherLists == (isAsked ? [.contactList] : []))
         #expect(pool.addressedKinds?.contains(.contactList) == false)
     }
 
@@ -110,7 +122,8 @@ import YAMLReading
             relay: { listen: somewhere, url: https://notify.example.com }
             plugin: {}
             http: { allow_private: [10.1.2.3/99], ca_file: missing.pem }
-            defaults: { mode: loud }
+            defaults: { mode: loud, cooldown_seconds: -1 }
+            bounds: { daily_cap: many, cap: 1 }
             apps: { default: { ios: [] } }
             """
         #expect(
@@ -124,7 +137,10 @@ import YAMLReading
                 "carillon.yaml:5:25: http.allow_private[0]: expected a network, as in 10.1.2.0/24 or fd00::/8, with no bits set behind the prefix",
                 "carillon.yaml:5:48: http.ca_file: cannot read /etc/carillon/missing.pem",
                 "carillon.yaml:6:19: defaults.mode: 'loud' is none of wake, nudge, sealed, alert",
-                "carillon.yaml:7:25: apps.default.ios: expected a mapping",
+                "carillon.yaml:6:43: defaults.cooldown_seconds: expected a whole number from 0 to 86400",
+                "carillon.yaml:7:22: bounds.daily_cap: expected a whole number from 0 to 1000000",
+                "carillon.yaml:7:28: bounds: unknown key 'cap'; known here: cooldown_seconds, window_seconds, daily_cap",
+                "carillon.yaml:8:25: apps.default.ios: expected a mapping",
             ]
         )
     }

@@ -1,8 +1,12 @@
+import Cipher
+import Console
+import Delivery
 import Foundation
 import HTTPLanes
 import Logging
 import PluginHost
 import Registry
+import Storage
 import YAMLReading
 
 /// Everything wrong with a configuration and what it names, found without sending or changing anything.
@@ -23,7 +27,20 @@ package struct ConfigurationCheck {
             return error.all
         }
         return rules(configuration) + identity(configuration) + store(configuration) + secrets(configuration)
-            + context(configuration) + plugins(configuration)
+            + context(configuration) + api(configuration) + plugins(configuration)
+    }
+
+    /// What works and had better not: secrets that others can get at. None when all is well.
+    package func warnings() -> [Mistake] {
+        guard let configuration = try? Configuration(file: path) else { return [] }
+        return ExposedFiles(configuration).found.map {
+            Mistake(
+                file: path,
+                line: $0.line,
+                column: 1,
+                message: "\($0.key): \($0.path) \($0.exposure); run: \($0.remedy)"
+            )
+        }
     }
 
     private func rules(_ configuration: Configuration) -> [Mistake] {
@@ -57,8 +74,16 @@ package struct ConfigurationCheck {
     private func store(_ configuration: Configuration) -> [Mistake] {
         let place = configuration.storePlace
         return folder(of: configuration.storePath, "store.path", place)
-            + [configuration.storePath, configuration.outboxPath].compactMap { database in
-                SQLiteFile.fault(of: database).map { mistake("store.path", place, "\(database) \($0)") }
+            + [(configuration.storePath, RegistryStore.kind), (configuration.outboxPath, Outbox.kind)].compactMap {
+                file,
+                kind in
+                if let fault = SQLiteFile.fault(of: file) { return mistake("store.path", place, "\(file) \(fault)") }
+                do {
+                    try StoreInspection(StoreFile(path: file, kind: kind)).refuseUnusable()
+                    return nil
+                } catch {
+                    return mistake("store.path", place, "\(error)")
+                }
             }
     }
 
@@ -73,12 +98,26 @@ package struct ConfigurationCheck {
             return [mistake(name, place, "expected a file with secrets; \(file) is none")]
         }
         if !FileManager.default.isReadableFile(atPath: file) { return [mistake(name, place, "cannot read \(file)")] }
-        guard let mode = attributes[.posixPermissions] as? Int, mode & 0o077 != 0 else { return [] }
-        return [mistake(name, place, "the secrets are open to other users; run: chmod 600 \(file)")]
+        guard let exposure = FileExposure(ofFile: file) else { return [] }
+        let remedy = exposure.remedy(for: file)
+        return [mistake(name, place, "the secrets are open to other users; run: \(remedy)")]
     }
 
     private func context(_ configuration: Configuration) -> [Mistake] {
         configuration.context.path.map { folder(of: $0, "context.path", configuration.context.place) } ?? []
+    }
+
+    /// A missing file is no mistake, as the first run makes it.
+    private func api(_ configuration: Configuration) -> [Mistake] {
+        guard let api = configuration.api else { return [] }
+        let file = APITokenFile(path: api.tokenFile)
+        guard file.exists else { return folder(of: api.tokenFile, "api.token_file", api.place) }
+        do {
+            _ = try file.read() as APIToken
+            return []
+        } catch {
+            return error.all
+        }
     }
 
     /// What stands against making a file at `file`.
@@ -96,7 +135,7 @@ package struct ConfigurationCheck {
         Mistake(file: path, line: place.line, column: place.column, message: "\(name): \(message)")
     }
 
-    /// Loads the plugins and lets each read its block.
+    /// Loads the plugins and lets each read its block, and each filter its settings.
     private func plugins(_ configuration: Configuration) -> [Mistake] {
         let quiet = Logger(label: "carillon.check") { _ in SwiftLogNoOpLogHandler() }
         let host = PluginHost(
@@ -109,7 +148,15 @@ package struct ConfigurationCheck {
             plugins: host,
             settings: InstanceSettings(sender: RecordingHTTP(), log: quiet)
         )
+        let filters = Filters(
+            configuration: configuration,
+            plugins: host,
+            settings: InstanceSettings(sender: RecordingHTTP(), log: quiet)
+        )
         return refusals
+            + filters.failures.map {
+                Mistake(file: path, line: $0.line, column: 1, message: "filters.\($0.name): \($0.reason)")
+            }
             + transports.failures.map {
                 Mistake(file: path, line: $0.line, column: 1, message: "apps.\($0.app).\($0.platform): \($0.reason)")
             }

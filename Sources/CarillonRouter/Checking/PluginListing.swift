@@ -1,4 +1,5 @@
 import Logging
+import Notifications
 import PluginHost
 
 /// The plugins in the configured folders, for a person to read.
@@ -20,12 +21,10 @@ package struct PluginListing {
 
     package var text: String {
         var lines = catalog.plugins.flatMap { plugin in
-            [
-                "\(plugin.id) \(plugin.version)",
-                "    platforms  \(plugin.platforms.isEmpty ? "none" : plugin.platforms.joined(separator: ", "))",
-            ]
-                + (plugin.filters.isEmpty
-                    ? [] : ["    filters    \(plugin.filters.joined(separator: ", ")) (not run by this version)"]) + [
+            ["\(plugin.id) \(plugin.version)"]
+                + (plugin.platforms.isEmpty
+                    ? [] : ["    platforms  \(plugin.platforms.joined(separator: ", "))"])
+                + plugin.filters.map { "    filter     \(Self.line(of: $0))" } + [
                     "    file       \(plugin.path)",
                     "    sha256     \(plugin.sha256)",
                     "    abi        1.\(plugin.abiMinor)",
@@ -38,5 +37,19 @@ package struct PluginListing {
             ]
         }
         return lines.joined(separator: "\n")
+    }
+
+    /// Its name and what it has to know.
+    private static func line(of filter: LoadedFilter) -> String {
+        var wishes =
+            filter.wantedKinds.isEmpty
+            ? [] : ["reads kind \(filter.wantedKinds.map { "\($0)" }.joined(separator: ", "))"]
+        switch filter.mostNeeded {
+        case .nothing: break
+        case .followed: wishes.append("asks whom recipients follow")
+        case .distance: wishes.append("may ask whom those follow whom recipients follow")
+        }
+        if filter.isAskedAfterRendering { wishes.append("sees notifications and may change them") }
+        return filter.name + (wishes.isEmpty ? "" : " (\(wishes.joined(separator: "; ")))")
     }
 }

@@ -12,6 +12,7 @@ extension Configuration {
         let text = try Self.text(of: path, what: "the configuration")
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
         self = try ConfigurationReader(name: path, folder: folder, environment: environment).read(text)
+        file = path
     }
 
     /// The text of a file that a person wrote; a mistake when it cannot be had.

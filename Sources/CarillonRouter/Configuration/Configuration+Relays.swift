@@ -15,14 +15,12 @@ extension Configuration {
         return watch
     }
 
-    /// How to connect to relays, and what `rules` want of them.
-    func relayPool(for rules: RuleBook) -> RelayPool.Configuration {
+    /// How to connect to relays, and what `rules` and filters want of them: these read `lists` of accounts' own.
+    func relayPool(for rules: RuleBook, lists: Set<Kind> = []) -> RelayPool.Configuration {
         var pool = RelayPool.Configuration()
-        if let kinds = rules.notifiableKinds {
-            pool.addressedKinds = Set(kinds.map { Kind($0) })
-            if hints.policy != .ignore { pool.addressedKinds?.insert(.wakeUpHint) }
-        }
-        pool.asksForContactLists = rules.asksForFollows
+        let wishes = relayWishes(of: rules, lists: lists)
+        pool.addressedKinds = wishes.addressedKinds
+        pool.furtherLists = wishes.furtherLists
         pool.catchUpSeconds = Int64(relays.catchUpHours) * 3600
         pool.caFile = http.caFile
         pool.allowPrivate = http.allowPrivate
@@ -30,6 +28,16 @@ extension Configuration {
         // Who is watched where has the same limit, and the last word: relays that rest after failures stay known for a while.
         pool.maxRelays = 2 * accountWatch.maxRelays
         return pool
+    }
+
+    /// What relays are asked for on account of `rules`, and of filters, which read `lists` of accounts' own.
+    func relayWishes(of rules: RuleBook, lists: Set<Kind>) -> RelayWishes {
+        var wishes = RelayWishes(furtherLists: rules.asksForFollows ? lists.union([.contactList]) : lists)
+        if let kinds = rules.notifiableKinds {
+            wishes.addressedKinds = Set(kinds.map { Kind($0) })
+            if hints.policy != .ignore { wishes.addressedKinds?.insert(.wakeUpHint) }
+        }
+        return wishes
     }
 
     /// Who may open sessions, and where.

@@ -4,7 +4,7 @@ import RelayPool
 /// The ways on which events and registrations come in besides our own socket, and what they are looked up for.
 extension Configuration {
     /// Other relays, to which we go out.
-    package struct Relays: Sendable {
+    package struct Relays: Sendable, Equatable {
         /// Connected all the time; everybody registered is watched there.
         package var always: [RelayURL] = []
         /// Whose word counts on the relays at which a user is watched besides.
@@ -18,7 +18,7 @@ extension Configuration {
     }
 
     /// Wake-up hints of partners (seed 004, kind 20062).
-    package struct Hints: Sendable {
+    package struct Hints: Sendable, Equatable {
         package var policy = HintPolicy.also
         /// How long after its last hint a partner counts as there, in minutes; from 1 to 10,080.
         package var silentMinutes = 60
@@ -59,4 +59,7 @@ extension Configuration {
 
     /// The file with what notifications speak of, which may be lost at any time.
     package var contextPath: String { context.path ?? storePath + "-context" }
+
+    /// The file with what became of events, which may be lost at any time.
+    package var tracePath: String { storePath + "-trace" }
 }

@@ -29,16 +29,7 @@ extension ConfigurationReader {
             }
             ingress.web.locKey = text
         }
-        for block in mapping["trusted_proxies"]?.oneOrMore() ?? [] {
-            guard let text = block.string() else { continue }
-            if let network = AddressBlock(text) {
-                ingress.trustedProxies.append(network)
-            } else {
-                block.mistake(
-                    "expected a proxy's address or network, as in 10.1.2.0/24, with no bits set behind the prefix"
-                )
-            }
-        }
+        ingress.trustedProxies = proxies(mapping["trusted_proxies"])
         if let limits = mapping["limits"] { read(limits, into: &ingress) }
         return ingress
     }

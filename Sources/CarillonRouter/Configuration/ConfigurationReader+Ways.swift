@@ -1,4 +1,5 @@
 import AccountWatch
+import EventTrace
 import Foundation
 import RelayPool
 import YAMLReading
@@ -68,6 +69,21 @@ extension ConfigurationReader {
         context.path = mapping["path"]?.string().map(path)
         context.place = mapping["path"]?.place ?? (0, 0)
         return context
+    }
+
+    /// How much of what became of events is kept, or `off`.
+    func trace(_ value: YAMLValue?) -> TraceLimits? {
+        var limits = TraceLimits()
+        guard let value else { return limits }
+        guard value.isMapping else {
+            if value.string() == "off" { return nil }
+            value.mistake("expected off, or a mapping with rows, days")
+            return limits
+        }
+        guard let mapping = value.mapping(keys: ["rows", "days"]) else { return limits }
+        limits.rows = mapping["rows"]?.integer(in: TraceLimits.rowRange) ?? limits.rows
+        limits.days = mapping["days"]?.integer(in: TraceLimits.dayRange) ?? limits.days
+        return limits
     }
 
     private func choice<Choice: CaseIterable & RawRepresentable<String>>(_ value: YAMLValue) -> Choice? {

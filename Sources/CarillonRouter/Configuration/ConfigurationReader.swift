@@ -15,8 +15,8 @@ struct ConfigurationReader {
     func read(_ text: String) throws(Mistakes) -> Configuration {
         let configuration = file.parse(text)?
             .mapping(keys: [
-                "identity", "store", "relay", "relays", "hints", "registration", "context", "rules", "plugins", "http",
-                "defaults", "apps", "sealed_ingress",
+                "identity", "store", "relay", "relays", "hints", "registration", "context", "trace", "rules", "plugins",
+                "http", "defaults", "bounds", "filters", "apps", "sealed_ingress", "api", "shutdown_seconds",
             ])
             .flatMap(configuration)
         try file.throwMistakes()
@@ -27,48 +27,36 @@ struct ConfigurationReader {
     private func configuration(_ top: YAMLMapping) -> Configuration? {
         let keyFile = top.require("identity", "where our key is, as in { key_file: carillon.key }")?
             .mapping(keys: ["key_file"])?.require("key_file", "the file with our secret key")?.string()
-        let store = top.require(
+        let storeBlock = top.require(
             "store",
             "where registrations and deliveries are kept, as in { path: carillon.sqlite }"
         )?
-        .mapping(keys: ["path"])?.require("path", "the database file")?.string()
+        .mapping(keys: ["path", "max_waiting"])
+        let store = storeBlock?.require("path", "the database file")?.string()
         var configuration = Configuration(keyFile: path(keyFile ?? ""), storePath: path(store ?? ""))
         configuration.keyFilePlace = top["identity"]?.place ?? (0, 0)
         configuration.storePlace = top["store"]?.place ?? (0, 0)
+        configuration.mostWaiting =
+            storeBlock?["max_waiting"]?.integer(in: Configuration.mostWaitingRange) ?? configuration.mostWaiting
         if let relay = top["relay"] { configuration.relay = self.relay(relay) }
         configuration.relays = relays(top["relays"], ownURL: configuration.relay.url)
         configuration.hints = hints(top["hints"])
         configuration.registration = registration(top["registration"])
         configuration.context = context(top["context"])
+        configuration.trace = trace(top["trace"])
         configuration.rulesFiles = top["rules"].map(rulesFiles) ?? []
         if let plugins = top["plugins"] { configuration.plugins = self.plugins(plugins) }
         if let http = top["http"] { configuration.http = self.http(http) }
-        configuration.defaultMode = defaultMode(top["defaults"]) ?? configuration.defaultMode
+        let (mode, policy) = pacing(defaults: top["defaults"], bounds: top["bounds"])
+        configuration.defaultMode = mode ?? configuration.defaultMode
+        configuration.pacing = policy
+        configuration.filters = top["filters"].map(filters) ?? []
         configuration.apps = apps(top["apps"])
         configuration.sealedIngress = top["sealed_ingress"].map { sealedIngress($0, apps: configuration.apps) }
+        configuration.api = top["api"].map(api)
+        configuration.shutdownSeconds =
+            top["shutdown_seconds"]?.integer(in: 1...3_600) ?? configuration.shutdownSeconds
         return keyFile == nil || store == nil ? nil : configuration
-    }
-
-    private func relay(_ value: YAMLValue) -> Configuration.Relay {
-        var relay = Configuration.Relay()
-        guard let mapping = value.mapping(keys: ["listen", "url", "name", "description", "contact"]) else {
-            return relay
-        }
-        if let (host, port) = mapping["listen"].flatMap({ listenAddress($0, example: "127.0.0.1:7447 or [::1]:7447") })
-        {
-            relay.host = host
-            relay.port = port
-        }
-        if let value = mapping["url"], let url = value.string() {
-            if !url.hasPrefix("ws://") && !url.hasPrefix("wss://") {
-                value.mistake("expected a URL that starts with wss:// or ws://")
-            }
-            relay.url = url
-        }
-        relay.name = mapping["name"]?.string() ?? relay.name
-        relay.description = mapping["description"]?.string() ?? relay.description
-        relay.contact = mapping["contact"]?.string()
-        return relay
     }
 
     /// One path, or a list of them.
@@ -94,10 +82,6 @@ struct ConfigurationReader {
             plugins.pins[name] = digits
         }
         return plugins
-    }
-
-    private func defaultMode(_ value: YAMLValue?) -> Mode? {
-        value?.mapping(keys: ["mode"])?["mode"]?.choice(Mode.allCases.map(\.name)).flatMap { Mode(name: $0) }
     }
 
     private func apps(_ value: YAMLValue?) -> [String: Configuration.App] {

@@ -26,8 +26,8 @@ package struct IdentityFile {
         guard let data = FileManager.default.contents(atPath: path) else {
             throw mistake("this user cannot read our key; it must belong to the one that runs Carillon")
         }
-        if let mode = attributes[.posixPermissions] as? Int, mode & 0o077 != 0 {
-            throw mistake("the key is open to other users; run: chmod 600 \(path)")
+        if let exposure = FileExposure(ofFile: path) {
+            throw mistake("the key \(exposure); run: \(exposure.remedy(for: path))")
         }
         do {
             return try KeyPair(secret: KeyFile.parse(String(decoding: data, as: UTF8.self)))

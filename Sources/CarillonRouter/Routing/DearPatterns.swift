@@ -8,7 +8,9 @@ struct DearPatterns {
     mutating func news(in counts: [String: UInt64]) -> [(rule: String, count: UInt64)] {
         defer { told = counts }
         return counts.sorted { $0.key < $1.key }.compactMap { rule, count in
-            let news = count - (told[rule] ?? 0)
+            // Other rules begin to count anew.
+            let known = told[rule] ?? 0
+            let news = count < known ? count : count - known
             return news > 0 ? (rule, news) : nil
         }
     }

@@ -12,21 +12,22 @@ extension Router {
     static func courier(
         _ outbox: Outbox,
         registry: Registry,
-        transports: Transports,
-        log: RouterLog,
-        now: @escaping @Sendable () -> Int64
+        transports: TransportsInForce,
+        observer: any DeliveryObserver,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
     ) throws -> Courier {
         try Courier(
             CourierEnvironment(
                 store: outbox,
                 directory: RegisteredDevices(registry: registry),
-                observer: log,
+                observer: observer,
                 now: now,
                 alarm: DispatchAlarm(now: now),
                 host: { URLParts($0.token)?.origin.host },
                 transport: { transports[$0] }
             ),
-            log: log.logger
+            log: logger
         )
     }
 
@@ -42,6 +43,11 @@ extension Router {
         relay.host = configuration.relay.host
         relay.port = configuration.relay.port
         relay.url = configuration.relay.url
+        relay.limits = configuration.relay.limits
+        relay.isTrustedProxy = { [proxies = configuration.relay.trustedProxies] address in
+            guard let address = IPAddress(address) else { return false }
+            return proxies.contains { $0.contains(address) }
+        }
         return RelayServer(
             configuration: relay,
             information: RelayInformation(

@@ -1,6 +1,8 @@
 import AccountWatch
+import Console
 import Delivery
 import Dispatch
+import EventTrace
 import Feed
 import HTTPLanes
 import Logging
@@ -14,18 +16,10 @@ import RelayPool
 import RelayServer
 import Rules
 import ServiceLifecycle
+import Synchronization
 import WebIngress
 
 extension Router {
-    /// How long outcomes under way are waited for when the router stops, in milliseconds. With what relays and plugins get besides
-    /// it stays under the ten seconds that container engines give: what has not ended by then is kept and goes on at the next
-    /// start.
-    private static let patience: Int64 = 5_000
-    /// How long plugins may take to let go of what was cancelled, in milliseconds.
-    private static let pluginPatience: Int64 = 2_000
-    /// How long senders may take to end a push message that they have begun, in milliseconds.
-    private static let ingressPatience: Int64 = 2_000
-
     /// Serves until graceful shutdown, then lets what is under way end and leaves the rest in the outbox.
     package func run() async throws {
         try await run(started: { _ in })
@@ -34,22 +28,29 @@ extension Router {
     /// The same; `started` learns the port of the relay socket once it listens.
     package func run(started: @Sendable (Int) -> Void) async throws {
         let keeper = Task { [plugins] in await plugins.run() }
-        let patterns = Task { [rules, logger] in await DearPatterns.watch({ rules.exceededPatterns }, logger: logger) }
+        let patterns = Task { [inForce, logger] in
+            await DearPatterns.watch({ inForce.rules.exceededPatterns }, logger: logger)
+        }
         defer { patterns.cancel() }
         defer { keeper.cancel() }
         var listener: RelayListener?
+        var console: ConsoleServer?
         var failure: (any Error)?
         do {
             // First of all: where it fails nothing was attempted yet.
             let listening = try await listen()
             listener = listening
+            port.set(listening.port)
             try await startIngress()
+            console = try await startConsole()
             try await serve(port: listening.port, started: started)
             logger.info("Stopping")
         } catch {
             failure = error
         }
-        await close(listener)
+        serving.store(false, ordering: .relaxed)
+        serviceManager?.stopping()
+        await close(listener, console)
         if let failure { throw failure }
         logger.info("Stopped", metadata: ["waiting": "\(courier.waiting)"])
     }
@@ -74,39 +75,40 @@ extension Router {
             "Listening",
             metadata: [
                 "relay": "\(configuration.relay.host):\(port)", "npub": "\(NIP19.npub(identity.publicKey))",
-                "platforms": "\(transports.platforms.joined(separator: ", "))",
+                "platforms": "\(transports.current.platforms.joined(separator: ", "))",
             ]
         )
         try await goOut()
         advertise(port: port)
         feed?.start()
+        serving.store(true, ordering: .relaxed)
         started(port)
+        serviceManager?.ready("Serving at \(configuration.relay.host):\(port)")
+        let attendants = attend()
         await stopWanted()
+        // Stopping has a deadline of its own, for which the manager waits.
+        for attendant in attendants { attendant.cancel() }
     }
 
-    /// Closes in the order of the data, so that what came in goes all the way. Without a `listener` nothing was attempted.
-    private func close(_ listener: RelayListener?) async {
-        do {
-            try await listener?.close()
-        } catch {
-            logger.warning("The relay socket did not close", metadata: ["error": "\(error)"])
+    /// What is looked after now and then while the router serves.
+    private func attend() -> [Task<Void, Never>] {
+        var attendants = [
+            Task { [expiries, transports] in
+                repeat {
+                    await expiries.look(at: transports.current)
+                } while (try? await Task.sleep(for: .seconds(600))) != nil
+            }
+        ]
+        if let serviceManager, let interval = serviceManager.watchdog {
+            let watchdog = Watchdog(
+                interval: interval,
+                stuck: liveness.stuck(within:),
+                alive: serviceManager.alive,
+                logger: logger
+            )
+            attendants.append(Task { await watchdog.run() })
         }
-        await ingress?.stop(within: Self.ingressPatience)
-        advertising.stop()
-        await feed?.stop()
-        await pool.shutdown()
-        watch.shutdown()
-        intake.close()
-        await pipeline.join()
-        if listener != nil { await courier.shutdown(deadline: now() + Self.patience) }
-        // What plugins still wait for ends with the lanes, and they with it.
-        await lanes.shutdown()
-        await plugins.shutDown(within: Self.pluginPatience)
-        do {
-            try await group.shutdownGracefully()
-        } catch {
-            logger.warning("The event loops did not end well", metadata: ["error": "\(error)"])
-        }
+        return attendants
     }
 
     /// Connects to the operator's relays and to those of everybody registered.
@@ -131,13 +133,13 @@ extension Router {
         }
     }
 
-    private func advertise(port: Int) {
+    func advertise(port: Int) {
         if configuration.relay.url.isEmpty, !configuration.relays.publish.isEmpty {
             logger.warning("relay.url is not set, so the advertisement leads nobody here from another machine")
         }
         do {
             try advertising.advertise(
-                Advertisement(configuration: configuration, port: port, platforms: transports.platforms),
+                Advertisement(configuration: configuration, port: port, platforms: transports.current.platforms),
                 stored: registry.storedEvents(of: identity.publicKey),
                 keep: { try registry.keep($0) }
             )

@@ -1,5 +1,8 @@
 import AccountWatch
+import Cipher
+import Console
 import Delivery
+import EventTrace
 import Feed
 import Foundation
 import HTTPLanes
@@ -16,6 +19,7 @@ import RemoteSigning
 import Rules
 import Sealing
 import ServiceLifecycle
+import Synchronization
 import WebIngress
 import YAMLReading
 
@@ -24,16 +28,23 @@ import YAMLReading
 ///     let router = try Router(configuration: configuration, logger: logger)
 ///     try await router.run()   // until graceful shutdown
 package final class Router: Service {
+    /// What it began with; of what a reload changes ``inForce`` knows better.
     let configuration: Configuration
+    /// Reads the configuration anew; nil where it came from no file.
+    let reread: (@Sendable () throws(Mistakes) -> Configuration)?
+    let serviceManager: ServiceManager?
     let logger: Logger
     let now: @Sendable () -> Int64
     let group: MultiThreadedEventLoopGroup
     let lanes: HTTPLanes
     let plugins: PluginHost
-    let transports: Transports
+    let transports: TransportsInForce
     let courier: Courier
+    let outbox: Outbox
+    let counts: RouterCounts
     let identity: KeyPair
-    let rules: RuleBook
+    let inForce: InForce
+    let reloading = ReloadGate()
     let registry: Registry
     let intake: Intake
     let pipeline: PipelineThread
@@ -44,25 +55,43 @@ package final class Router: Service {
     let ingress: WebIngress?
     let ingressPort = Late<Int>()
     let feed: Feed?
+    /// Nil: the configuration switches it off.
+    let trace: TraceStore?
+    /// What operators may ask and do while it runs.
+    package let operations: DeviceOperations
     let feedEnd = FeedEnd()
+    let port = Late<Int>()
+    let serving = Atomic<Bool>(false)
+    let expiries = ExpiryBook()
+    let apiToken: APIToken?
+    let apiPort = Late<Int>()
     private let lock: StoreLock
 
     /// Opens everything; attempts nothing yet.
+    ///
+    /// `reread` reads the configuration anew for a reload; `serviceManager` is told how it goes.
     ///
     /// Throws `Mistakes` for what an operator can mend in a file, a `RouterError` when another router has the store, a
     /// `FeedError` when there is nothing to feed from, and the stores' errors.
     package init(
         configuration: Configuration,
+        reread: (@Sendable () throws(Mistakes) -> Configuration)? = nil,
+        serviceManager: ServiceManager? = nil,
         logger: Logger,
         now: @escaping @Sendable () -> Int64 = Router.systemTime
     ) throws {
         self.configuration = configuration
+        self.reread = reread
+        self.serviceManager = serviceManager
         self.logger = logger
         self.now = now
 
         lock = try StoreLock(store: configuration.storePath)
         identity = try Self.identity(configuration)
-        rules = try configuration.loadRules()
+        let rules = try configuration.loadRules()
+        apiToken = try configuration.api.map { api in
+            try APITokenFile(path: api.tokenFile).readOrCreate(random: SecureRandom.bytes)
+        }
 
         group = MultiThreadedEventLoopGroup(
             numberOfThreads: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount))
@@ -72,25 +101,47 @@ package final class Router: Service {
             loading: PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins),
             log: logger
         )
-        transports = Transports(
+        let begun = Transports(
             configuration: configuration,
             plugins: plugins,
             settings: InstanceSettings(sender: lanes, log: logger)
         )
-        if configuration.isOfEnvironment, !transports.failures.isEmpty {
-            throw Mistakes(transports.failures.map { Configuration.environmentMistake($0.reason) })
+        if configuration.isOfEnvironment, !begun.failures.isEmpty {
+            throw Mistakes(begun.failures.map { Configuration.environmentMistake($0.reason) })
         }
-        for failure in transports.failures {
+        transports = TransportsInForce(begun)
+        for failure in begun.failures {
             logger.error(
                 "A transport cannot start",
                 metadata: ["app": "\(failure.app)", "reason": "\(failure.reason)"]
             )
         }
 
+        let log = RouterLog(logger: logger, now: now)
+        for file in ExposedFiles(configuration).found {
+            logger.warning(
+                "A file with secrets \(file.exposure)",
+                metadata: ["file": "\(file.path)", "key": "\(file.key)", "remedy": "\(file.remedy)"]
+            )
+        }
+        let filters = Filters(
+            configuration: configuration,
+            plugins: plugins,
+            settings: InstanceSettings(sender: lanes, log: logger)
+        )
+        inForce = InForce(configuration, rules, filters)
+        for failure in filters.failures {
+            logger.error(
+                "A filter cannot start",
+                metadata: ["filter": "\(failure.name)", "reason": "\(failure.reason)"]
+            )
+        }
+
         let lateWatch = Late<AccountWatch>()
         registry = try Registry(
-            store: RegistryStore(path: configuration.storePath),
+            store: RegistryStore(path: configuration.storePath, damaged: log.damaged),
             identity: identity,
+            limits: configuration.relay.registrations,
             now: now,
             changed: { lateWatch.value?.changed($0) },
             check: transports.check
@@ -105,12 +156,31 @@ package final class Router: Service {
         )
         lateWatch.set(watch)
 
-        let log = RouterLog(logger: logger)
-        let outbox = try Outbox(path: configuration.outboxPath)
-        courier = try Self.courier(outbox, registry: registry, transports: transports, log: log, now: now)
-        intake = Intake()
+        trace = configuration.trace.map {
+            TraceStore(path: configuration.tracePath, limits: $0, now: now, logger: logger)
+        }
+        let counts = RouterCounts(now: now)
+        self.counts = counts
+        intake = Intake(answered: counts.answered)
+        let observers = RouterObservers(
+            pipeline: [log, counts] + (trace.map { [$0] } ?? []),
+            deliveries: [PaceFeedback(intake: intake, now: now), log, counts] + (trace.map { [$0] } ?? [])
+        )
+        outbox = try Outbox(
+            path: configuration.outboxPath,
+            limit: configuration.mostWaiting,
+            damaged: log.damaged
+        )
+        courier = try Self.courier(
+            outbox,
+            registry: registry,
+            transports: transports,
+            observer: observers,
+            now: now,
+            logger: logger
+        )
         pool = try RelayPool(
-            configuration: configuration.relayPool(for: rules),
+            configuration: configuration.relayPool(for: rules, lists: filters.lists),
             identity: identity,
             group: group,
             http: lanes,
@@ -162,23 +232,32 @@ package final class Router: Service {
             logger: logger
         )
 
+        operations = DeviceOperations(
+            registry: registry,
+            sealer: Sealer(identity: identity.secret),
+            files: OperatorFiles(configuration: configuration),
+            sender: RunningTestPushes(
+                defaultMode: configuration.defaultMode,
+                encryptingPlatforms: plugins.encryptingPlatforms,
+                transport: { [transports] in transports[$0] },
+                now: now
+            ),
+            now: now
+        )
+
         let courier = courier
         pipeline = PipelineThread(
             isFull: { courier.isFull },
             pipeline: try Pipeline(
-                settings: PipelineSettings(
-                    rules: rules,
-                    defaultMode: configuration.defaultMode,
-                    encryptingPlatforms: plugins.encryptingPlatforms,
-                    contextWait: configuration.context.waitMilliseconds,
-                    contextPath: configuration.contextPath
-                ),
+                settings: configuration.pipelineSettings(rules, filters, plugins: plugins),
                 registry: registry,
                 intake: intake,
                 doors: PipelineDoors(
                     remoteSigner: PipelineSigner(service: signing),
                     contextFetcher: RelayContextFetcher(
                         pool: pool,
+                        registry: registry,
+                        asksOwnRelays: configuration.relays.perUser != .none,
                         patience: configuration.context.waitMilliseconds
                     ),
                     hintObserver: configuration.hints.policy == .ignore ? nil : watch,
@@ -186,13 +265,22 @@ package final class Router: Service {
                         registry: registry,
                         sealer: Sealer(identity: identity.secret),
                         logger: logger
-                    )
+                    ),
+                    paceStore: outbox
                 ),
                 accepted: outbox.causes,
                 deliveryID: DeliveryIDs(identity: identity).id,
-                keep: { try courier.accept($0, causes: $1.map(\.bytes.array)) },
+                keep: { deliveries, causes, pace in
+                    do {
+                        try courier.accept(deliveries, causes: causes.map(\.bytes.array), pace: pace)
+                        counts.kept(true)
+                    } catch {
+                        counts.kept(false)
+                        throw error
+                    }
+                },
                 now: now,
-                observer: log,
+                observer: observers,
                 logger: logger
             )
         )

@@ -2,13 +2,23 @@ import Delivery
 import Logging
 import Notifications
 import Pipeline
+import Storage
+import Synchronization
 
 /// Tells an operator what became of events and deliveries. Never told content, tokens or keys.
-struct RouterLog: DeliveryObserver, PipelineObserver {
+final class RouterLog: DeliveryObserver, PipelineObserver {
     let logger: Logger
+    private let now: @Sendable () -> Int64
+    private let refusals = Mutex(RefusalTally())
+
+    /// `now` is in milliseconds since 1970.
+    init(logger: Logger, now: @escaping @Sendable () -> Int64) {
+        self.logger = logger
+        self.now = now
+    }
 
     func record(_ counts: [PipelineStep: Int]) {
-        let refused = counts.filter { [.malformed, .forged, .registrationRefused, .notKept].contains($0.key) }
+        let refused = refusals.withLock { $0.add(counts, now: now()) }
         guard !refused.isEmpty else { return }
         logger.notice(
             "Refused events",
@@ -45,7 +55,11 @@ struct RouterLog: DeliveryObserver, PipelineObserver {
         logger.notice("Deliveries go on", metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"])
     }
 
-    func outboxFailed(_ error: any Error) {
-        logger.error("The outbox cannot be written or read; nothing is lost", metadata: ["error": "\(error)"])
+    /// The courier says it itself.
+    func outboxFailed(_ error: any Error) {}
+
+    /// Once a store: what is tried on it afterwards fails and is not told again.
+    @Sendable func damaged(_ fault: StoreFault) {
+        logger.critical("A database is damaged; nothing is written to it any more", metadata: ["error": "\(fault)"])
     }
 }

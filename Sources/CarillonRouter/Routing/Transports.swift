@@ -15,13 +15,29 @@ struct Transports: Sendable {
     }
 
     private var instances: [QueueName: TransportInstance] = [:]
+    /// What each was made of.
+    private var fingerprints: [QueueName: BlockFingerprint] = [:]
     private(set) var failures: [Failure] = []
 
-    init(configuration: Configuration, plugins: PluginHost, settings: InstanceSettings) {
+    /// Makes an instance for each block; where `former` has one of the same block and the same files, that one stays, and with it what
+    /// it has learned and the tokens that its push service would not see renewed too often.
+    init(
+        configuration: Configuration,
+        plugins: PluginHost,
+        settings: InstanceSettings,
+        former: Transports? = nil
+    ) {
         for (name, app) in configuration.apps {
             for (platform, block) in app.platforms {
+                let queue = QueueName(platform: platform, app: name)
+                let fingerprint = BlockFingerprint(of: block.json)
+                fingerprints[queue] = fingerprint
+                if let instance = former?.instances[queue], former?.fingerprints[queue] == fingerprint {
+                    instances[queue] = instance
+                    continue
+                }
                 do {
-                    instances[QueueName(platform: platform, app: name)] = try plugins.makeTransport(
+                    instances[queue] = try plugins.makeTransport(
                         platform: platform,
                         app: name,
                         configuration: block.json,
@@ -34,6 +50,9 @@ struct Transports: Sendable {
         }
         failures.sort { ($0.line, $0.app) < ($1.line, $1.app) }
     }
+
+    /// The instances that serve, by their queues.
+    var all: [QueueName: TransportInstance] { instances }
 
     subscript(queue: QueueName) -> (any Transport)? {
         instances[queue].map(PluginTransportAdapter.init)

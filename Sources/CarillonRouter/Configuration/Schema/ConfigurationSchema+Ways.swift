@@ -1,4 +1,5 @@
 import AccountWatch
+import EventTrace
 import RelayPool
 import Rules
 
@@ -51,6 +52,22 @@ extension ConfigurationSchema {
                         ("path", SchemaParts.text("The file that keeps what was fetched; it may be lost at any time.")),
                     ]
                 )
+            ),
+            (
+                "trace",
+                [
+                    "description": "How much is kept of what became of events, for carillon explain; or off.",
+                    "anyOf": [
+                        ["enum": ["off", false]],
+                        SchemaParts.mapping(
+                            nil,
+                            [
+                                ("rows", SchemaParts.integer("Entries at most.", TraceLimits.rowRange)),
+                                ("days", SchemaParts.integer("How long one is kept at most.", TraceLimits.dayRange)),
+                            ]
+                        ),
+                    ],
+                ]
             ),
         ]
     }

@@ -1,5 +1,4 @@
 import AccountWatch
-import Notifications
 import RelayPool
 import Rules
 
@@ -22,23 +21,18 @@ enum ConfigurationSchema {
                         ),
                         ("plugins", plugins),
                         ("http", http),
-                        (
-                            "defaults",
-                            SchemaParts.mapping(
-                                "What registrations get that say nothing.",
-                                [
-                                    (
-                                        "mode",
-                                        SchemaParts.choice(
-                                            "The mode of a device that asked for none.",
-                                            Mode.allCases.map(\.name)
-                                        )
-                                    )
-                                ]
-                            )
-                        ),
+                    ] + pacing + [
+                        ("filters", FilterSchema.schema),
                         ("apps", apps),
                         ("sealed_ingress", SealedIngressSchema.schema),
+                        ("api", APISchema.schema),
+                        (
+                            "shutdown_seconds",
+                            SchemaParts.integer(
+                                "How long stopping may take in all; what is not through by then is kept.",
+                                1...3_600
+                            )
+                        ),
                     ]
                 ).members
         )
@@ -59,7 +53,16 @@ enum ConfigurationSchema {
                 SchemaParts.mapping(
                     "Where registrations and deliveries are kept.",
                     required: ["path"],
-                    [("path", SchemaParts.text("The SQLite database; others lie beside it."))]
+                    [
+                        ("path", SchemaParts.text("The SQLite database; others lie beside it.")),
+                        (
+                            "max_waiting",
+                            SchemaParts.integer(
+                                "How many deliveries may wait on disk; from there on sources wait. 1000000 when left out.",
+                                Configuration.mostWaitingRange
+                            )
+                        ),
+                    ]
                 )
             ),
             (
@@ -80,6 +83,19 @@ enum ConfigurationSchema {
                         (
                             "contact",
                             SchemaParts.text("Whom the NIP-11 document names, such as mailto:ops@example.com.")
+                        ),
+                        (
+                            "trusted_proxies",
+                            SchemaParts.oneOrMore("Networks of proxies whose X-Forwarded-For counts, as CIDR blocks.")
+                        ),
+                        (
+                            "limits",
+                            SchemaParts.mapping(
+                                "What one client may do, and what there may be altogether.",
+                                RelayLimit.all.map {
+                                    ($0.key, SchemaParts.integer("\($0.about) \($0.standard) when left out.", $0.range))
+                                }
+                            )
                         ),
                     ]
                 )

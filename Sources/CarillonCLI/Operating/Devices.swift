@@ -1,0 +1,147 @@
+import ArgumentParser
+import CarillonRouter
+
+/// `carillon devices`
+struct Devices: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Look at registered devices, push to one to see whether it can be reached, or remove one.",
+        discussion: """
+            Never shows tokens or endpoints. All of it but remove reads the router's files, also while the router runs.
+
+              carillon devices list
+              carillon devices list --account npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg
+              carillon devices show 7
+              carillon devices test 7 --mode nudge
+              carillon devices remove 7
+            """,
+        subcommands: [List.self, Show.self, Test.self, Remove.self]
+    )
+
+    /// `carillon devices list`
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List devices: whose, where, and how pushes to them went.",
+            discussion: """
+                Times are in UTC. What is not known, or longer ago than the router remembers, is shown as -. With --json each \
+                device is one JSON object on a line of its own.
+
+                  carillon devices list --account npub10el…
+                  carillon devices list --json | jq -r 'select(.last_error.outcome == "misconfigured") | .device'
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Option(help: "Whose devices: 64 hex digits or npub1….")
+        var account: String?
+
+        @Flag(help: "Print one JSON object for each device.")
+        var json = false
+
+        func run() async throws {
+            let access = try await Asking.run { try OperatorAccess(config.read(), for: .reading) }
+            var previous: Int64?
+            var isFirst = true
+            repeat {
+                let list = try await Asking.run { try access.operations.list(account: account, after: previous) }
+                if json {
+                    for device in list.devices { print(device.json) }
+                } else if isFirst || !list.devices.isEmpty {
+                    print(list.devices.isEmpty ? list.text : list.table(withHead: isFirst))
+                }
+                (previous, isFirst) = (list.next, false)
+            } while previous != nil
+        }
+    }
+
+    /// `carillon devices show`
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show what is known of a device.",
+            discussion: """
+                Its owner, wishes, the last success and the last error of pushes to it, and when the next one may go.
+
+                  carillon devices show 7
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Argument(help: "The device's number, as carillon devices list shows it.")
+        var device: Int64
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() async throws {
+            let overview = try await Asking.run {
+                try OperatorAccess(config.read(), for: .reading).operations.show(device)
+            }
+            Asking.show(overview, asJSON: json)
+        }
+    }
+
+    /// `carillon devices test`
+    struct Test: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Send a push to a device and print the push service's own answer.",
+            discussion: """
+                It goes out by the platform's plugin with the credentials of the configuration, beside the router and past \
+                quiet hours, caps and queues. Whatever the answer says, the registration stays as it is.
+
+                  carillon devices test 7
+                  carillon devices test 7 --mode alert --json
+
+                Exits with status 1 unless the push service took it.
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Argument(help: "The device's number, as carillon devices list shows it.")
+        var device: Int64
+
+        @Option(help: "wake, nudge, sealed or alert; what the device asked for when left out.")
+        var mode: String?
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() async throws {
+            let answer = try await Asking.run {
+                try await OperatorAccess(config.read(), for: .reading).operations.test(device, mode: mode)
+            }
+            Asking.show(answer, asJSON: json)
+            if !answer.isDelivered { throw ExitCode(1) }
+        }
+    }
+
+    /// `carillon devices remove`
+    struct Remove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Forget a device.",
+            discussion: """
+                Nothing is sent to it any more, also what waits. The event that registered it does not bring it back; when its \
+                app registers again it is back under a new number. While a router runs this goes through its API (api: in the \
+                configuration), and without one through its files.
+
+                  carillon devices remove 7
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Argument(help: "The device's number, as carillon devices list shows it.")
+        var device: Int64
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() async throws {
+            let configuration = try config.read()
+            let removal = DeviceRemoval(configuration: configuration)
+            let answer = try await Asking.run { try await removal.remove(device) }
+            print(json ? answer.json : answer.text)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import ArgumentParser
+import CarillonRouter
+import Foundation
+
+/// `carillon reload`
+struct Reload: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Have the running router read its configuration anew.",
+        discussion: """
+            Rules, apps with their credentials and key files, and defaults change without a restart; nothing in flight is lost. A \
+            configuration with mistakes is refused as a whole, and the old one stays. SIGHUP does the same, and tells its mistakes \
+            in the log. Takes the api block.
+
+              carillon reload --config /etc/carillon/carillon.yaml
+
+            Exits with status 1 when it was refused, or nobody answers.
+            """
+    )
+
+    private struct Answer: Decodable {
+        var error: String?
+        var mistakes: [String]?
+        var needsRestart: [String]?
+
+        enum CodingKeys: String, CodingKey {
+            case error, mistakes
+            case needsRestart = "needs_restart"
+        }
+    }
+
+    @OptionGroup var config: ConfigurationOption
+
+    func run() async throws {
+        let configuration = try config.read()
+        let answer: APIClient.Answer
+        do {
+            let client = try Terminal.printingMistakes { try APIClient(configuration: configuration) }
+            answer = try await client.ask("POST", "/api/reload")
+        } catch let failure as APIClient.Failure {
+            Terminal.error("\(failure)")
+            throw ExitCode(1)
+        }
+        let content = try? JSONDecoder().decode(Answer.self, from: Data(answer.body.utf8))
+        guard answer.status == 200, let content else {
+            for mistake in content?.mistakes ?? [] { Terminal.error(mistake) }
+            Terminal.error(content?.error ?? "the router answered with status \(answer.status)")
+            throw ExitCode(1)
+        }
+        print("The configuration was read anew and is in force.")
+        let keys = content.needsRestart ?? []
+        if !keys.isEmpty { print("What changed under these keys takes a restart: \(keys.joined(separator: ", "))") }
+    }
+}

@@ -1,0 +1,79 @@
+import ArgumentParser
+import CarillonRouter
+import Storage
+
+/// `carillon store`
+struct Store: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Look through the databases, and save what can be read of damaged ones.",
+        subcommands: [Check.self, Rescue.self]
+    )
+
+    /// `carillon store check`
+    struct Check: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Read registry and outbox from end to end and name everything wrong with them.",
+            discussion: """
+                Changes nothing, and may be run beside the router. Takes a second or so for each 100 MB. Exits with status 1 \
+                when anything is wrong.
+
+                  carillon store check --config carillon.yaml
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        func run() throws {
+            let reports = StoreCheck(configuration: try config.read()).reports()
+            for report in reports {
+                if report.findings.isEmpty {
+                    print("\(report.name) \(report.path): sound, \(report.content)")
+                } else {
+                    for finding in report.findings { Terminal.error(finding) }
+                }
+            }
+            if reports.contains(where: { !$0.findings.isEmpty }) { throw ExitCode(1) }
+        }
+    }
+
+    /// `carillon store rescue`
+    struct Rescue: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Save what can be read of a damaged registry or outbox into a new file beside it.",
+            discussion: """
+                The damaged file stays as it is, and so does what is not damaged. The router must not run. What could not be saved \
+                is lost: devices until their apps register again, waiting pushes for good. Prints what to do then.
+
+                  carillon store rescue --config carillon.yaml
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        func run() throws {
+            let reports: [StoreSaving.Report]
+            do {
+                reports = try StoreSaving(configuration: try config.read()).run()
+            } catch let code as ExitCode {
+                throw code
+            } catch {
+                Terminal.error("\(error)")
+                throw ExitCode(1)
+            }
+            for report in reports { show(report) }
+        }
+
+        private func show(_ report: StoreSaving.Report) {
+            guard let rescued = report.rescued else {
+                return print("\(report.name) \(report.path): nothing is wrong with it")
+            }
+            print("\(report.name) \(report.path): saved into \(rescued)")
+            for table in report.tables where !table.isWhole {
+                print("  \(table.name): \(table.rows) rows saved, others are lost")
+            }
+            print("To use it:")
+            print("  mv \(report.path) \(report.path)-damaged && rm -f \(report.path)-wal \(report.path)-shm")
+            print("  mv \(rescued) \(report.path)")
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Delivery
+import Registry
+import Storage
+
+/// Everything wrong with the databases of a configuration, found by reading all of them. Changes nothing.
+package struct StoreCheck {
+    /// What is to be said of one of them.
+    package struct Report: Sendable {
+        package let path: String
+        /// As in "the registry".
+        package let name: String
+        /// What is in it, such as "12 devices".
+        package let content: String
+        /// What is wrong, in sentences that name it; none when it is sound.
+        package let findings: [String]
+    }
+
+    private let configuration: Configuration
+
+    package init(configuration: Configuration) {
+        self.configuration = configuration
+    }
+
+    /// In the order in which a start opens them.
+    package func reports() -> [Report] { [registry(), outbox()] }
+
+    private func registry() -> Report {
+        let path = configuration.storePath
+        return report(path, RegistryStore.kind) {
+            // Without our key what is sealed cannot be looked into; that it is missing is another check's to say.
+            let report = try RegistryExamination(
+                path: path,
+                identity: try? IdentityFile(path: configuration.keyFile).read()
+            ).run()
+            return ("\(report.devices) devices", report.findings)
+        }
+    }
+
+    private func outbox() -> Report {
+        let path = configuration.outboxPath
+        return report(path, Outbox.kind) {
+            let report = try OutboxExamination(path: path).run()
+            return ("\(report.deliveries) deliveries that wait", report.findings)
+        }
+    }
+
+    private func report(_ path: String, _ kind: StoreKind, _ body: () throws -> (String, [String])) -> Report {
+        do {
+            let (content, findings) = try body()
+            let sentences = findings.map { "\(kind.name) \(path) is damaged: \($0)" }
+            return Report(path: path, name: kind.name, content: content, findings: sentences)
+        } catch {
+            return Report(path: path, name: kind.name, content: "", findings: ["\(error)"])
+        }
+    }
+}

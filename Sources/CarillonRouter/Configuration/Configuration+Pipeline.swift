@@ -1,0 +1,18 @@
+import Pipeline
+import PluginHost
+import Rules
+
+extension Configuration {
+    /// What the pipeline goes by.
+    func pipelineSettings(_ rules: RuleBook, _ filters: Filters, plugins: PluginHost) -> PipelineSettings {
+        PipelineSettings(
+            rules: rules,
+            filters: filters.all,
+            defaultMode: defaultMode,
+            encryptingPlatforms: plugins.encryptingPlatforms,
+            contextWait: context.waitMilliseconds,
+            contextPath: contextPath,
+            pacing: pacing
+        )
+    }
+}

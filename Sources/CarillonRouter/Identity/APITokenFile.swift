@@ -1,0 +1,67 @@
+import Cipher
+import Console
+import Foundation
+import YAMLReading
+
+/// The file with the token that opens the API: one line.
+package struct APITokenFile {
+    package let path: String
+
+    package init(path: String) {
+        self.path = path
+    }
+
+    package var exists: Bool { FileManager.default.fileExists(atPath: path) }
+
+    /// The token in the file.
+    ///
+    /// Throws when the file cannot be read, is open to other users, or holds none; never quotes what it holds.
+    package func read() throws(Mistakes) -> APIToken { try content().token }
+
+    /// The same as text, for those who have to show it.
+    package func text() throws(Mistakes) -> String { try content().text }
+
+    private func content() throws(Mistakes) -> (token: APIToken, text: String) {
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
+            throw mistake("there is no token here; the router makes one when it starts")
+        }
+        guard attributes[.type] as? FileAttributeType == .typeRegular else {
+            throw mistake("expected a file with the API's token; this is none")
+        }
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw mistake("this user cannot read the API's token")
+        }
+        if let exposure = FileExposure(ofFile: path) {
+            throw mistake("the token \(exposure); run: \(exposure.remedy(for: path))")
+        }
+        let text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        guard let token = APIToken(text) else {
+            throw mistake(
+                "expected one line with a token of at least \(APIToken.leastBytes) letters, digits and the like;"
+                    + " remove the file, and the router makes one"
+            )
+        }
+        return (token, text)
+    }
+
+    /// Makes a token and writes it for us alone to read, unless there is one. Throws when neither can be had.
+    package func readOrCreate(random: RandomBytes) throws(Mistakes) -> APIToken {
+        if exists { return try read() }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw mistake("cannot write the API's token here: \(String(cString: strerror(errno)))")
+        }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        do {
+            try file.write(contentsOf: Data((APIToken.make(random: random) + "\n").utf8))
+            try file.synchronize()
+        } catch {
+            throw mistake("cannot write the API's token here")
+        }
+        return try read()
+    }
+
+    private func mistake(_ message: String) -> Mistakes {
+        Mistakes([Mistake(file: path, message: message)])
+    }
+}

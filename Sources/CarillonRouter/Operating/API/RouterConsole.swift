@@ -1,0 +1,108 @@
+import Console
+import Delivery
+import Dispatch
+import RelayPool
+import YAMLReading
+
+/// What the API answers of the running router.
+struct RouterConsole: ConsoleBackend {
+    /// How long parts may take to show that they come round, in milliseconds.
+    private static let patience: Int64 = 5_000
+
+    private static let reading = DispatchQueue(label: "carillon.console-reading", attributes: .concurrent)
+
+    let router: Router
+
+    func answer(_ call: ConsoleCall) async -> ConsoleAnswer {
+        switch call {
+        case .health: await health()
+        case .readiness(let withDetails): await readiness().answer(details: withDetails)
+        case .metrics: .metrics(await router.metrics())
+        case .reload: await reload()
+        case .explain(let event, let recipient):
+            await onFiles { try $0.explain(event, recipient: recipient) }
+        case .devices(let account, let after): await onFiles { try $0.list(account: account, after: after) }
+        case .device(let device): await onFiles { try $0.show(device) }
+        case .removeDevice(let device): await onFiles { try $0.remove(device) }
+        case .testDevice(let device, let mode): await test(device, mode)
+        }
+    }
+
+    private func onFiles(
+        _ read: @escaping @Sendable (DeviceOperations) throws -> any OperatorAnswer
+    ) async -> ConsoleAnswer {
+        await withCheckedContinuation { continuation in
+            // The disk may keep us waiting, which the threads that tasks share must not.
+            Self.reading.async { [operations = router.operations] in
+                continuation.resume(returning: Self.answer(Result { try read(operations) }))
+            }
+        }
+    }
+
+    private func test(_ device: Int64, _ mode: String?) async -> ConsoleAnswer {
+        do {
+            return Self.answer(.success(try await router.operations.test(device, mode: mode)))
+        } catch {
+            return Self.answer(.failure(error))
+        }
+    }
+
+    private static func answer(_ result: Result<any OperatorAnswer, any Error>) -> ConsoleAnswer {
+        switch result {
+        case .success(let answer): return ConsoleAnswer(body: answer.json + "\n")
+        case .failure(let failure as OperationFailure):
+            let status =
+                switch failure.kind {
+                case .invalid: 400
+                case .unknown: 404
+                case .unavailable: 503
+                }
+            return .failure(status, failure.description)
+        // May say more than operators' tools should pass on; the log has it.
+        case .failure: return .failure(500, "this could not be done; the router's log says why")
+        }
+    }
+
+    private func health() async -> ConsoleAnswer {
+        let stuck = router.isServing ? await router.liveness.stuck(within: Self.patience) : []
+        let parts = stuck.map(JSONText.quoted).joined(separator: ",")
+        return ConsoleAnswer(
+            status: stuck.isEmpty ? 200 : 503,
+            body: "{\"alive\":\(stuck.isEmpty),\"stuck\":[\(parts)]}\n"
+        )
+    }
+
+    private func readiness() async -> Readiness {
+        var readiness = Readiness()
+        readiness.isServing = router.isServing
+        guard readiness.isServing else { return readiness }
+        readiness.stuck = await router.liveness.stuck(within: Self.patience)
+        readiness.outboxRows = router.outbox.count
+        readiness.outboxLimit = router.outbox.limit
+        readiness.isOutboxUnwritable = router.counts.isOutboxUnwritable
+        readiness.failures = router.transports.current.failures.map {
+            (QueueName(platform: $0.platform, app: $0.app), $0.reason)
+        }
+        readiness.queues = router.courier.status
+        let wanted = Set(router.configuration.relays.always)
+        readiness.relays = wanted.count
+        readiness.connectedRelays = router.pool.status.count { wanted.contains($0.url) && $0.state == .connected }
+        return readiness
+    }
+
+    private func reload() async -> ConsoleAnswer {
+        switch await router.reload() {
+        case .done(let restart):
+            let keys = restart.map(JSONText.quoted).joined(separator: ",")
+            return ConsoleAnswer(body: "{\"reloaded\":true,\"needs_restart\":[\(keys)]}\n")
+        case .refused(let mistakes):
+            let all = mistakes.all.map { JSONText.quoted("\($0)") }.joined(separator: ",")
+            return ConsoleAnswer(
+                status: 422,
+                body: "{\"error\":\"the new configuration has mistakes; the old one stays\",\"mistakes\":[\(all)]}\n"
+            )
+        case .busy:
+            return .failure(409, "another reload is under way: try again in a moment")
+        }
+    }
+}

@@ -1,0 +1,183 @@
+import Cipher
+import Delivery
+import EventTrace
+import Nostr
+import Notifications
+import Pipeline
+import Registry
+import Sealing
+
+/// What operators ask about events and devices, and do to devices. The same in the router, for its API, and on its files, for the
+/// commands. Callable from any thread; reads files, so not for those that must not wait.
+package final class DeviceOperations: Sendable {
+    /// Devices in one answer.
+    package static let page = 1_000
+
+    private let registry: Registry
+    private let sealer: Sealer
+    private let files: OperatorFiles
+    private let sender: any TestPushSender
+    private let now: @Sendable () -> Int64
+
+    init(
+        registry: Registry,
+        sealer: Sealer,
+        files: OperatorFiles,
+        sender: any TestPushSender,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.registry = registry
+        self.sealer = sealer
+        self.files = files
+        self.sender = sender
+        self.now = now
+    }
+
+    /// Devices in the order of their numbers, beginning behind `previous`; `account`, as 64 hex digits or npub1…, narrows them
+    /// down to one account's. Throws an ``OperationFailure``.
+    package func list(account: String? = nil, after previous: Int64? = nil) throws(OperationFailure) -> DeviceList {
+        let key = try account.map { text throws(OperationFailure) in try OperatorWords.key(text, "account") }
+        let listings = try attempt {
+            try registry.devices(of: key, after: previous.map(DeviceID.init(rawValue:)), limit: Self.page + 1)
+        }
+        let shown = Array(listings.prefix(Self.page))
+        return DeviceList(
+            devices: overviews(of: shown),
+            next: listings.count > shown.count ? shown.last?.device.rawValue : nil
+        )
+    }
+
+    /// Throws an ``OperationFailure`` when there is no such device.
+    package func show(_ device: Int64) throws(OperationFailure) -> DeviceOverview {
+        let listing = try listing(of: device)
+        return overviews(of: [listing])[0]
+    }
+
+    /// Forgets a device as if its push service had called it gone: the event that registered it does not bring it back, a later
+    /// one does. Throws an ``OperationFailure`` when there is no such device or the registry cannot be written.
+    package func remove(_ device: Int64) throws(OperationFailure) -> RemovedDevice {
+        let overview = try show(device)
+        _ = try attempt { try registry.remove(DeviceID(rawValue: device)) }
+        return RemovedDevice(removed: overview)
+    }
+
+    /// Sends a push to one device; `mode` is a mode's name, nil: the device's own. Whatever the answer says, the registration
+    /// stays. Throws an ``OperationFailure`` when it cannot even be attempted.
+    package func test(_ device: Int64, mode: String? = nil) async throws(OperationFailure) -> TestPushAnswer {
+        let asked = try mode.map { text throws(OperationFailure) in try OperatorWords.mode(text) }
+        let listing = try listing(of: device)
+        guard let address = try attempt({ try registry.address(of: listing.device) }) else {
+            throw .unknown("there is no device \(device)")
+        }
+        let mode = asked ?? listing.mode ?? sender.defaultMode
+        let id = DeliveryIDs.fresh()
+        var notification = TestPush(mode: mode, now: now()).notification
+        let key = try attempt { try registry.sealingKey(of: listing.device) }
+        let hasOwnKey = try attempt { try registry.content(of: listing.device)?.sealingKey != nil }
+        if mode == .sealed, hasOwnKey || !sender.seals(address.platform) {
+            guard let key else { throw .unavailable("the registration names no key to seal to") }
+            notification = try attempt { try sealer.seal(notification, id: id, for: key) }
+        }
+        return TestPushAnswer(
+            device: listing.device,
+            platform: address.platform,
+            app: address.app,
+            mode: mode,
+            delivery: id,
+            try await sender.send(notification, id: id, to: address)
+        )
+    }
+
+    /// What became of an event, named as 64 hex digits, note1… or nevent1…, for `recipient` or for everybody whom it concerned.
+    /// Throws an ``OperationFailure`` when either cannot be read; that nothing is known is an answer.
+    package func explain(_ event: String, recipient: String? = nil) throws(OperationFailure) -> EventExplanation {
+        let id = try OperatorWords.event(event)
+        let key = try recipient.map { text throws(OperationFailure) in try OperatorWords.key(text, "recipient") }
+        var history: [TraceEntry] = []
+        var began: Int64?
+        var fault: String?
+        if let limits = files.traceLimits {
+            do throws(TraceError) {
+                began = try files.trace.beginning()
+                history = try files.trace.history(of: id, since: now() - Int64(limits.days) * 86_400_000)
+            } catch {
+                fault = error.description
+            }
+        } else {
+            fault = "the configuration switches it off (trace: off)"
+        }
+        var surroundings = Explainer.Surroundings(traceBegan: began, recipient: key)
+        for device in Set(history.compactMap(\.device)) {
+            surroundings.devices[device] = try attempt { try registry.listing(of: device) }
+        }
+        surroundings.waiting = paces(of: Array(surroundings.devices.keys)).compactMapValues { pace in
+            pace.held > 0 ? pace.waiting : nil
+        }
+        let registered = try key.map { key throws(OperationFailure) in
+            try attempt { try registry.devices(of: key, limit: Self.page).count }
+        }
+        let explainer = Explainer(event: id, history: history, surroundings: surroundings)
+        return explainer.explanation {
+            SilenceAdvice(
+                recipient: key,
+                devices: registered,
+                isKnownOtherwise: !history.isEmpty,
+                wasAccepted: files.wasAccepted(id),
+                traceBegan: began,
+                traceFault: fault,
+                limits: files.traceLimits.map { "\($0.rows) entries and \($0.days) days at most" } ?? ""
+            )
+            .lines
+        }
+    }
+
+    private func listing(of device: Int64) throws(OperationFailure) -> DeviceListing {
+        guard let listing = try attempt({ try registry.listing(of: DeviceID(rawValue: device)) }) else {
+            throw .unknown("there is no device \(device)\(lastWords(of: device))")
+        }
+        return listing
+    }
+
+    /// Why a device that is no more may have gone.
+    private func lastWords(of device: Int64) -> String {
+        let id = DeviceID(rawValue: device)
+        guard let status = (try? files.trace.statuses(of: [id]))?[id], let failure = status.lastFailure else {
+            return ""
+        }
+        let words = ReportWords.short(kind: failure.kind, status: failure.status, reason: failure.reason)
+        return " now; the last error of a push to it was \(words) at \(UTCTime(milliseconds: failure.at).words)"
+    }
+
+    /// What is not known of a push is left out: a missing trace is no reason to show no devices.
+    private func overviews(of listings: [DeviceListing]) -> [DeviceOverview] {
+        let statuses = (try? files.trace.statuses(of: listings.map(\.device))) ?? [:]
+        let paces = paces(of: listings.map(\.device))
+        return listings.map { DeviceOverview($0, statuses[$0.device], paces[$0.device]) }
+    }
+
+    /// How each of these devices is woken now; empty when that cannot be read.
+    private func paces(of devices: [DeviceID]) -> [DeviceID: DevicePaceOverview] {
+        guard let stored = try? files.outbox.paces(of: devices) else { return [:] }
+        var paces: [DeviceID: DevicePaceOverview] = [:]
+        for device in devices {
+            guard let wishes = (try? registry.wishes(of: device))?.pace else { continue }
+            let forecast = PaceForecast(
+                stored[device]?.row,
+                stored[device]?.held ?? [],
+                wishes: wishes,
+                policy: files.pacing,
+                at: now()
+            )
+            paces[device] = DevicePaceOverview(forecast, wishes.quiet)
+        }
+        return paces
+    }
+
+    private func attempt<Value>(_ body: () throws -> Value) throws(OperationFailure) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw .unavailable("\(error)")
+        }
+    }
+}

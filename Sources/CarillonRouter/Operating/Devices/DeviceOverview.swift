@@ -1,0 +1,81 @@
+import EventTrace
+import Nostr
+import Notifications
+import Registry
+
+/// What an operator may see of a device: nothing by which it could be pushed to.
+package struct DeviceOverview: OperatorAnswer, Equatable {
+    package struct Push: Codable, Sendable, Hashable {
+        /// RFC 3339, in UTC.
+        package var at: String
+        /// By its word, see `DeliveryReport.Kind`.
+        package var outcome: String
+        /// The push service's HTTP status.
+        package var status: Int?
+        package var reason: String?
+    }
+
+    package var device: Int64
+    /// The owner's, as hex and as npub.
+    package var account: String
+    package var npub: String
+    /// What the registration's `d` says behind the router's key.
+    package var name: String
+    package var platform: String
+    package var app: String
+    /// The mode that the registration asked for; nil: the operator's default.
+    package var mode: String?
+    package var signals: [String]
+    /// When it was registered last, RFC 3339 in UTC.
+    package var registeredAt: String
+    package var lastSuccess: Push?
+    package var lastError: Push?
+    package var pace: DevicePaceOverview?
+
+    init(_ listing: DeviceListing, _ status: DeviceStatus?, _ pace: DevicePaceOverview?) {
+        device = listing.device.rawValue
+        account = listing.account.hex
+        npub = NIP19.npub(listing.account)
+        name = listing.slot.deviceID
+        platform = listing.route.platform
+        app = listing.route.app
+        mode = listing.mode?.name
+        signals = listing.signals.map(\.rawValue)
+        registeredAt = UTCTime(milliseconds: listing.registeredAt).stamp
+        lastSuccess = status?.lastSuccess.map { success in
+            Push(
+                at: UTCTime(milliseconds: success.at).stamp,
+                outcome: "delivered",
+                status: success.status == 0 ? nil : success.status
+            )
+        }
+        lastError = status?.lastFailure.map { failure in
+            Push(
+                at: UTCTime(milliseconds: failure.at).stamp,
+                outcome: failure.kind,
+                status: failure.status == 0 ? nil : failure.status,
+                reason: failure.reason.isEmpty ? nil : failure.reason
+            )
+        }
+        self.pace = pace
+    }
+
+    package var text: String {
+        var rows = [
+            ("device", "\(device)"), ("account", npub), ("", account), ("name", name.isEmpty ? "-" : name),
+            ("platform", platform), ("app", app), ("mode", mode ?? "the operator's default"),
+            ("wants", signals.isEmpty ? "nothing" : signals.joined(separator: ", ")),
+            ("registered", registeredAt), ("last success", lastSuccess?.words ?? "none known"),
+            ("last error", lastError?.words ?? "none known"),
+        ]
+        rows += pace?.rows ?? []
+        return rows.map { "\($0.0.padded(to: 14))\($0.1)" }.joined(separator: "\n")
+    }
+}
+
+extension DeviceOverview.Push {
+    /// As in `2026-11-22T07:00:00.125Z, gone (410 Unregistered)`.
+    var words: String {
+        "\(at), \(ReportWords.short(kind: outcome, status: status ?? 0, reason: reason ?? ""))"
+    }
+}

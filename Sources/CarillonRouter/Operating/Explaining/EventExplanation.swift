@@ -1,0 +1,52 @@
+/// What became of an event: for each account and device the steps and how it ended.
+package struct EventExplanation: OperatorAnswer, Equatable {
+    /// Something that happened.
+    package struct Line: Codable, Sendable, Hashable {
+        /// RFC 3339, in UTC.
+        package var at: String
+        /// One word: a step of the pipeline, or the kind of a delivery's report.
+        package var step: String
+        /// The same in words that a person understands.
+        package var words: String
+        package var reason: String?
+        package var delivery: String?
+        package var platform: String?
+        package var app: String?
+        /// The push service's HTTP status.
+        package var status: Int?
+        package var attempt: Int?
+    }
+
+    package struct Device: Codable, Sendable, Hashable {
+        package var device: Int64
+        /// Nil when it is registered no more.
+        package var name: String?
+        package var platform: String?
+        package var app: String?
+        package var isRegistered: Bool
+        package var steps: [Line]
+        /// How it ended, or how it stands.
+        package var outcome: String
+    }
+
+    package struct Account: Codable, Sendable, Hashable {
+        package var account: String
+        package var npub: String
+        /// What is the same for all its devices.
+        package var steps: [Line]
+        package var devices: [Device]
+        /// How it ended for the devices that are not listed; nil: none are left.
+        package var outcome: String?
+    }
+
+    package var event: String
+    package var note: String
+    package var isKnown: Bool
+    /// Since when the trace is kept, RFC 3339 in UTC; nil: there is none.
+    package var tracedSince: String?
+    /// What is the same for everybody.
+    package var steps: [Line]
+    package var accounts: [Account]
+    /// Where nothing is known: what that can mean and what would tell more.
+    package var advice: [String]
+}

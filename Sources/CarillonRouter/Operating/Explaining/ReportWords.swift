@@ -1,0 +1,58 @@
+import Delivery
+import EventTrace
+
+/// What became of a delivery, in words that a person understands.
+enum ReportWords {
+    static func words(_ report: TraceEntry.Report, reason: String) -> String {
+        guard let kind = DeliveryReport.Kind.allCases.first(where: { $0.name == report.kind }) else {
+            return report.kind
+        }
+        let answer = answer(report.status, reason, to: report.kind)
+        let place = "\(report.queue.platform)/\(report.queue.app)"
+        let attempt = report.attempt > 1 ? ", at the \(ordinal(report.attempt)) attempt" : ""
+        return switch kind {
+        case .delivered: "delivered: \(place) took it\(answer)\(attempt)"
+        case .gone: "not delivered: \(place) says the device is gone\(answer), so it was forgotten"
+        case .rejected: "not delivered: \(place) refuses it for good\(answer)"
+        case .retry:
+            "not delivered yet: \(place) failed\(answer)\(attempt); \(next(report.nextDue))"
+        case .reduced: "too much for \(place)\(answer): it goes out again, saying less"
+        case .misconfigured:
+            "not delivered yet: \(place) refuses the router's credentials\(answer); it waits until somebody mends them"
+        case .expired: "not delivered: its lifetime was over before \(place) took it"
+        case .unregistered: "not delivered: the device is registered no more"
+        case .moved: "the device has moved to another platform or app, where the delivery goes on"
+        case .unreadable: "not delivered: what the outbox holds of it cannot be read"
+        }
+    }
+
+    /// How pushes to a device failed, in short.
+    static func short(kind: String, status: Int, reason: String) -> String { kind + answer(status, reason, to: kind) }
+
+    /// What a push service said: its status and its reason, as far as it gave them and as they say more than `outcome`.
+    static func said(_ status: Int, _ reason: String, to outcome: String) -> String {
+        [status == 0 ? "" : String(status), reason == outcome ? "" : reason].filter { !$0.isEmpty }
+            .joined(separator: " ")
+    }
+
+    private static func answer(_ status: Int, _ reason: String, to outcome: String) -> String {
+        let said = said(status, reason, to: outcome)
+        return said.isEmpty ? "" : " (\(said))"
+    }
+
+    private static func next(_ due: Int64?) -> String {
+        due.map { "it is tried again from \(UTCTime(milliseconds: $0).words) on" } ?? "it is tried again"
+    }
+
+    private static func ordinal(_ number: Int) -> String {
+        let end =
+            switch (number % 100, number % 10) {
+            case (11...13, _): "th"
+            case (_, 1): "st"
+            case (_, 2): "nd"
+            case (_, 3): "rd"
+            default: "th"
+            }
+        return "\(number)\(end)"
+    }
+}

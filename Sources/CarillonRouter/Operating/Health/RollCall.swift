@@ -1,0 +1,57 @@
+import Dispatch
+import Synchronization
+
+/// Asks several at once whether they are there, and learns who did not answer in time.
+final class RollCall: Sendable {
+    private struct State {
+        var missing: Set<String>
+        var waiter: CheckedContinuation<[String], Never>?
+    }
+
+    private let state: Mutex<State>
+
+    private init(_ names: [String]) {
+        state = Mutex(State(missing: Set(names)))
+    }
+
+    /// Whom of those asked nobody heard of within `milliseconds`, sorted; each is asked by a call, and answers by calling what it is given,
+    /// on any thread.
+    static func missing(
+        _ asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)],
+        within milliseconds: Int64
+    ) async -> [String] {
+        let call = RollCall(asked.map(\.name))
+        for (name, ask) in asked { ask { call.isHere(name) } }
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(clamping: milliseconds))) {
+            call.end()
+        }
+        return await withCheckedContinuation { continuation in
+            let missing = call.state.withLock { state -> [String]? in
+                if state.missing.isEmpty { return [] }
+                state.waiter = continuation
+                return nil
+            }
+            if let missing { continuation.resume(returning: missing) }
+        }
+    }
+
+    private func isHere(_ name: String) {
+        finish { state in
+            state.missing.remove(name)
+            return state.missing.isEmpty
+        }
+    }
+
+    private func end() {
+        finish { _ in true }
+    }
+
+    private func finish(_ change: (inout State) -> Bool) {
+        let (waiter, missing) = state.withLock { state -> (CheckedContinuation<[String], Never>?, [String]) in
+            guard change(&state) else { return (nil, []) }
+            defer { state.waiter = nil }
+            return (state.waiter, state.missing.sorted())
+        }
+        waiter?.resume(returning: missing)
+    }
+}

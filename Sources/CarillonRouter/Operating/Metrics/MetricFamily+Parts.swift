@@ -1,0 +1,154 @@
+import Console
+import Delivery
+import HTTPLanes
+import Pipeline
+import PluginHost
+import RelayPool
+
+/// What parts tell of themselves at a moment, as metrics.
+extension MetricFamily {
+    static var buildInfo: MetricFamily {
+        var family = MetricFamily("carillon_build_info", .gauge, "Which Carillon this is.")
+        family.add(1, ["version": Version.current])
+        return family
+    }
+
+    static func queues(_ queues: [QueueStatus]) -> [MetricFamily] {
+        var inMemory = MetricFamily("carillon_queue_deliveries", .gauge, "Deliveries in memory; more may wait on disk.")
+        var inFlight = MetricFamily("carillon_queue_in_flight", .gauge, "Attempts under way.")
+        var retrying = MetricFamily("carillon_queue_retrying", .gauge, "Deliveries in memory that wait for a retry.")
+        var paused = MetricFamily(
+            "carillon_queue_paused",
+            .gauge,
+            "Whether the queue attempts nothing, by whom to end it."
+        )
+        var hosts = MetricFamily(
+            "carillon_queue_paused_hosts",
+            .gauge,
+            "Users' hosts that are left in peace for a while."
+        )
+        for status in queues.sorted(by: { $0.queue < $1.queue }) {
+            let (platform, app) = (status.queue.platform, status.queue.app)
+            inMemory.add(status.inMemory, ["platform": platform, "app": app])
+            inFlight.add(status.inFlight, ["platform": platform, "app": app])
+            retrying.add(status.waitingForRetry, ["platform": platform, "app": app])
+            for cause in QueuePause.Cause.allCases {
+                paused.add(
+                    status.pauseCause == cause ? 1 : 0,
+                    ["platform": platform, "app": app, "cause": "\(cause)"]
+                )
+            }
+            hosts.add(status.pausedHosts, ["platform": platform, "app": app])
+        }
+        return [inMemory, inFlight, retrying, paused, hosts]
+    }
+
+    static func outbox(rows: Int, limit: Int) -> [MetricFamily] {
+        var count = MetricFamily(
+            "carillon_outbox_deliveries",
+            .gauge,
+            "Deliveries on disk that have not found their end."
+        )
+        count.add(rows)
+        var most = MetricFamily("carillon_outbox_deliveries_limit", .gauge, "Deliveries from which on sources wait.")
+        most.add(limit)
+        return [count, most]
+    }
+
+    static func intake(_ backlog: IntakeBacklog) -> [MetricFamily] {
+        var events = MetricFamily("carillon_intake_events", .gauge, "Events that wait for the pipeline.")
+        events.add(backlog.events)
+        var bytes = MetricFamily("carillon_intake_bytes", .gauge, "Bytes of those.")
+        bytes.add(backlog.bytes)
+        var most = MetricFamily("carillon_intake_events_limit", .gauge, "Events from which on more are refused.")
+        most.add(backlog.limit)
+        return [events, bytes, most]
+    }
+
+    static func waiting(_ gauges: PipelineGauges) -> [MetricFamily] {
+        var devices = MetricFamily("carillon_held_devices", .gauge, "Devices for which pushes wait for their time.")
+        devices.add(gauges.waitingDevices)
+        var events = MetricFamily("carillon_parked_events", .gauge, "Events that wait for a name or a note.")
+        events.add(gauges.parkedEvents)
+        return [devices, events]
+    }
+
+    static func relays(_ relays: [RelayStatus]) -> MetricFamily {
+        var family = MetricFamily("carillon_relay_connections", .gauge, "Relays by whose they are and how it stands.")
+        for (owner, isOperators) in [("operator", true), ("users", false)] {
+            let own = relays.filter { $0.isOperators == isOperators }
+            for state in ["connected", "connecting", "waiting", "idle"] {
+                family.add(own.count { $0.state.word == state }, ["whose": owner, "state": state])
+            }
+        }
+        return family
+    }
+
+    static func lanes(_ lanes: LanesSnapshot) -> [MetricFamily] {
+        var connections = MetricFamily(
+            "carillon_lane_connections",
+            .gauge,
+            "HTTP/2 connections by origin; those that users chose are counted together, as users."
+        )
+        var streams = MetricFamily("carillon_lane_streams", .gauge, "Requests under way on those.")
+        var waiting = MetricFamily(
+            "carillon_lane_waiting_requests",
+            .gauge,
+            "Requests that wait for a stream on those."
+        )
+        let all = lanes.origins.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } + [("users", lanes.users)]
+        for (origin, count) in all {
+            connections.add(count.connections, ["origin": origin, "state": "open"])
+            connections.add(count.connecting, ["origin": origin, "state": "opening"])
+            streams.add(count.streams, ["origin": origin])
+            waiting.add(count.waiting, ["origin": origin])
+        }
+        var others = MetricFamily("carillon_curl_requests", .gauge, "Requests that libcurl carries or holds.")
+        others.add(lanes.otherRequests)
+        return [connections, streams, waiting, others]
+    }
+
+    static func requests(_ requests: [QueueName: RequestCounts]) -> [MetricFamily] {
+        var begun = MetricFamily("carillon_transport_requests_total", .counter, "HTTP requests that transports made.")
+        var answered = MetricFamily("carillon_transport_answers_total", .counter, "Those that were answered.")
+        var failed = MetricFamily("carillon_transport_failures_total", .counter, "Those that were not, by why.")
+        for (queue, counts) in requests.sorted(by: { $0.key < $1.key }) {
+            begun.add(counts.begun, ["platform": queue.platform, "app": queue.app])
+            answered.add(counts.answered, ["platform": queue.platform, "app": queue.app])
+            for (reason, count) in counts.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                failed.add(count, ["platform": queue.platform, "app": queue.app, "reason": reason.rawValue])
+            }
+        }
+        return [begun, answered, failed]
+    }
+
+    static func plugins(_ statistics: [QueueName: TransportStatistics]) -> MetricFamily {
+        var family = MetricFamily(
+            "carillon_plugin_irregularities_total",
+            .counter,
+            "What plugins did against the rules, or later than the host waits, since the transport was made."
+        )
+        for (queue, statistics) in statistics.sorted(by: { $0.key < $1.key }) {
+            let all = [
+                ("unknown-ticket", statistics.unknownTickets), ("malformed-outcome", statistics.malformedOutcomes),
+                ("malformed-request", statistics.malformedRequests), ("deadline-missed", statistics.deadlinesMissed),
+                ("late-completion", statistics.lateCompletions),
+            ]
+            for (what, count) in all {
+                family.add(count, ["platform": queue.platform, "app": queue.app, "what": what])
+            }
+        }
+        return family
+    }
+}
+
+extension RelayStatus.State {
+    fileprivate var word: String {
+        switch self {
+        case .idle: "idle"
+        case .waiting: "waiting"
+        case .connecting: "connecting"
+        case .connected: "connected"
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Console
+import WebIngress
+
+extension Configuration {
+    /// This one, with all of `new` that can change while the router runs.
+    func reloaded(from new: Configuration) -> Configuration {
+        var result = self
+        result.rulesFiles = new.rulesFiles
+        result.apps = new.apps
+        result.defaultMode = new.defaultMode
+        result.pacing = new.pacing
+        result.filters = new.filters
+        result.shutdownSeconds = new.shutdownSeconds
+        return result
+    }
+
+    /// The keys of the file under which `new` says something else that takes a restart.
+    func keysThatTakeARestart(in new: Configuration) -> [String] {
+        let same: [(key: String, isSame: Bool)] = [
+            ("identity", keyFile == new.keyFile),
+            ("store", storePath == new.storePath && mostWaiting == new.mostWaiting),
+            ("relay", relay == new.relay),
+            ("relays", relays == new.relays),
+            ("hints", hints == new.hints),
+            (
+                "registration",
+                registration.requireSession == new.registration.requireSession
+                    && registration.secretFile == new.registration.secretFile
+            ),
+            (
+                "context",
+                context.waitMilliseconds == new.context.waitMilliseconds && context.path == new.context.path
+            ),
+            ("trace", trace == new.trace),
+            ("plugins", plugins == new.plugins),
+            ("http", http == new.http),
+            ("sealed_ingress", Self.areSame(sealedIngress, new.sealedIngress)),
+            ("api", Self.areSame(api, new.api)),
+        ]
+        return same.filter { !$0.isSame }.map(\.key)
+    }
+
+    private static func areSame(_ old: SealedIngress?, _ new: SealedIngress?) -> Bool {
+        guard let old, let new else { return old == nil && new == nil }
+        return old.app == new.app && old.trustedProxies == new.trustedProxies && old.devices == new.devices
+            && old.web.host == new.web.host && old.web.port == new.web.port && old.web.locKey == new.web.locKey
+            && old.web.limits == new.web.limits
+    }
+
+    private static func areSame(_ old: API?, _ new: API?) -> Bool {
+        guard let old, let new else { return old == nil && new == nil }
+        return old.tokenFile == new.tokenFile && old.console.host == new.console.host
+            && old.console.port == new.console.port && old.console.openMetrics == new.console.openMetrics
+    }
+}

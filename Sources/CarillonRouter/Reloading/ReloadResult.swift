@@ -1,0 +1,11 @@
+import YAMLReading
+
+/// What came of reading the configuration anew.
+package enum ReloadResult: Sendable {
+    /// It is in force; `restart` are the keys of the file whose changes take a restart.
+    case done(restart: [String])
+    /// The old one stays in force, for these reasons.
+    case refused(Mistakes)
+    /// Another reload is under way.
+    case busy
+}

@@ -1,0 +1,174 @@
+import Delivery
+import Dispatch
+import Logging
+import Pipeline
+import PluginHost
+import RelayPool
+import Rules
+import YAMLReading
+
+extension Router {
+    /// Everything new that was read, made and found good.
+    private struct Prepared: Sendable {
+        var configuration: Configuration
+        var rules: RuleBook
+        var filters: Filters
+        var transports: Transports
+    }
+
+    /// How long instances that serve no more may take for what they have, in milliseconds: longer than the host waits for a delivery.
+    private static let patienceWithFormer: Int64 = 65_000
+
+    /// Reads the configuration anew and puts it in force between two batches: rules, apps with their credentials, defaults. A broken
+    /// one is refused as a whole, with every mistake in the log, and the old one stays. Nothing in flight is lost.
+    package func reload() async -> ReloadResult {
+        guard reloading.enter() else { return .busy }
+        defer { reloading.leave() }
+        serviceManager?.reloading(monotonicMicroseconds: DispatchTime.now().uptimeNanoseconds / 1_000)
+        let result = await reloaded()
+        tell(result)
+        return result
+    }
+
+    private func tell(_ result: ReloadResult) {
+        switch result {
+        case .done(let restart):
+            logger.notice("The configuration was read anew and is in force")
+            if !restart.isEmpty {
+                logger.warning(
+                    "Some of what changed takes effect with a restart",
+                    metadata: ["keys": "\(restart.joined(separator: ", "))"]
+                )
+            }
+            serviceManager?.ready("Serving, with the configuration read anew")
+        case .refused(let mistakes):
+            for mistake in mistakes.all {
+                logger.error("The new configuration is refused", metadata: ["mistake": "\(mistake)"])
+            }
+            serviceManager?.ready("Serving, with the old configuration: the new one has mistakes")
+        case .busy:
+            break
+        }
+    }
+
+    private func reloaded() async -> ReloadResult {
+        let former = transports.current
+        let prepared: Prepared
+        do {
+            // Files and plugins may take their time, which the threads that tasks share have not.
+            prepared = try await withCheckedThrowingContinuation { continuation in
+                DispatchQueue.global().async { continuation.resume(with: Result { try self.prepare(former) }) }
+            }
+            do {
+                try await adopt(prepared)
+            } catch {
+                discard(prepared.transports, keeping: former)
+                retire(prepared.filters)
+                throw error
+            }
+        } catch let mistakes as Mistakes {
+            return .refused(mistakes)
+        } catch {
+            return .refused(Mistakes([Mistake(file: configuration.storePath, message: "\(error)")]))
+        }
+        let leaving = transports.replace(by: prepared.transports)
+        let formerFilters = inForce.replace(
+            by: configuration.reloaded(from: prepared.configuration),
+            prepared.rules,
+            prepared.filters
+        )
+        pool.ask(for: configuration.relayWishes(of: prepared.rules, lists: prepared.filters.lists))
+        courier.resume()
+        if former.platforms != prepared.transports.platforms, let port = port.value { advertise(port: port) }
+        for instance in leaving {
+            Task { [plugins, transports] in await Self.retire(instance, of: plugins, transports) }
+        }
+        retire(formerFilters)
+        await expiries.look(at: transports.current)
+        return .done(restart: configuration.keysThatTakeARestart(in: prepared.configuration))
+    }
+
+    private func prepare(_ former: Transports) throws -> Prepared {
+        guard let reread else {
+            throw Mistakes([
+                Mistake(file: "environment", message: "the configuration came from no file; restart to change it")
+            ])
+        }
+        let configuration = try reread()
+        var mistakes: [Mistake] = []
+        var rules: RuleBook?
+        do {
+            rules = try configuration.loadRules()
+        } catch {
+            mistakes += error.all
+        }
+        let transports = Transports(
+            configuration: configuration,
+            plugins: plugins,
+            settings: InstanceSettings(sender: lanes, log: logger),
+            former: former
+        )
+        mistakes += transports.failures.map { failure in
+            let place = "apps.\(failure.app).\(failure.platform)"
+            return Mistake(
+                file: configuration.file ?? "apps",
+                line: failure.line,
+                column: 1,
+                message: "\(place): \(failure.reason)"
+            )
+        }
+        let filters = Filters(
+            configuration: configuration,
+            plugins: plugins,
+            settings: InstanceSettings(sender: lanes, log: logger)
+        )
+        mistakes += filters.failures.map { failure in
+            Mistake(
+                file: configuration.file ?? "filters",
+                line: failure.line,
+                column: 1,
+                message: "filters.\(failure.name): \(failure.reason)"
+            )
+        }
+        guard mistakes.isEmpty, let rules else {
+            discard(transports, keeping: former)
+            retire(filters)
+            throw Mistakes(mistakes)
+        }
+        return Prepared(configuration: configuration, rules: rules, filters: filters, transports: transports)
+    }
+
+    private func adopt(_ prepared: Prepared) async throws {
+        let settings = configuration.reloaded(from: prepared.configuration)
+            .pipelineSettings(prepared.rules, prepared.filters, plugins: plugins)
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            intake.adopt(settings) { continuation.resume(with: $0) }
+        }
+    }
+
+    /// Lets go of instances that never served.
+    private func discard(_ transports: Transports, keeping former: Transports) {
+        for (queue, instance) in transports.all where former.all[queue] !== instance {
+            Task { [plugins] in _ = await plugins.retire(instance, within: 1_000) }
+        }
+    }
+
+    /// Lets go of filters that nobody asks any more.
+    private func retire(_ filters: Filters) {
+        for instance in filters.instances {
+            Task { [plugins] in _ = await plugins.retire(instance, within: 5_000) }
+        }
+    }
+
+    /// Lets an instance end what it has, and then end itself: draining would cancel it.
+    private static func retire(
+        _ instance: TransportInstance,
+        of plugins: PluginHost,
+        _ transports: TransportsInForce
+    ) async {
+        let end = DispatchTime.now() + .milliseconds(Int(patienceWithFormer))
+        while !instance.isIdle, DispatchTime.now() < end, (try? await Task.sleep(for: .milliseconds(100))) != nil {}
+        _ = await plugins.retire(instance, within: 5_000)
+        transports.noteEnd(of: instance)
+    }
+}

@@ -1,0 +1,233 @@
+import Cipher
+import Delivery
+import EventTrace
+import Foundation
+import Logging
+import Nostr
+import Notifications
+import Pipeline
+import Registry
+import Sealing
+import Synchronization
+import Testing
+
+@testable import CarillonRouter
+
+@Suite final class DeviceOperationsTests {
+    /// Push services that answer as a test likes.
+    private final class FakeTestPushes: TestPushSender {
+        let defaultMode = Mode.wake
+        let sent = Mutex<[(Notifications.Notification, DeviceAddress)]>([])
+        let outcome: Outcome
+
+        init(_ outcome: Outcome = Outcome(.delivered, status: 200, reason: "")) {
+            self.outcome = outcome
+        }
+
+        func seals(_ platform: String) -> Bool { platform == "web" }
+
+        func send(
+            _ notification: Notifications.Notification,
+            id: String,
+            to address: DeviceAddress
+        ) async throws(OperationFailure) -> Outcome {
+            sent.withLock { $0.append((notification, address)) }
+            return outcome
+        }
+    }
+
+    private static let noon: Int64 = 1_773_446_400_000
+    private static let token = String(repeating: "ab", count: 32)
+    private let folder: URL
+    private let configuration: Configuration
+    private let identity: KeyPair
+    private let registry: Registry
+    private let alice: KeyPair
+    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "operations-" + Hex.encode(SecureRandom.bytes(8))
+        )
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let path = folder.appendingPathComponent("store").path
+        configuration = Configuration(keyFile: folder.appendingPathComponent("key").path, storePath: path)
+        identity = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
+        registry = try Registry(
+            store: RegistryStore(path: path),
+            identity: identity,
+            now: { Self.noon },
+            check: { _ in }
+        )
+        alice = try KeyPair(random: SecureRandom.bytes)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// The number of a fresh device of Alice's.
+    private func register(_ further: String = "", device: String = "phone") throws -> Int64 {
+        let content =
+            "{\"platform\":\"ios\",\"token\":\"\(Self.token)\",\"shared\":true,\"filters\":{\"reply\":true}\(further)}"
+        let key = try ConversationKey(secret: alice.secret, public: identity.publicKey)
+        let event = try Event.signed(
+            kind: .pushRegistration,
+            createdAt: Self.noon / 1000,
+            tags: [["d", identity.publicKey.hex + ":" + device]],
+            content: NIP44.encrypt(content, key: key, nonce: SecureRandom.bytes(32)),
+            by: alice
+        )
+        guard case .registered(let device) = try registry.apply(event) else {
+            throw OperationFailure.invalid("expected a registration")
+        }
+        return device.rawValue
+    }
+
+    private func operations(_ sender: any TestPushSender = FakeTestPushes()) -> DeviceOperations {
+        DeviceOperations(
+            registry: registry,
+            sealer: Sealer(identity: identity.secret),
+            files: OperatorFiles(configuration: configuration),
+            sender: sender,
+            now: { Self.noon }
+        )
+    }
+
+    private func trace(_ steps: [TraceStep] = [], _ reports: [DeliveryReport] = []) {
+        let store = TraceStore(path: configuration.tracePath, now: { Self.noon }, logger: logger)
+        if !steps.isEmpty { store.trace(steps, at: Self.noon) }
+        if !reports.isEmpty { store.deliveriesReported(reports) }
+        store.close()
+    }
+
+    private func report(
+        _ kind: DeliveryReport.Kind,
+        of device: Int64,
+        status: UInt32,
+        reason: String = ""
+    )
+        -> DeliveryReport
+    {
+        DeliveryReport(
+            delivery: "d",
+            device: DeviceID(rawValue: device),
+            queue: QueueName(platform: "ios", app: "default"),
+            kind: kind,
+            status: status,
+            reason: reason,
+            attempt: 1
+        )
+    }
+
+    @Test func listsDevicesWithHowPushesWentAndWithoutTokens() throws {
+        let device = try register()
+        let other = try register(device: "tablet")
+        trace(
+            [],
+            [report(.delivered, of: device, status: 200), report(.retry, of: device, status: 503, reason: "busy")]
+        )
+        let list = try operations().list(account: NIP19.npub(alice.publicKey))
+        #expect(list.devices.map(\.device) == [device, other] && list.next == nil)
+        #expect(list.devices[0].lastSuccess?.status == 200 && list.devices[0].lastError?.reason == "busy")
+        #expect(list.devices[1].lastSuccess == nil && list.devices[1].name == "tablet")
+        #expect(list.text.contains("LAST ERROR") && list.text.contains("retry (503 busy)"))
+        for text in [list.text, list.json, try operations().show(device).text] {
+            #expect(!text.contains(Self.token) && text.contains("phone"))
+        }
+        #expect(try operations().list(account: identity.publicKey.hex).text == "no devices")
+    }
+
+    @Test func whatCannotBeReadIsSaid() throws {
+        #expect(throws: OperationFailure.invalid("account: expected 64 lowercase hex digits or npub1…")) {
+            try operations().list(account: "alice")
+        }
+        #expect(throws: OperationFailure.unknown("there is no device 99")) { try operations().show(99) }
+        #expect(throws: OperationFailure.self) { try operations().explain("note1nonsense") }
+        #expect(throws: OperationFailure.self) { try operations().explain(alice.publicKey.hex, recipient: "x") }
+    }
+
+    @Test func aRemovedDeviceStaysAwayAndSaysWhyItMayHaveGone() throws {
+        let device = try register()
+        trace([], [report(.gone, of: device, status: 410, reason: "Unregistered")])
+        let removed = try operations().remove(device)
+        #expect(removed.removed.device == device && removed.text.contains("removed device \(device)"))
+        #expect(try registry.address(of: DeviceID(rawValue: device)) == nil)
+        #expect(
+            throws: OperationFailure.unknown(
+                "there is no device \(device) now; the last error of a push to it was gone (410 Unregistered) at "
+                    + "2026-03-14 00:00:00 UTC"
+            )
+        ) {
+            try operations().remove(device)
+        }
+    }
+
+    @Test(arguments: Mode.allCases) func aTestPushIsOfTheModeAskedFor(_ mode: Mode) async throws {
+        let device = try register()
+        let sender = FakeTestPushes()
+        let answer = try await operations(sender).test(device, mode: mode.name)
+        #expect(answer.isDelivered && answer.mode == mode.name && answer.status == 200)
+        let (notification, address) = try #require(sender.sent.withLock { $0.first })
+        #expect(notification.mode == mode && address.token == Self.token)
+        #expect(notification.sealed.isEmpty == (mode != .sealed))
+        #expect(notification.expiresAt > Self.noon)
+        #expect(!answer.text.contains(Self.token) && !answer.json.contains(Self.token))
+    }
+
+    @Test func aTestPushThatSaysGoneLeavesTheRegistration() async throws {
+        let device = try register(#","mode":"nudge""#)
+        let sender = FakeTestPushes(Outcome(.gone, status: 410, reason: "Unregistered"))
+        let answer = try await operations(sender).test(device)
+        #expect(!answer.isDelivered && answer.mode == "nudge" && answer.text.contains("410 Unregistered"))
+        #expect(try operations().show(device).device == device)
+        await #expect(throws: OperationFailure.self) { try await self.operations().test(device, mode: "loud") }
+        await #expect(throws: OperationFailure.unknown("there is no device 99")) {
+            try await self.operations().test(99)
+        }
+    }
+
+    @Test func explainsFromTheTraceAndNamesDevices() throws {
+        let device = try register()
+        let event = EventID(Bytes32(words: (1, 2, 3, 4)))
+        trace(
+            [
+                TraceStep(
+                    step: .queued,
+                    event: event,
+                    account: alice.publicKey,
+                    device: DeviceID(rawValue: device),
+                    delivery: "d",
+                    reason: "reply"
+                )
+            ],
+            [report(.delivered, of: device, status: 200)]
+        )
+        for name in [
+            event.hex, NIP19.note(event), NIP19.nevent(event, author: alice.publicKey), "nostr:" + NIP19.note(event),
+        ] {
+            let explanation = try operations().explain(name, recipient: alice.publicKey.hex)
+            let told = try #require(explanation.accounts.first?.devices.first)
+            #expect(told.name == "phone" && told.isRegistered && told.outcome == "delivered: ios/default took it (200)")
+        }
+        let other = try operations().explain(alice.publicKey.hex)
+        #expect(!other.isKnown && other.tracedSince == "2026-03-14T00:00:00.000Z")
+    }
+
+    @Test func beforeThereIsATraceThatIsSaid() throws {
+        let explanation = try operations().explain(alice.publicKey.hex, recipient: alice.publicKey.hex)
+        #expect(!explanation.isKnown && explanation.text.contains("there is no trace"))
+        #expect(explanation.text.contains("the recipient has no device registered now"))
+    }
+
+    @Test func commandsReadBesideARouterAndChangeOnlyWithoutOne() throws {
+        let device = try register()
+        let lock = try StoreLock(store: configuration.storePath)
+        try withExtendedLifetime(lock) {
+            let reading = try OperatorAccess(configuration, for: .reading, now: { Self.noon })
+            #expect(try reading.operations.show(device).device == device)
+            #expect(throws: OperationFailure.self) { try reading.operations.remove(device) }
+            #expect(throws: RouterError.self) { try OperatorAccess(configuration, for: .changing) }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import Dispatch
+import Synchronization
+import Testing
+
+@testable import CarillonRouter
+
+@Suite struct RollCallTests {
+    @Test func nobodyIsMissingWhenAllAnswer() async {
+        let missing = await RollCall.missing(
+            [("a", { $0() }), ("b", { answer in DispatchQueue.global().async { answer() } })],
+            within: 60_000
+        )
+        #expect(missing.isEmpty)
+    }
+
+    @Test func namesWhoDoesNotAnswerInTime() async {
+        let late = Mutex<(@Sendable () -> Void)?>(nil)
+        let missing = await RollCall.missing(
+            [("a", { $0() }), ("c", { _ in }), ("b", { answer in late.withLock { $0 = answer } })],
+            within: 1
+        )
+        #expect(missing == ["b", "c"])
+        // Whoever comes later disturbs nobody.
+        late.withLock { $0 }?()
+    }
+
+    @Test func nobodyIsAsked() async {
+        #expect(await RollCall.missing([], within: 60_000).isEmpty)
+    }
+}

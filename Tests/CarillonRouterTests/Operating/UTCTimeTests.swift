@@ -1,0 +1,22 @@
+import Testing
+
+@testable import CarillonRouter
+
+@Suite struct UTCTimeTests {
+    /// By Python's datetime.
+    @Test(
+        arguments: [
+            (0, "1970-01-01T00:00:00.000Z"), (1_773_446_400_000, "2026-03-14T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"), (-1, "1969-12-31T23:59:59.999Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"), (1_795_314_062_125, "2026-11-22T02:21:02.125Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        ] as [(Int64, String)]
+    )
+    func isThatDayAndTime(_ milliseconds: Int64, _ stamp: String) {
+        #expect(UTCTime(milliseconds: milliseconds).stamp == stamp)
+    }
+
+    @Test func peopleReadItWithoutFractions() {
+        #expect(UTCTime(milliseconds: 1_795_314_062_125).words == "2026-11-22 02:21:02 UTC")
+    }
+}

@@ -1,0 +1,56 @@
+import Notifications
+import Testing
+
+@testable import CarillonRouter
+
+@Suite struct ConfigurationReloadingTests {
+    private static let start = """
+        identity: { key_file: carillon.key }
+        store: { path: carillon.sqlite }
+        relay: { listen: "127.0.0.1:0" }
+        api: { token_file: api.token }
+        apps: { default: { ntfy: {} } }
+
+        """
+
+    private static func read(_ text: String) throws -> Configuration {
+        try ConfigurationReader(name: "carillon.yaml", folder: "/etc/carillon", environment: { _ in nil }).read(text)
+    }
+
+    @Test(arguments: [
+        ("rules: rules.yaml\n", [] as [String]),
+        ("defaults: { mode: nudge }\n", []),
+        ("shutdown_seconds: 30\n", []),
+        ("relays: { always: [wss://relay.example.com] }\n", ["relays"]),
+        ("hints: ignore\n", ["hints"]),
+        ("registration: { require_session: true }\n", ["registration"]),
+        ("context: { wait_milliseconds: 1 }\nplugins: { folders: [p] }\n", ["context", "plugins"]),
+        ("http: { proxy: \"http://proxy.example:3128\" }\n", ["http"]),
+    ])
+    func namesWhatTakesARestart(_ further: String, _ keys: [String]) throws {
+        let (old, new) = (try Self.read(Self.start), try Self.read(Self.start + further))
+        #expect(old.keysThatTakeARestart(in: new) == keys)
+        #expect(old.keysThatTakeARestart(in: old).isEmpty)
+    }
+
+    @Test(arguments: [
+        ("carillon.key", "other.key", "identity"), ("carillon.sqlite", "other.sqlite", "store"),
+        ("127.0.0.1:0", "127.0.0.1:7447", "relay"), ("api.token", "other.token", "api"),
+    ])
+    func namesOtherValuesToo(_ value: String, _ other: String, _ key: String) throws {
+        let new = try Self.read(Self.start.replacing(value, with: other))
+        #expect(try Self.read(Self.start).keysThatTakeARestart(in: new) == [key])
+    }
+
+    @Test func takesOverWhatCanChangeAndNothingElse() throws {
+        let old = try Self.read(Self.start)
+        let new = try Self.read(
+            "rules: rules.yaml\ndefaults: { mode: nudge }\nshutdown_seconds: 30\nhints: ignore\n"
+                + Self.start.replacing("ntfy", with: "gotify").replacing("carillon.sqlite", with: "other.sqlite")
+        )
+        let result = old.reloaded(from: new)
+        #expect(result.rulesFiles == ["/etc/carillon/rules.yaml"] && result.defaultMode == .nudge)
+        #expect(result.shutdownSeconds == 30 && result.apps["default"]?.platforms.keys.sorted() == ["gotify"])
+        #expect(result.storePath == old.storePath && result.hints == old.hints)
+    }
+}

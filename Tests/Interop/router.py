@@ -1,6 +1,7 @@
 """`carillon serve` as a process."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -15,8 +16,10 @@ from programs import built, wait_until
 class Router:
     """A router with a folder of its own, that can be started, killed and started again."""
 
+    log_level = "trace"
     plugin_names = [
-        f"libCarillon{name}.so" for name in ["APNs", "FCM", "Gotify", "Ntfy", "UnifiedPush", "WebPush"]
+        f"libCarillon{name}.so"
+        for name in ["APNs", "FCM", "Gotify", "Mutes", "Noise", "Ntfy", "UnifiedPush", "WebOfTrust", "WebPush"]
     ]
 
     def __init__(self, folder: Path, lab: Lab):
@@ -26,6 +29,8 @@ class Router:
         self.plugins = folder / "plugins"
         self.secrets: set[str] = set()
         """Tokens and keys of devices: whatever a test does, they must not be in the log."""
+        self.environment: dict[str, str] = {}
+        """Beside the tests' own."""
         self.process: subprocess.Popen | None = None
         self.port = 0
         folder.mkdir()
@@ -40,6 +45,8 @@ class Router:
             "relay": {"listen": "127.0.0.1:0"},
             "plugins": {"folders": ["plugins"]},
             "http": {"ca_file": str(lab.ca_file), "allow_private": ["127.0.0.0/8", "::1/128"]},
+            # Tests count pushes; those about pacing say their own.
+            "defaults": {"cooldown_seconds": 0, "window_seconds": 0, "daily_cap": 0},
             "apps": {
                 "default": {
                     "ios": lab.ios,
@@ -63,21 +70,32 @@ class Router:
         self.configuration["relays"] = {"always": [relay.url for relay in always], **more}
 
     def start(self, feed: Path | str | None = None, *options: str, stdin=None) -> "Router":
-        port_file = self.folder / "port"
-        port_file.unlink(missing_ok=True)
+        self.spawn(feed, *options, stdin=stdin)
+        return self.wait_for_port()
+
+    def spawn(self, feed: Path | str | None = None, *options: str, stdin=None):
+        """Lets it begin, and does not wait for it."""
+        self._port_file.unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [built("carillon"), "serve", "--log-level", "trace"]
-                + ["--config", self.configuration_file, "--port-file", port_file]
+                [built("carillon"), "serve", "--log-level", self.log_level]
+                + ["--config", self.configuration_file, "--port-file", self._port_file]
                 + (["--feed", feed] if feed else [])
                 + list(options),
                 stdin=stdin,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                env=os.environ | self.environment,
             )
-        wait_until(port_file.exists, "the router writes its port", self.process)
-        self.port = int(port_file.read_text())
+
+    def wait_for_port(self) -> "Router":
+        wait_until(self._port_file.exists, "the router writes its port", self.process)
+        self.port = int(self._port_file.read_text())
         return self
+
+    @property
+    def _port_file(self) -> Path:
+        return self.folder / "port"
 
     def kill(self):
         """As a crash would end it."""

@@ -1,0 +1,200 @@
+"""What operators and monitoring ask a running router. Prometheus' own parser judges the metrics."""
+
+import math
+import stat
+import time
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from authority import Authority
+from console import Console
+from nostr import Socket, device_token, ios
+from programs import carillon, wait_until
+from test_operation import serve
+
+
+@pytest.fixture
+def console(stopped_router):
+    return Console(stopped_router)
+
+
+def families(console) -> dict:
+    status, text = console.ask("/metrics")
+    assert status == 200
+    found = list(text_string_to_metric_families(text))
+    assert len({family.name for family in found}) == len(found), "a metric is there twice"
+    return {family.name: family for family in found}
+
+
+def value(family, suffix: str = "", **labels) -> float:
+    """The sum of the samples with these labels."""
+    return sum(
+        sample.value
+        for sample in family.samples
+        if sample.name == family.name + suffix and labels.items() <= sample.labels.items()
+    )
+
+
+def test_the_token_is_made_once_and_is_ours_alone(console, stopped_router):
+    console.start()
+    token = console.token
+    assert stat.S_IMODE(console.token_file.stat().st_mode) == 0o600 and len(token) == 43
+    stopped_router.stop()
+    console.start()
+    assert console.token == token
+    assert token not in stopped_router.log_text
+
+
+def test_a_token_that_others_can_read_is_refused(console, stopped_router):
+    console.token_file.write_text("0123456789abcdef0123456789\n")
+    console.token_file.chmod(0o604)
+    refused = serve(stopped_router)
+    assert refused.returncode == 1 and f"run: chmod 600 {console.token_file}" in refused.stderr
+    checked = carillon("check", "--config", stopped_router.configuration_file)
+    assert checked.returncode == 1 and "the token is open to other users" in checked.stderr
+
+
+def test_health_is_for_everybody_and_all_else_takes_the_token(console):
+    console.start()
+    assert console.json("/healthz", token=None) == (200, {"alive": True, "stuck": []})
+    assert console.json("/readyz", token=None) == (200, {"ready": True, "not_ready": []})
+    for method, path in [("GET", "/metrics"), ("GET", "/api/devices"), ("POST", "/api/reload"), ("GET", "/api/x")]:
+        for token in [None, "x" * 43, console.token + "x"]:
+            status, answer = console.json(path, method, token)
+            assert status == 401 and answer["error"].startswith("expected the header Authorization")
+
+
+def test_readiness_names_what_is_amiss(console, stopped_router):
+    stopped_router.configuration["apps"]["default"]["ios"]["team_id"] = "not ten characters"
+    stopped_router.configuration["relays"] = {"always": ["ws://127.0.0.1:1"]}
+    console.start()
+    status, answer = console.json("/readyz", token=None)
+    assert status == 503 and answer["not_ready"] == [{"what": "no-relay"}, {"what": "transport-failed"}]
+    details = {each["what"]: each["detail"] for each in console.json("/readyz")[1]["not_ready"]}
+    failed = details["transport-failed"]
+    assert failed.startswith("ios of default: ") and "team_id: expected" in failed
+
+
+def test_a_transport_that_waits_for_a_human_is_not_ready(console, stopped_router, lab, alice, bob):
+    stopped_router.configuration["apps"]["default"]["ios"]["key_id"] = "WRONGKEYID"
+    console.start()
+    with Socket(stopped_router) as socket:
+        socket.publish(alice.registration(stopped_router, ios(device_token())), bob.message("hello", alice))
+    paused = wait_until(
+        lambda: [each for each in console.json("/readyz")[1]["not_ready"] if each["what"] == "transport-paused"],
+        "the transport pauses",
+    )
+    assert paused[0]["detail"].startswith("ios of default: ")
+    found = families(console)
+    assert value(found["carillon_queue_paused"], platform="ios", cause="misconfigured") == 1
+    assert value(found["carillon_outbox_deliveries"]) == 1
+
+
+def test_metrics_are_what_prometheus_reads(console, stopped_router, lab, alice, bob, tmp_path):
+    certificate, key = Authority(tmp_path / "authority").push_certificate("com.example.other", days=100)
+    stopped_router.configuration["apps"]["other"] = {
+        "ios": {
+            "topic": "com.example.other",
+            "certificate_file": str(certificate),
+            "certificate_key_file": str(key),
+            "environment": lab.ios["environment"],
+        }
+    }
+    console.start()
+    token = device_token()
+    with Socket(stopped_router) as socket:
+        socket.publish(alice.registration(stopped_router, ios(token)), bob.message("hello", alice))
+        forged = bob.note("hello", alice) | {"content": "something else"}
+        assert not socket.offer(forged)[0]
+    stopped_router.wait_for_deliveries(1)
+    found = families(console)
+    for family in found.values():
+        assert family.documentation.endswith((".", "seconds.", "bytes.")), family.name
+        if family.type == "histogram":
+            check_histogram(family)
+    events, delivered = found["carillon_events"], found["carillon_deliveries"]
+    assert value(events, "_total", step="queued") == 1 and value(events, "_total", step="registered") == 1
+    assert value(events, "_total", step="forged") == 1
+    assert value(delivered, "_total", platform="ios", app="default", kind="delivered") == 1
+    assert value(found["carillon_attempts"], "_total", platform="ios") == 1
+    assert value(found["carillon_first_attempt_seconds"], "_count", platform="ios") == 1
+    assert value(found["carillon_delivery_seconds"], "_count", platform="ios") == 1
+    assert value(found["carillon_event_answer_seconds"], "_count", source="socket") == 3
+    assert value(found["carillon_outbox_deliveries"]) == 0
+    assert value(found["carillon_outbox_deliveries_limit"]) > 1_000
+    assert value(found["carillon_transport_requests"], "_total", platform="ios", app="default") >= 1
+    assert value(found["carillon_transport_answers"], "_total", platform="ios", app="default") >= 1
+    assert value(found["carillon_lane_connections"], state="open") >= 1
+    assert value(found["process_resident_memory_bytes"]) > 1 << 20
+    assert value(found["process_cpu_seconds"], "_total") > 0
+    assert abs(value(found["process_start_time_seconds"]) - time.time()) < 3600
+    assert [sample.labels["version"] for sample in found["carillon_build_info"].samples] == [
+        carillon("--version").stdout.strip()
+    ]
+    expiry = wait_until(
+        lambda: families(console).get("carillon_credential_expiry_timestamp_seconds"), "the plugin says when it ends"
+    )
+    assert [sample.labels for sample in expiry.samples] == [
+        {"platform": "ios", "app": "other", "what": "client-certificate"}
+    ]
+    assert 99 < (expiry.samples[0].value - time.time()) / 86_400 < 101
+    text = console.ask("/metrics")[1]
+    for secret in [token, alice.hex, bob.hex, console.token, str(stopped_router.folder)]:
+        assert secret not in text
+
+
+def check_histogram(family):
+    """Buckets only grow, and the last one is everything."""
+    rows = {}
+    for sample in family.samples:
+        labels = tuple(sorted(item for item in sample.labels.items() if item[0] != "le"))
+        row = rows.setdefault(labels, {"buckets": [], "count": None})
+        if sample.name.endswith("_bucket"):
+            row["buckets"].append((float(sample.labels["le"]), sample.value))
+        elif sample.name.endswith("_count"):
+            row["count"] = sample.value
+    assert rows
+    for row in rows.values():
+        assert row["buckets"] == sorted(row["buckets"]) and len(row["buckets"]) > 5
+        assert [count for _, count in row["buckets"]] == sorted(count for _, count in row["buckets"])
+        assert row["buckets"][-1] == (math.inf, row["count"])
+
+
+def test_metrics_can_be_shown_to_everybody(stopped_router):
+    console = Console(stopped_router, open_metrics=True).start()
+    assert console.ask("/metrics", token=None)[0] == 200
+    assert console.ask("/api/devices", token=None)[0] == 401
+
+
+def test_devices_are_looked_after(console, stopped_router, lab, alice, bob):
+    console.start()
+    token = device_token()
+    message = bob.message("hello", alice)
+    with Socket(stopped_router) as socket:
+        socket.publish(alice.registration(stopped_router, ios(token)), message)
+        stopped_router.wait_for_deliveries(1)
+        listing = console.json("/api/devices")[1]
+        assert [device["account"] for device in listing["devices"]] == [alice.hex]
+        numbers = [device["device"] for device in listing["devices"]]
+        found = console.json(f"/api/devices?account={alice.hex}")[1]["devices"]
+        assert [device["device"] for device in found] == numbers
+        assert console.json(f"/api/devices?account={bob.hex}")[1]["devices"] == []
+        [number] = numbers
+        assert console.json(f"/api/devices/{number}")[1]["platform"] == "ios"
+        status, answer = console.json(f"/api/devices/{number}/test?mode=nudge", "POST")
+        assert status == 200 and (answer["outcome"], answer["status"]) == ("delivered", 200)
+        lab.accepted(2)
+        explained = wait_until(
+            lambda: "delivered" in (text := console.ask(f"/api/explain/{message['id']}?recipient={alice.hex}")[1]) and text,
+            "the trace tells that it was delivered",
+        )
+        assert token not in explained and "hello" not in explained
+        assert console.json(f"/api/devices/{number}", "DELETE")[0] == 200
+        assert console.json(f"/api/devices/{number}")[0] == 404
+        assert console.json(f"/api/devices/{number}", "DELETE")[0] == 404
+        socket.publish(bob.message("again", alice))
+    assert console.json("/api/devices?account=nobody")[0] == 400
+    assert stopped_router.stop() == 0
+    assert len(lab.received()) == 2
+

@@ -1,0 +1,226 @@
+"""Databases that are damaged, cut, mixed up or too new: refused with a way out, and never emptied."""
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from nostr import Person, Socket, device_token, ios
+from programs import carillon
+from router import Router
+
+REGISTRY, OUTBOX = "carillon.sqlite", "carillon.sqlite-outbox"
+BOTH = pytest.mark.parametrize("name, called", [(REGISTRY, "the registry"), (OUTBOX, "the outbox")])
+
+
+@pytest.fixture
+def filled(stopped_router, lab, alice, bob) -> Router:
+    """A stopped router with a registry of several pages and an outbox in which pushes wait."""
+    router = stopped_router.start()
+    lab.misbehave("answer", status=503, times=0)
+    people = [alice, *(Person() for _ in range(25))]
+    with Socket(router) as socket:
+        socket.publish(*(person.registration(router, ios(device_token(), mode="alert")) for person in people))
+        socket.publish(*(bob.note("x" * 600, person) for person in people))
+    lab.attempts(5)
+    assert router.stop() == 26
+    lab.behave()
+    lab.forget()
+    return router
+
+
+def refusal(router: Router) -> str:
+    """What `carillon serve` says at the end, which must not begin."""
+    run = carillon("serve", "--config", router.configuration_file, cwd=router.folder)
+    assert run.returncode == 1, run.stderr
+    return run.stderr.strip().splitlines()[-1]
+
+
+def truncated(path: Path):
+    os.truncate(path, path.stat().st_size // 2 // 4096 * 4096)
+
+
+def cut_within_a_page(path: Path):
+    os.truncate(path, path.stat().st_size - 1000)
+
+
+def garbage_in_the_middle(path: Path):
+    with path.open("r+b") as file:
+        file.seek(4096)
+        for _ in range(path.stat().st_size // 4096 - 1):
+            file.write(b"\xfe" * 100)
+            file.seek(3996, 1)
+
+
+def header_overwritten(path: Path):
+    with path.open("r+b") as file:
+        file.write(b"\0" * 100)
+
+
+def emptied(path: Path):
+    os.truncate(path, 0)
+
+
+def another_programs(path: Path):
+    path.unlink()
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("CREATE TABLE bookmarks (url TEXT)")
+
+
+def the_other_store(path: Path):
+    other = path.with_name(OUTBOX if path.name == REGISTRY else REGISTRY)
+    shutil.copy(other, path)
+
+
+def of_a_newer_version(path: Path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("INSERT INTO grdb_migrations VALUES ('99 the future')")
+
+
+FAULTS = [
+    (truncated, "is damaged"),
+    (cut_within_a_page, "is damaged"),
+    (garbage_in_the_middle, "is damaged"),
+    (header_overwritten, "is damaged or no SQLite database"),
+    (emptied, "is an empty file"),
+    (another_programs, "is another program's database"),
+    (the_other_store, "another one of ours"),
+    (of_a_newer_version, "newer version of Carillon (it has “99 the future”)"),
+]
+
+
+@BOTH
+@pytest.mark.parametrize("damage, words", FAULTS, ids=[damage.__name__ for damage, _ in FAULTS])
+def test_a_bad_database_is_refused_with_a_way_out_and_stays_as_it_is(filled, lab, name, called, damage, words):
+    path = filled.folder / name
+    backup = path.read_bytes()
+    damage(path)
+    bad = path.read_bytes()
+    said = refusal(filled)
+    assert str(path) in said and called in said and words in said, said
+    if "damaged" in words or "empty" in words:
+        assert "backup" in said and "carillon store rescue" in said and "begin an empty one" in said, said
+    assert path.read_bytes() == bad
+    # Both checks say so before anything is started.
+    check = carillon("check", "--config", filled.configuration_file, cwd=filled.folder)
+    assert check.returncode == 1 and words in check.stderr, check.stderr
+    thorough = carillon("store", "check", "--config", filled.configuration_file, cwd=filled.folder)
+    assert thorough.returncode == 1 and words in thorough.stdout + thorough.stderr, thorough
+    assert path.read_bytes() == bad
+    path.write_bytes(backup)
+    Path(f"{path}-wal").unlink(missing_ok=True)
+    filled.start()
+    assert {push.status for push in lab.accepted(26)} == {200}
+    assert filled.stop() == 0
+
+
+def test_sound_databases_are_called_sound(filled):
+    run = carillon("store", "check", "--config", filled.configuration_file, cwd=filled.folder)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count(": sound, ") == 2 and "26 devices" in run.stdout and "26 deliveries" in run.stdout, run.stdout
+
+
+@BOTH
+def test_a_log_whose_file_is_gone_is_not_thrown_away(filled, lab, alice, bob, name, called):
+    router = filled.start()
+    with Socket(router) as socket:
+        socket.publish(Person().registration(router, ios(device_token())), bob.note("one more", alice))
+    router.kill()
+    path, log = router.folder / name, router.folder / f"{name}-wal"
+    away = path.rename(router.folder / "away")
+    assert log.stat().st_size > 0
+    said = refusal(router)
+    assert str(log) in said and called in said and "put both back" in said, said
+    assert not path.exists() and log.stat().st_size > 0
+    away.rename(path)
+    router.start()
+    lab.accepted(27)
+    assert router.stop() == 0
+
+
+def test_a_log_that_was_cut_costs_its_end_and_no_more(filled, lab, bob):
+    """The kernel keeps what a killed process wrote; a disk that lies, or a bad copy, may cut it."""
+    router = filled.start()
+    lab.misbehave("silence", times=0)
+    people = [Person() for _ in range(30)]
+    with Socket(router) as socket:
+        for person in people:
+            socket.publish(person.registration(router, ios(device_token(), mode="alert")))
+    router.kill()
+    log = router.folder / f"{REGISTRY}-wal"
+    os.truncate(log, log.stat().st_size // 2)
+    lab.behave()
+    router.start()
+    with Socket(router) as socket:
+        socket.publish(*(bob.note("who is there", person) for person in people))
+    lab.accepted(26)
+    assert router.stop() == 0
+    run = carillon("store", "check", "--config", router.configuration_file, cwd=router.folder)
+    assert run.returncode == 0, run.stdout
+    woken = {push.payload["event_id"] for push in lab.received() if push.status == 200}
+    assert 26 < len(woken) < 56, "some of the later registrations are kept, and not all"
+
+
+@BOTH
+def test_damage_met_while_running_is_told_once_and_nothing_is_written_any_more(filled, lab, alice, bob, name, called):
+    router = filled.start()
+    path = router.folder / name
+    lab.accepted(26)
+    with Socket(router) as socket:
+        garbage_in_the_middle(path)
+        # Somebody else writes, so that nobody believes a cache.
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("PRAGMA user_version = 7")
+        answers = []
+        for number in range(30):
+            answers.append(socket.offer(Person().registration(router, ios(device_token()))))
+            answers.append(socket.offer(bob.note(f"number {number}", alice)))
+        refused = [message for is_accepted, message in answers if not is_accepted]
+        assert len(refused) >= 30 and all(message.startswith("error: ") for message in refused)
+        assert router.is_running
+    assert router.log_text.count("A database is damaged; nothing is written to it any more") == 1
+    assert str(path) in router.log_text and "carillon store rescue" in router.log_text
+    router.stop()
+    assert str(path) in refusal(router)
+
+
+def page_of_rows(database: bytes) -> int:
+    """A page with rows of a table, as near to the middle as there is one: without the schema nothing could be saved."""
+    middle = len(database) // 4096 // 2
+    for page in sorted(range(1, len(database) // 4096), key=lambda page: abs(page - middle)):
+        content = database[4096 * page : 4096 * (page + 1)]
+        if content[0] == 0x0D and b"CREATE " not in content:
+            return page
+    raise AssertionError("no page of the database holds rows")
+
+
+@BOTH
+def test_what_can_be_read_is_rescued_into_a_new_database(filled, lab, bob, name, called):
+    path = filled.folder / name
+    with path.open("r+b") as file:
+        file.seek(4096 * page_of_rows(path.read_bytes()))
+        file.write(b"\xfe" * 4096)
+    assert "is damaged" in refusal(filled)
+    bad = path.read_bytes()
+    run = carillon("store", "rescue", "--config", filled.configuration_file, cwd=filled.folder)
+    assert run.returncode == 0, run.stderr
+    rescued = path.with_name(f"{name}-rescued")
+    assert rescued.exists() and str(rescued) in run.stdout and path.read_bytes() == bad
+    # Not twice over the same.
+    again = carillon("store", "rescue", "--config", filled.configuration_file, cwd=filled.folder)
+    assert again.returncode == 1 and str(rescued) in again.stderr
+    rescued.rename(path)
+    Path(f"{path}-wal").unlink(missing_ok=True)
+    check = carillon("store", "check", "--config", filled.configuration_file, cwd=filled.folder)
+    assert check.returncode == 0, check.stdout + check.stderr
+    filled.start()
+    carol = Person()
+    with Socket(filled) as socket:
+        socket.publish(carol.registration(filled, ios(device_token(), mode="alert")), bob.note("hello", carol))
+    # A page holds a few rows; most are saved.
+    lab.accepted(10)
+    filled.wait_for_deliveries(10)
+    filled.stop()

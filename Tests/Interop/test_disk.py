@@ -1,0 +1,175 @@
+"""A disk that is full, read-only or failing: nothing is promised that was not kept, and all goes on by itself."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nostr import Person, Socket, device_token, ios
+from programs import wait_until
+from router import Router
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory) -> Path:
+    library = tmp_path_factory.mktemp("shim") / "disk_trouble.so"
+    source = Path(__file__).with_name("disk_trouble.c")
+    command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl"]
+    subprocess.run(command, check=True)
+    return library
+
+
+class Disk:
+    """Where the router's stores lie, and what is wrong with it."""
+
+    def __init__(self, router: Router, shim: Path):
+        self.folder = router.folder / "disk"
+        self.folder.mkdir()
+        self._trouble = router.folder / "trouble"
+        router.configuration["store"]["path"] = "disk/carillon.sqlite"
+        router.environment = {
+            "LD_PRELOAD": str(shim),
+            "DISK_TROUBLE_FOLDER": str(self.folder.resolve()),
+            "DISK_TROUBLE": str(self._trouble),
+        }
+
+    def fail(self, how: str):
+        # At once: a file that is half there would be read so.
+        text = self._trouble.with_suffix(".new")
+        text.write_text(how)
+        os.replace(text, self._trouble)
+
+    def heal(self):
+        self._trouble.unlink()
+
+
+@pytest.fixture
+def disk(stopped_router, shim):
+    return Disk(stopped_router, shim)
+
+
+TROUBLES = ["ENOSPC", "ENOSPC grow", "ENOSPC short", "EROFS", "EIO", "EIO fsync"]
+
+
+def errors(router: Router) -> list[str]:
+    """What the log has at level error or worse."""
+    return re.findall(r"^\S+ (?:error|critical) .*$", router.log_text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_nothing_is_promised_that_cannot_be_kept_and_all_goes_on_by_itself(
+    stopped_router, disk, lab, alice, bob, trouble
+):
+    router = stopped_router.start()
+    carol = Person()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
+        socket.publish(bob.note("before", alice))
+        lab.accepted(1)
+        router.wait_for_deliveries(1)
+        disk.fail(trouble)
+        notes = [bob.note(f"number {number}", alice) for number in range(40)]
+        registration = carol.registration(router, ios(device_token(), mode="alert"))
+        for event in [*notes, registration, *notes]:
+            is_accepted, message = socket.offer(event)
+            assert not is_accepted and message.startswith("error: "), message
+        assert router.is_running
+        # One for each store, however often they were tried.
+        assert 1 <= len(errors(router)) <= 4, errors(router)
+        assert len(lab.received()) == 1
+        disk.heal()
+        socket.publish(*notes, registration, bob.note("to carol", carol))
+        lab.accepted(42)
+    assert router.stop() == 0
+    router.start()
+    with Socket(router) as socket:
+        socket.publish(bob.note("after", alice), bob.note("after", carol))
+    lab.accepted(44)
+    assert router.stop() == 0
+    pushed = [push.payload["event_id"] for push in lab.received()]
+    assert len(pushed) == len(set(pushed)) == 44
+
+
+def test_what_was_under_way_when_the_disk_failed_is_not_pushed_twice(stopped_router, disk, lab, alice, bob):
+    router = stopped_router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
+        lab.misbehave("delay", milliseconds=1000)
+        socket.publish(*(bob.note(f"number {number}", alice) for number in range(30)))
+        lab.attempts(1)
+        disk.fail("ENOSPC")
+        router.wait_for_log("The outbox cannot be written or read")
+        # The next one may have begun before that was known.
+        assert len(lab.received()) <= 3, "attempts are made whose outcome cannot be kept"
+        disk.heal()
+        lab.accepted(30)
+    assert router.stop() == 0
+    assert len(lab.received()) == 30
+
+
+def test_a_kill_while_the_disk_is_full_loses_nothing_that_was_promised(stopped_router, disk, lab, alice, bob):
+    router = stopped_router.start()
+    lab.misbehave("silence", times=0)
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
+        promised = [bob.note(f"number {number}", alice) for number in range(20)]
+        socket.publish(*promised)
+        disk.fail("ENOSPC short")
+        for number in range(20):
+            assert socket.offer(bob.note(f"refused {number}", alice))[0] is False
+    router.kill()
+    disk.heal()
+    lab.behave()
+    lab.forget()
+    router.start()
+    pushes = lab.accepted(20)
+    assert router.stop() == 0
+    assert {push.payload["event_id"] for push in pushes} >= {event["id"] for event in promised}
+
+
+@pytest.mark.parametrize("trouble", ["ENOSPC", "EROFS", "EIO fsync"])
+def test_a_start_on_such_a_disk_serves_or_says_why_not_and_changes_nothing(
+    stopped_router, disk, lab, alice, bob, trouble
+):
+    router = stopped_router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
+    router.stop()
+    disk.fail(trouble)
+    router.spawn()
+    port = router.folder / "port"
+    wait_until(lambda: port.exists() or not router.is_running, "it serves or ends")
+    if port.exists():
+        router.wait_for_port()
+        with Socket(router) as socket:
+            assert socket.offer(bob.note("now", alice))[0] is False
+        router.kill()
+    else:
+        assert router.process.wait() == 1
+        last = router.log_text.strip().splitlines()[-1]
+        assert f"{disk.folder}/carillon.sqlite" in last and "disk" in last, last
+    disk.heal()
+    router.start()
+    with Socket(router) as socket:
+        socket.publish(bob.note("later", alice))
+    lab.accepted(1)
+    assert router.stop() == 0
+
+
+def test_a_router_on_a_full_disk_still_stops_in_time(stopped_router, disk, lab, alice, bob):
+    router = stopped_router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
+        lab.misbehave("delay", milliseconds=500)
+        socket.publish(bob.note("under way", alice))
+        lab.attempts(1)
+        disk.fail("ENOSPC")
+        router.process.terminate()
+        assert router.process.wait(timeout=12) == 0
+    disk.heal()
+    router.start()
+    # Its outcome could not be kept, so it is repeated, under the same name.
+    assert len({push.apns_id for push in lab.accepted(2)}) == 1
+    assert router.stop() == 0

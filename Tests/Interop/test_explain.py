@@ -1,0 +1,190 @@
+"""`carillon explain`: why somebody was woken, and why not."""
+
+import json
+import time
+from datetime import datetime, timedelta, timezone
+
+import nostr_sdk as sdk
+
+from nostr import Person, Socket, device_token, ios
+from programs import carillon, wait_until
+
+
+def explain(router, event: str, *options):
+    return carillon("explain", event, "--config", router.configuration_file, *options)
+
+
+def explanation(router, event: str, *options) -> dict:
+    run = explain(router, event, "--json", *options)
+    assert run.returncode in [0, 3], run.stderr
+    return json.loads(run.stdout)
+
+
+def explained(router, event: str, condition, *options) -> dict:
+    """What is told once `condition` holds of it: the trace is written a moment later."""
+
+    def told():
+        result = explanation(router, event, *options)
+        return result if condition(result) else None
+
+    return wait_until(told, f"the trace tells of {event}", router.process)
+
+
+def has_ended(result: dict) -> bool:
+    devices = [device for account in result["accounts"] for device in account["devices"]]
+    waiting = ["queued", "waiting", "retry"]
+    return bool(devices) and all(device["steps"][-1]["step"] not in waiting for device in devices)
+
+
+def nevent(event: dict) -> str:
+    relays = [sdk.RelayUrl.parse(f"wss://relay-{number}.example.com") for number in range(3)]
+    id = sdk.EventId.parse(event["id"])
+    return sdk.Nip19Event(id, sdk.PublicKey.parse(event["pubkey"]), sdk.Kind(event["kind"]), relays).to_bech32()
+
+
+def test_tells_for_each_device_what_became_of_an_event(router, lab, socket, alice, bob):
+    socket.publish(
+        alice.registration(router, ios(device_token()), device="phone"),
+        alice.registration(router, ios(device_token(), filters={"dm": True, "reply": False}), device="tablet"),
+    )
+    reply = bob.reply("well said", alice.note("hello"))
+    socket.publish(reply)
+    lab.accepted(1)
+
+    result = explained(router, reply["id"], has_ended)
+    [account] = result["accounts"]
+    assert account["account"] == alice.hex
+    assert account["npub"] == sdk.PublicKey.parse(alice.hex).to_bech32()
+    phone, tablet = sorted(account["devices"], key=lambda device: device["name"])
+    assert phone["name"] == "phone" and phone["is_registered"]
+    assert [step["step"] for step in phone["steps"]] == ["queued", "delivered"]
+    assert phone["outcome"] == "delivered: ios/default took it (200)"
+    [push] = lab.received()
+    assert phone["steps"][0]["delivery"] == push.apns_id
+    assert tablet["outcome"] == "not sent: the device's filters switch replies off"
+
+    # The same in other spellings, for people, and when the router is stopped.
+    note = sdk.EventId.parse(reply["id"]).to_bech32()
+    router.stop()
+    for name in [note, f"nostr:{note}", nevent(reply)]:
+        run = explain(router, name, "--recipient", account["npub"])
+        assert run.returncode == 0, run.stderr
+        assert phone["outcome"] in run.stdout and tablet["outcome"] in run.stdout
+        assert note in run.stdout and account["npub"] in run.stdout
+        assert bob.hex not in run.stdout and "well said" not in run.stdout
+
+
+def test_tells_what_a_push_service_said(router, lab, socket, alice, bob):
+    token = device_token()
+    socket.publish(alice.registration(router, ios(token)))
+    lab.declare(token, "unregistered", since=int(time.time() * 1000) + 60_000)
+    note = bob.note("hello", alice)
+    socket.publish(note)
+    [device] = explained(router, note["id"], has_ended)["accounts"][0]["devices"]
+    assert device["steps"][-1]["status"] == 410
+    assert device["outcome"].startswith("not delivered: ios/default says the device is gone (410 ")
+    assert not device["is_registered"]
+    shown = carillon("devices", "show", device["device"], "--config", router.configuration_file)
+    assert shown.returncode == 1
+    assert f"there is no device {device['device']} now; the last error of a push to it was gone (410" in shown.stderr
+
+
+def test_tells_what_is_the_same_for_everybody(router, lab, socket, alice, bob):
+    socket.publish(alice.registration(router, ios(device_token())))
+    own = alice.note("note to myself", alice)
+    expired = bob.note("too late", alice, tags=[["expiration", "1700000000"]])
+    socket.publish(own, expired)
+    result = explained(router, own["id"], lambda result: result["accounts"])
+    assert result["accounts"][0]["outcome"] == "not sent: it is the recipient's own doing"
+    result = explained(router, expired["id"], lambda result: result["steps"])
+    assert [step["step"] for step in result["steps"]] == ["expired"]
+    assert lab.received() == []
+
+
+def test_says_what_it_can_mean_that_nothing_is_known(router, lab, socket, alice, bob):
+    socket.publish(alice.registration(router, ios(device_token())))
+    stranger = Person()
+    unheard, elsewhere = bob.note("never sent", alice), bob.note("concerns nobody", stranger)
+    mention = bob.note("for alice", alice)
+    socket.publish(elsewhere, mention)
+    lab.accepted(1)
+    explained(router, mention["id"], has_ended)
+
+    run = explain(router, unheard["id"])
+    assert run.returncode == 3
+    for words in ["Nothing is known", "it never came", "concerns nobody here", "the trace goes back to 20"]:
+        assert words in run.stdout
+    run = explain(router, elsewhere["id"], "--recipient", stranger.hex)
+    assert run.returncode == 3 and "the recipient has no device registered now" in run.stdout
+    run = explain(router, unheard["id"], "--recipient", alice.hex)
+    assert run.returncode == 3 and "1 of their devices are registered here" in run.stdout
+    run = explain(router, mention["id"], "--recipient", stranger.hex)
+    assert run.returncode == 3 and "nothing is known for them" in run.stdout
+
+    for wrong in ["note1wrong", "hello", sdk.PublicKey.parse(alice.hex).to_bech32()]:
+        run = explain(router, wrong)
+        assert run.returncode == 1 and "expected an event's id" in run.stderr
+
+
+def test_says_that_nothing_is_traced(stopped_router, lab, alice, bob):
+    router = stopped_router
+    missing = explain(router, "ab" * 32)
+    assert missing.returncode == 1 and "there is no router yet" in missing.stderr
+    router.configuration["trace"] = "off"
+    router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())))
+        note = bob.note("hello", alice)
+        socket.publish(note)
+        lab.accepted(1)
+    run = explain(router, note["id"])
+    assert run.returncode == 3
+    assert "the configuration switches it off" in run.stdout and "It was accepted here" in run.stdout
+    assert router.stop() == 0
+    assert not list(router.folder.glob("carillon.sqlite-trace*"))
+
+
+def test_neither_content_nor_tokens_nor_authors_are_in_its_file(router, lab, socket, alice, bob):
+    token = device_token()
+    socket.publish(alice.registration(router, ios(token, mode="alert"), device="phone"))
+    socket.publish(bob.event(0, '{"name":"bob-the-builder"}'))
+    note = alice.note("the-root-of-it-all")
+    events = [bob.reply("the-cat-is-in-the-bag", note), bob.message("hello-in-secret", alice), bob.reaction("🔥", note)]
+    refused = alice.registration(router, ios("no-token-at-all"), device="toaster")
+    socket.publish(*events)
+    with Socket(router) as other:
+        other.send(["EVENT", refused])
+        assert other.receive()[2] is False
+    lab.accepted(1)
+    explained(router, refused["id"], lambda result: result["is_known"])
+    explained(router, events[0]["id"], has_ended)
+    router.stop()
+    files = list(router.folder.glob("carillon.sqlite-trace*"))
+    assert files
+    kept = b"\0".join(file.read_bytes() for file in files)
+    assert bytes.fromhex(events[0]["id"]) in kept and bytes.fromhex(alice.hex) in kept
+    secrets = [token, "no-token-at-all", bob.hex, "bob-the-builder", "the-cat-is-in-the-bag", "hello-in-secret"]
+    for secret in secrets:
+        assert secret.encode() not in kept.lower()
+    for secret in [token, bob.hex, *(event["sig"] for event in events)]:
+        assert bytes.fromhex(secret) not in kept
+    for file in files:
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_says_what_is_held_and_until_when(router, lab, socket, alice, bob):
+    there = datetime.now(timezone(timedelta(hours=9)))
+    start, end = ((there + timedelta(hours=hours)).strftime("%H:%M") for hours in [-1, 6])
+    quiet = {"start": start, "end": end, "tz": "UTC+9"}
+    socket.publish(alice.registration(router, ios(device_token(), quiet=quiet), device="phone"))
+    first, second = bob.note("one", alice), bob.note("two", alice)
+    socket.publish(first, second)
+    result = explained(router, second["id"], lambda result: result["accounts"])
+    [device] = result["accounts"][0]["devices"]
+    assert device["steps"][-1]["step"] == "batched"
+    assert device["outcome"].startswith(f"held: quiet hours until {end} (UTC+9); goes at ")
+    assert device["outcome"].endswith("; 2 events wait")
+    [listed] = carillon("devices", "list", "--json", "--config", router.configuration_file).stdout.splitlines()
+    pace = json.loads(listed)["pace"]
+    assert (pace["held"], pace["pushes_today"], pace["reason"]) == (2, 0, f"quiet hours until {end} (UTC+9)")
+    assert lab.received() == []

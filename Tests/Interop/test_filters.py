@@ -1,0 +1,223 @@
+"""Filters: what people mute, whom they trust, and what is noise. Lists, notes and work by nostr-sdk."""
+
+import json
+import time
+
+import nostr_sdk as sdk
+import pytest
+
+from nostr import Person, Socket, device_token, ios
+from programs import carillon, wait_until
+from relays import LocalRelay, publish
+
+
+@pytest.fixture
+def relay(tmp_path):
+    relay = LocalRelay(tmp_path / "relay").start()
+    yield relay
+    relay.kill()
+
+
+@pytest.fixture
+def mallory():
+    return Person()
+
+
+def mute_list(person: Person, *entries, private=(), **details) -> dict:
+    """NIP-51: what anybody may read in tags, and the rest encrypted to oneself."""
+    content = person.encrypt(json.dumps(private), person.hex) if private else ""
+    return person.event(10000, content, entries, **details)
+
+
+def contact_list(person: Person, *people: Person) -> dict:
+    return person.event(3, "", [["p", other.hex] for other in people])
+
+
+def worked(person: Person, content: str, to: Person, bits: int) -> dict:
+    """NIP-13."""
+    builder = sdk.EventBuilder(sdk.Kind(1), content).tags([sdk.Tag.parse(["p", to.hex])])
+    unsigned = builder.finalize_unsigned(person.keys.public_key())
+    mined = unsigned.mine(sdk.SingleThreadPow(), bits)
+    return json.loads(mined.sign(person.keys).as_json())
+
+
+def register(router, person: Person, **wishes):
+    with Socket(router) as socket:
+        socket.publish(person.registration(router, ios(device_token(), mode="alert", **wishes)))
+
+
+def publish_in_turn(router, *events: dict):
+    """Each when the one before was answered: events of a batch may wait for names and then go on in any order."""
+    with Socket(router) as socket:
+        for event in events:
+            assert socket.offer(event)[0], event
+
+
+def told(router, lab, count: int) -> list[str]:
+    """The texts of exactly `count` pushes, after which nothing is left behind."""
+    lab.accepted(count)
+    assert router.stop() == 0
+    pushes = [push for push in lab.received() if push.status == 200]
+    assert len(pushes) == count
+    return sorted(json.dumps(push.payload) for push in pushes)
+
+
+def test_muted_people_words_hashtags_and_threads_wake_nobody(stopped_router, lab, alice, bob, mallory):
+    stopped_router.configuration["filters"] = {"mutes": {}}
+    router = stopped_router.start()
+    register(router, alice)
+    root = bob.note("a root")
+    muted = mute_list(
+        alice, ["p", mallory.hex], ["word", "CASINO"], ["t", "spam"], ["e", root["id"]], private=[["word", "secretly"]]
+    )
+    child = bob.event(1, "a child", [["e", root["id"], "", "root"], ["p", alice.hex]])
+    publish_in_turn(
+        router,
+        muted,
+        mallory.note("from whom she mutes", alice),
+        bob.note("come to the Casino tonight", alice),
+        bob.note("buy #SPAM now", alice),
+        bob.note("tagged", alice, tags=[["t", "Spam"]]),
+        child,
+        bob.event(1, "a grandchild", [["e", child["id"]], ["p", alice.hex]]),
+        bob.note("secretly muted, which only she can read", alice),
+        bob.note("hello", alice),
+    )
+    texts = told(router, lab, 2)
+    assert [any(word in text for text in texts) for word in ["hello", "secretly muted"]] == [True, True]
+    assert router.log_text.count("private entries (NIP-44)") == 1
+    assert "secretly" not in router.log_text
+    for reason in ["a muted person", "a muted word", "a muted hashtag", "a muted thread"]:
+        assert f"mutes: {reason}" in router.log_text
+
+
+def test_a_new_list_counts_for_the_very_next_event(stopped_router, lab, alice, bob):
+    stopped_router.configuration["filters"] = {"mutes": {}}
+    router = stopped_router.start()
+    register(router, alice)
+    now = int(time.time())
+    publish_in_turn(
+        router,
+        mute_list(alice, ["word", "eggs"], created_at=now),
+        bob.note("one with spam", alice),
+        mute_list(alice, ["word", "spam"], created_at=now + 1),
+        bob.note("two with spam", alice),
+        mute_list(alice, ["word", "eggs"], created_at=now),
+        bob.note("three with spam", alice),
+        mute_list(alice, created_at=now + 2),
+        bob.note("four with spam and eggs", alice),
+    )
+    texts = told(router, lab, 2)
+    assert "one with spam" in "".join(texts) and "four with spam" in "".join(texts)
+
+
+def test_lists_are_found_at_relays(stopped_router, lab, relay, alice, bob):
+    """One is there before anybody registers, its successor comes while the router listens."""
+    stopped_router.configuration["filters"] = {"mutes": {}}
+    stopped_router.watch(always=[relay])
+    now = int(time.time())
+    publish(relay, alice, mute_list(alice, ["word", "spam"], created_at=now))
+    router = stopped_router.start()
+    register(router, alice)
+    router.wait_until_read()
+    publish(relay, bob, bob.note("with spam", alice), bob.note("hello", alice))
+    lab.accepted(1)
+    publish(relay, alice, mute_list(alice, ["word", "hello"], created_at=now + 1))
+    publish(relay, bob, bob.note("hello again", alice), bob.note("with spam again", alice))
+    texts = told(router, lab, 2)
+    assert "hello" in texts[0] + texts[1] and "with spam again" in texts[0] + texts[1]
+
+
+def test_a_device_switches_what_the_operator_lets_it(stopped_router, lab, alice, bob):
+    stopped_router.configuration["filters"] = {
+        "mutes": {"devices": "may-switch-off"},
+        "noise": {"devices": "may-switch-on", "settings": {"hellthread": 1}},
+    }
+    router = stopped_router.start()
+    tokens = {name: device_token() for name in ["usual", "open", "strict"]}
+    with Socket(router) as socket:
+        for name, token in tokens.items():
+            switches = {"usual": {}, "open": {"mutes": False}, "strict": {"noise": True}}[name]
+            content = ios(token, mode="alert", filter_plugins=switches)
+            socket.publish(alice.registration(router, content, device=name))
+        socket.publish(
+            mute_list(alice, ["word", "spam"]),
+            bob.note("with spam", alice),
+            bob.note("to a crowd", alice, Person()),
+        )
+    lab.accepted(3)
+    assert router.stop() == 0
+    reached = sorted((push.target, json.dumps(push.payload)) for push in lab.received())
+    assert len(reached) == 3
+    assert {target for target, text in reached if "with spam" in text} == {tokens["open"]}
+    assert {target for target, text in reached if "to a crowd" in text} == {tokens["usual"], tokens["open"]}
+
+
+def test_follows_of_follows_are_found_at_relays(stopped_router, lab, relay, alice, bob, mallory):
+    """Alice follows Bob, Bob follows Carol, nobody follows Mallory."""
+    carol = Person()
+    stopped_router.configuration["filters"] = {
+        "web-of-trust": {"devices": "always", "settings": {"level": "follows-of-follows", "unknown": "drop"}}
+    }
+    # A relay of another process may take its time to answer.
+    stopped_router.configuration["context"] = {"wait_milliseconds": 10_000}
+    stopped_router.watch(always=[relay])
+    publish(relay, bob, contact_list(bob, carol))
+    publish(relay, mallory, contact_list(mallory, mallory))
+    router = stopped_router.start()
+    register(router, alice)
+    router.wait_until_read()
+    publish(relay, alice, contact_list(alice, bob))
+    router.wait_for_log("learned")
+    publish(relay, carol, carol.note("a friend of a friend", alice))
+    publish(relay, mallory, mallory.note("a stranger", alice))
+    publish(relay, bob, bob.note("a friend", alice))
+    wait_until(lambda: "step=filtered" in router.log_text, "the stranger is dropped", router.process)
+    texts = told(router, lab, 2)
+    assert "a friend of a friend" in "".join(texts) and "stranger" not in "".join(texts)
+    assert "web-of-trust: nobody the recipient follows follows the author" in router.log_text
+
+
+def test_work_is_measured_as_others_do_it(stopped_router, lab, alice, bob):
+    stopped_router.configuration["filters"] = {"noise": {"settings": {"difficulty": 8}}}
+    router = stopped_router.start()
+    register(router, alice)
+    with Socket(router) as socket:
+        socket.publish(
+            worked(bob, "hard work", alice, 8), worked(bob, "little work", alice, 2), bob.note("no work", alice)
+        )
+    [text] = told(router, lab, 1)
+    assert "hard work" in text
+
+
+def test_check_names_mistakes_in_filters(stopped_router):
+    stopped_router.configuration["filters"] = {
+        "mutes": {"devices": "sometimes"},
+        "noise": {"settings": {"hellthread": "many"}},
+        "web-of-trust": {},
+        "nonsense": {},
+    }
+    check = carillon("check", "--config", stopped_router.configuration_file)
+    assert check.returncode == 1
+    assert "always, may-switch-off, may-switch-on" in check.stderr
+    stopped_router.configuration["filters"]["mutes"] = {"on_error": "drop"}
+    check = carillon("check", "--config", stopped_router.configuration_file)
+    assert check.returncode == 1
+    for mistake in [
+        "filters.noise: the filter noise refuses its settings: hellthread: expected a whole number",
+        "filters.web-of-trust: the filter web-of-trust refuses its settings: level: expected follows",
+        "filters.nonsense: no loaded plugin offers the filter nonsense; there are: mutes, noise, web-of-trust",
+    ]:
+        assert mistake in check.stderr
+    assert "filters.mutes" not in check.stderr
+
+
+def test_filters_are_listed_and_keep_to_the_rules(stopped_router):
+    listing = carillon("plugin", "list", "--folder", stopped_router.plugins)
+    assert listing.returncode == 0
+    assert "filter     mutes (reads kind 10000)" in listing.stdout
+    settings = stopped_router.folder / "trust.json"
+    settings.write_text('{"level": "follows"}')
+    for name, options in [("Mutes", []), ("Noise", []), ("WebOfTrust", ["--block", f"web-of-trust={settings}"])]:
+        check = carillon("plugin", "check", stopped_router.plugins / f"libCarillon{name}.so", *options)
+        assert check.returncode == 0, check.stdout

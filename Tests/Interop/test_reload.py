@@ -1,0 +1,150 @@
+"""A configuration that changes under a running router."""
+
+import signal
+import socket as sockets
+import threading
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from console import Console
+from nostr import Socket, device_token, ios
+from programs import carillon, wait_until
+
+IN_FORCE = "The configuration was read anew and is in force"
+REFUSED = "The new configuration is refused"
+
+
+def hang_up(router, answer: str = IN_FORCE):
+    """SIGHUP, until the log says what came of it."""
+    before = router.log_text.count(answer)
+    router.configuration_file  # writes it
+    router.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: router.log_text.count(answer) > before, f"the log says {answer!r}", router.process)
+
+
+def rules(router, title: str) -> None:
+    (router.folder / "rules.yaml").write_text(
+        f'version: 1\nrules:\n  - {{ match: {{ kinds: [1] }}, signal: mention, title: "{title}" }}\n'
+    )
+    router.configuration["rules"] = "rules.yaml"
+
+
+def free_port() -> int:
+    with sockets.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def test_reloads_in_mid_traffic_lose_nothing(stopped_router, lab, alice, bob):
+    router = stopped_router
+    rules(router, "before")
+    router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
+        notes = [bob.note(f"note {number}", alice) for number in range(150)]
+        sender = threading.Thread(target=lambda: socket.publish(*notes))
+        sender.start()
+        for number in range(4):
+            rules(router, f"after {number}")
+            # Another name for the same key: the transport is made anew, and what the old one has goes on.
+            key = router.folder / f"key-{number}.p8"
+            key.write_bytes((router.folder / lab.ios["key_file"]).read_bytes())
+            key.chmod(0o600)
+            router.configuration["apps"]["default"]["ios"]["key_file"] = key.name
+            hang_up(router)
+        sender.join()
+        socket.publish(bob.note("the last", alice))
+        router.wait_for_deliveries(151)
+    assert router.stop() == 0
+    received = lab.accepted(151)
+    assert len({request.apns_id for request in received}) == 151
+    titles = {request.payload["aps"]["alert"]["title"] for request in received}
+    assert titles <= {"before", *(f"after {number}" for number in range(4))}
+    assert received[-1].payload["aps"]["alert"]["title"] == "after 3"
+
+
+def test_a_broken_configuration_is_refused_with_every_mistake(stopped_router, lab, alice, bob):
+    router = stopped_router
+    rules(router, "as it was")
+    router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
+        good = dict(router.configuration["apps"]["default"]["ios"])
+        router.configuration["apps"]["default"]["ios"] = good | {"team_id": "no team"}
+        router.configuration["apps"]["default"]["ntfy"] = {"unknown": 1}
+        (router.folder / "rules.yaml").write_text("version: 1\nrules:\n  - { match: { kindz: [1] }, title: x }\n")
+        hang_up(router, REFUSED)
+        wait_until(lambda: router.log_text.count(REFUSED) >= 3, "all mistakes are told", router.process)
+        for mistake in ["apps.default.ios: ", "team_id: expected", "apps.default.ntfy: ", "rules.yaml:3:"]:
+            assert mistake in router.log_text
+        socket.publish(bob.note("hello", alice))
+        assert lab.accepted(1)[0].payload["aps"]["alert"]["title"] == "as it was"
+        router.configuration["apps"]["default"]["ios"] = good
+        router.configuration["apps"]["default"]["ntfy"] = {}
+        rules(router, "as it is")
+        hang_up(router)
+        socket.publish(bob.note("hello again", alice))
+        assert lab.accepted(2)[1].payload["aps"]["alert"]["title"] == "as it is"
+
+
+def test_a_new_key_in_the_same_file_is_used(stopped_router, lab, alice, bob):
+    router = stopped_router
+    right = (router.folder / lab.ios["key_file"]).read_bytes()
+    wrong = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+    )
+    key = router.folder / "AuthKey.p8"
+    key.touch(mode=0o600)
+    key.write_bytes(wrong)
+    router.configuration["apps"]["default"]["ios"]["key_file"] = "AuthKey.p8"
+    router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())), bob.message("hello", alice))
+        router.wait_for_log("Deliveries wait for a human")
+        # Without a change nothing is made anew, and the pause would go on.
+        key.write_bytes(right)
+        hang_up(router)
+        # At once, not when the pause would have ended.
+        lab.accepted(1)
+    assert router.stop() == 0
+
+
+def test_what_takes_a_restart_is_named(stopped_router):
+    router = stopped_router
+    router.start()
+    router.configuration["relay"]["listen"] = "127.0.0.1:1"
+    router.configuration["hints"] = "ignore"
+    hang_up(router)
+    router.wait_for_log("keys=relay, hints")
+    assert router.stop() == 0
+
+
+def test_the_command_says_what_came_of_it(stopped_router):
+    router = stopped_router
+    Console(router, port=free_port()).start()
+    good = carillon("reload", "--config", router.configuration_file)
+    assert (good.returncode, good.stdout) == (0, "The configuration was read anew and is in force.\n")
+    router.configuration["context"] = {"wait_milliseconds": 1}
+    restart = carillon("reload", "--config", router.configuration_file)
+    assert restart.returncode == 0 and restart.stdout.endswith("takes a restart: context\n")
+    (router.folder / "rules.yaml").write_text("version: 1\nrules: 5\n")
+    router.configuration["rules"] = "rules.yaml"
+    broken = carillon("reload", "--config", router.configuration_file)
+    assert broken.returncode == 1
+    assert "rules.yaml:2:" in broken.stderr and "the old one stays" in broken.stderr
+    router.stop()
+    gone = carillon("reload", "--config", router.configuration_file)
+    assert gone.returncode == 1 and "does the router run" in gone.stderr
+
+
+def test_devices_of_a_running_router_are_removed_by_the_api(stopped_router, alice):
+    router = stopped_router
+    console = Console(router, port=free_port()).start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())))
+    number = console.json("/api/devices")[1]["devices"][0]["device"]
+    removed = carillon("devices", "remove", number, "--config", router.configuration_file)
+    assert removed.returncode == 0, removed.stderr
+    assert console.json("/api/devices")[1]["devices"] == []
+    again = carillon("devices", "remove", number, "--config", router.configuration_file)
+    assert again.returncode == 1 and "there is no device" in again.stderr

@@ -1,0 +1,154 @@
+"""What systemd hears of a router, and lends it. The notify socket is played here (sd_notify(3), systemd.exec(5))."""
+
+import re
+import shutil
+import signal
+import socket as sockets
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from nostr import Socket, device_token, ios
+from programs import PATIENCE, REPOSITORY
+
+UNIT = REPOSITORY / "contrib/systemd/carillon.service"
+
+
+class NotifySocket:
+    """Keeps what was said, in order."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.socket = sockets.socket(sockets.AF_UNIX, sockets.SOCK_DGRAM)
+        self.socket.bind(str(path))
+
+    def next(self, timeout: float = PATIENCE) -> dict[str, str]:
+        self.socket.settimeout(timeout)
+        lines = self.socket.recv(65536).decode().splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+    def until(self, key: str) -> dict[str, str]:
+        """The next message with `key`; others, which are none of the test's, are passed over."""
+        while True:
+            message = self.next()
+            if key in message:
+                return message
+
+
+@pytest.fixture
+def notify(tmp_path, stopped_router):
+    notify = NotifySocket(tmp_path / "notify")
+    stopped_router.environment["NOTIFY_SOCKET"] = str(notify.path)
+    yield notify
+    notify.socket.close()
+
+
+def test_it_tells_when_it_serves_reloads_and_stops(notify, stopped_router):
+    router = stopped_router
+    router.spawn()
+    ready = notify.next()
+    assert ready["READY"] == "1" and ready["STATUS"].startswith("Serving at 127.0.0.1:")
+    router.wait_for_port()
+    before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    router.process.send_signal(signal.SIGHUP)
+    reloading = notify.next()
+    assert reloading["RELOADING"] == "1"
+    # systemd takes READY=1 for the end of this reload only if this is not before its signal.
+    assert before <= int(reloading["MONOTONIC_USEC"]) <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    assert notify.next()["READY"] == "1"
+    router.configuration["relay"]["listen"] = "nowhere"
+    router.configuration_file  # writes it
+    router.process.send_signal(signal.SIGHUP)
+    assert notify.next()["RELOADING"] == "1"
+    refused = notify.next()
+    assert refused["READY"] == "1" and "the old configuration" in refused["STATUS"]
+    router.process.send_signal(signal.SIGTERM)
+    assert notify.next()["STOPPING"] == "1"
+    assert router.process.wait(timeout=30) == 0
+
+
+def test_the_watchdog_is_kept_only_while_the_router_lives(notify, stopped_router):
+    router = stopped_router
+    router.environment["WATCHDOG_USEC"] = "2000000"
+    router.start()
+    for _ in range(3):
+        before = time.monotonic()
+        assert notify.until("WATCHDOG") == {"WATCHDOG": "1"}
+        assert time.monotonic() - before < 2
+    router.process.send_signal(signal.SIGSTOP)
+    # What was said before the signal took effect.
+    with pytest.raises(TimeoutError):
+        while True:
+            notify.next(timeout=3)
+    router.process.send_signal(signal.SIGCONT)
+    assert notify.until("WATCHDOG") == {"WATCHDOG": "1"}
+    router.stop()
+
+
+def test_credentials_are_read_from_where_systemd_lends_them(stopped_router, lab, tmp_path, alice, bob):
+    router = stopped_router
+    folder = tmp_path / "credentials"
+    folder.mkdir(mode=0o500)
+    folder.chmod(0o700)
+    key = folder / "apns.p8"
+    key.write_bytes((router.folder / lab.ios["key_file"]).read_bytes())
+    key.chmod(0o400)
+    router.environment["CREDENTIALS_DIRECTORY"] = str(folder)
+    router.configuration["apps"]["default"]["ios"]["key_file"] = "${CREDENTIALS_DIRECTORY}/apns.p8"
+    router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())), bob.message("hello", alice))
+    lab.accepted(1)
+    assert router.stop() == 0
+
+
+def test_stopping_keeps_to_its_time_and_loses_nothing(stopped_router, lab, alice, bob):
+    router = stopped_router
+    router.configuration["shutdown_seconds"] = 2
+    router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())))
+        lab.misbehave("silence")
+        socket.publish(*(bob.message(f"hello {number}", alice) for number in range(5)))
+        lab.attempts(1)
+    before = time.monotonic()
+    router.process.send_signal(signal.SIGTERM)
+    assert router.process.wait(timeout=30) == 0
+    assert time.monotonic() - before < 4
+    lab.behave()
+    lab.forget()
+    router.start()
+    lab.accepted(5)
+    assert router.stop() == 0
+
+
+def systemd_version() -> int:
+    text = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True).stdout
+    found = re.match(r"systemd (\d+)", text)
+    return int(found.group(1)) if found else 0
+
+
+needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is missing")
+
+
+@needs_systemd
+def test_the_unit_is_one(tmp_path):
+    unit = tmp_path / "carillon.service"
+    # The program need not be installed for that.
+    unit.write_text(UNIT.read_text().replace("/usr/local/bin/carillon", "/bin/true"))
+    result = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
+    complaints = [line for line in result.stderr.splitlines() if "carillon.service" in line]
+    if systemd_version() < 253:
+        complaints = [line for line in complaints if "notify-reload" not in line]
+    assert result.returncode == 0 and complaints == []
+
+
+@needs_systemd
+def test_the_unit_is_exposed_to_little():
+    result = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--threshold=15", UNIT], capture_output=True, text=True
+    )
+    assert "Overall exposure level" in result.stdout, result.stderr
+    assert result.returncode == 0, result.stdout.splitlines()[-1]

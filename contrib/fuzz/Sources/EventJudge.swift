@@ -1,0 +1,65 @@
+@testable import Nostr
+
+/// Events: what the scanner takes the builder takes, JSON it is, and every way to its id leads to the same one.
+enum EventJudge {
+    static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var scanner = EventScanner()
+        let scanned = try? scanner.scan(bytes)
+        let built = try? Event(json: Array(bytes))
+        promise((scanned == nil) == (built == nil), "scanner and builder agree whether it is an event")
+        let other = tree(bytes, isEvent: scanned != nil)
+        guard let scanned, let built else {
+            promise(other.flatMap(IndependentEvent.init) == nil, "what is an event by its JSON is taken")
+            return true
+        }
+        let event = promised("what was scanned can be built") { try Event(scanned: scanned, in: bytes) }
+        promise(event == built, "building twice gives the same")
+        if let other {
+            let independent = IndependentEvent(other)
+            promise(independent?.content == event.content, "the content is what the JSON says")
+            promise(independent?.tags == event.tags, "the tags are what the JSON says")
+            promise(independent?.createdAt == event.createdAt, "the stamp is what the JSON says")
+        }
+        judgeIDs(scanned, event, bytes)
+        judgeMeaning(event)
+        return true
+    }
+
+    /// What the bytes are as JSON. What the scanner takes is JSON but for what it passes over: names of other people's fields that
+    /// come twice, and how deep those go.
+    private static func tree(_ bytes: UnsafeRawBufferPointer, isEvent: Bool) -> JSONValue? {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            promise(!isEvent, "what is taken is UTF-8")
+            return nil
+        }
+        do throws(JSONFault) {
+            return try JSONValue(parsing: text)
+        } catch {
+            let isPassedOver = error.expectation == .distinctNames || error.expectation == .noDeeperNesting
+            promise(!isEvent || isPassedOver, "what is taken is JSON")
+            return nil
+        }
+    }
+
+    private static func judgeIDs(_ scanned: ScannedEvent, _ event: Event, _ bytes: UnsafeRawBufferPointer) {
+        let again = promised("what we write can be read") { try Event(json: event.json) }
+        promise(again == event, "what we write reads the same")
+        promise(again.computedID == event.computedID, "what we write has the same id")
+        var right = event
+        right.id = event.computedID
+        let verdict = EventVerifier().verify(right)
+        promise(verdict != .wrongID, "the id we compute is right")
+        let isRight = EventVerifier().hasRightID(scanned, in: bytes)
+        promise(isRight == (EventVerifier().verify(event) != .wrongID), "scan and event say the same of the id")
+        promise(!(event.id == event.computedID) || isRight, "who bears the computed id has a right one")
+    }
+
+    /// What is asked of an event behind the gate must not stop the router either.
+    private static func judgeMeaning(_ event: Event) {
+        let relations = EventRelations(event)
+        for key in event.mentionedKeys.prefix(4) { _ = relations.relation(to: key) }
+        _ = (event.thread, event.comment, event.reactionTarget, event.quotes, event.reposted, event.repostedID)
+        _ = (event.address, event.isExpired(at: 1_700_000_000), event.kind.retention)
+        _ = (DeviceList(event), RelayList(event), try? ZapReceipt(event))
+    }
+}

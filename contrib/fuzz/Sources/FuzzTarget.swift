@@ -1,0 +1,24 @@
+/// Something that reads what strangers write.
+struct FuzzTarget: Sendable {
+    typealias Run = @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+
+    let name: String
+    /// Judges one input, and ends the program when a promise is broken.
+    let run: Run
+
+    static let all = [
+        FuzzTarget(name: "event") { judge($0, $1, EventJudge.judge) },
+        FuzzTarget(name: "client-message") { judge($0, $1, ClientMessageJudge.judge) },
+        FuzzTarget(name: "relay-message") { judge($0, $1, RelayMessageJudge.judge) },
+        FuzzTarget(name: "nip44") { judge($0, $1, NIP44Judge.judge) },
+        FuzzTarget(name: "nip46") { judge($0, $1, RemoteSigningJudge.judge) },
+        FuzzTarget(name: "registration") { judge($0, $1, RegistrationJudge.judge) },
+        FuzzTarget(name: "rules") { judge($0, $1, RulesJudge.judge) },
+        FuzzTarget(name: "web-push") { judge($0, $1, WebPushJudge.judge) },
+    ]
+}
+
+/// 0: the input is worth keeping; -1: it is not.
+private func judge(_ data: UnsafePointer<UInt8>?, _ count: Int, _ body: (UnsafeRawBufferPointer) -> Bool) -> CInt {
+    body(UnsafeRawBufferPointer(start: data, count: count)) ? 0 : -1
+}

@@ -1,0 +1,34 @@
+import Nostr
+
+/// What relays say to us: whatever passes reads the same when it is written anew.
+enum RelayMessageJudge {
+    static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let message = try? ReceivedRelayMessage(bytes) else { return true }
+        let anew: RelayMessage
+        switch message {
+        case .event(let subscription, let place):
+            promise(place.lowerBound >= 0 && place.upperBound <= bytes.count, "the event is in the message")
+            var scanner = EventScanner()
+            _ = try? scanner.scan(UnsafeRawBufferPointer(rebasing: bytes[place]))
+            anew = .event(subscription, json: Array(bytes[place]))
+        case .ok(let id, let isAccepted, let text):
+            _ = MachineReadablePrefix(of: text)
+            anew = .ok(id, isAccepted: isAccepted, message: text)
+        case .endOfStoredEvents(let subscription): anew = .endOfStoredEvents(subscription)
+        case .closed(let subscription, let text):
+            _ = MachineReadablePrefix(of: text)
+            anew = .closed(subscription, message: text)
+        case .notice(let text): anew = .notice(text)
+        case .authenticate(let challenge): anew = .authenticate(challenge: challenge)
+        }
+        let again = promised("what was read can be written") {
+            try anew.json.withUnsafeBytes { try ReceivedRelayMessage($0) }
+        }
+        if case .event(let subscription, _) = message, case .event(let other, _) = again {
+            promise(subscription == other, "the subscription stays the same")
+        } else {
+            promise(again == message, "what is written anew reads the same")
+        }
+        return true
+    }
+}

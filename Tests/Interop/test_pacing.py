@@ -96,7 +96,8 @@ def test_why_an_event_is_not_there_yet_can_be_explained(paced_router, lab, alice
 
     def explained(event) -> str:
         answer = carillon("explain", event["id"], "--config", paced_router.configuration_file)
-        assert answer.returncode == 0, answer.stderr
+        # 3: nothing is known of it, which is so until the trace is written.
+        assert answer.returncode in (0, 3), answer.stderr
         return answer.stdout
 
     wait_until(lambda: "held: the device was woken a moment ago" in explained(held[0]), "it is said why")

@@ -40,6 +40,16 @@ import Testing
         #expect(parking.takeReady(at: 10_000).isEmpty)
     }
 
+    @Test func theyGoInTheOrderInWhichTheyCame() {
+        var parking = parking()
+        let authors = (1...8).map { PublicKey(Bytes32(words: ($0, 1, 1, 1))) }
+        for (number, author) in authors.enumerated() {
+            parking.park(parked(UInt64(number)), size: 1, for: ContextWants(profiles: [author]), at: 0)
+        }
+        for author in authors.reversed() { parking.found(profileOf: author) }
+        #expect(ids(parking.takeReady(at: 1)) == Array(0..<8))
+    }
+
     @Test func nobodyWaitsLongerThanTheLimit() {
         var parking = parking()
         parking.park(parked(1), size: 1, for: ContextWants(profiles: [alice]), at: 0)

@@ -16,6 +16,7 @@ struct Parking {
         var wants: ContextWants
         let bytes: Int
         let deadline: Int64
+        let serial: UInt64
     }
 
     private let limits: ParkingLimits
@@ -34,6 +35,7 @@ struct Parking {
     /// Being asked for.
     private var asked: [Int: ContextWants] = [:]
     private var nextNumber = 0
+    private var nextSerial: UInt64 = 0
     /// Those that lack nothing any more.
     private var ready: [EventID] = []
 
@@ -58,7 +60,14 @@ struct Parking {
     /// Lets an event of `size` bytes wait for `wants`, at `now` in milliseconds since 1970.
     mutating func park(_ parked: Parked, size: Int, for wants: ContextWants, at now: Int64) {
         let id = parked.event.id
-        places[id] = Place(parked: parked, wants: wants, bytes: size, deadline: now + limits.wait)
+        places[id] = Place(
+            parked: parked,
+            wants: wants,
+            bytes: size,
+            deadline: now + limits.wait,
+            serial: nextSerial
+        )
+        nextSerial += 1
         bytes += size
         deadlines.append((now + limits.wait, id))
         for key in wants.profiles {
@@ -166,7 +175,7 @@ struct Parking {
         return wants
     }
 
-    /// Those that lack nothing any more, or have waited long enough at `now`.
+    /// Those that lack nothing any more, or have waited long enough at `now`, in the order in which they came.
     mutating func takeReady(at now: Int64) -> [Parked] {
         while let first = deadlines.first {
             let isWaiting = places[first.id]?.deadline == first.moment
@@ -188,10 +197,9 @@ struct Parking {
 
     private mutating func takeReady() -> [Parked] {
         defer { ready = [] }
-        return ready.compactMap { id in
-            guard let place = places.removeValue(forKey: id) else { return nil }
-            bytes -= place.bytes
-            return place.parked
-        }
+        var leaving = ready.compactMap { places.removeValue(forKey: $0) }
+        leaving.sort { $0.serial < $1.serial }
+        for place in leaving { bytes -= place.bytes }
+        return leaving.map(\.parked)
     }
 }

@@ -145,16 +145,22 @@ let package = Package(
             path: "Sources/Ingress/AccountWatch"
         ),
         .target(
+            name: "HTTPListening",
+            dependencies: ["Listening", hummingbirdCore, nio, nioHTTP1, logging],
+            path: "Sources/Ingress/HTTPListening"
+        ),
+        .target(
             name: "WebIngress",
             dependencies: [
-                "Cipher", "Notifications", "Listening", "WebPushEncryption", hummingbirdCore, nio, nioHTTP1, logging,
+                "Cipher", "Notifications", "Listening", "HTTPListening", "WebPushEncryption", hummingbirdCore, nio,
+                logging,
             ],
             path: "Sources/Ingress/Web"
         ),
         // What operators and their tools ask the running router.
         .target(
             name: "Console",
-            dependencies: ["Cipher", "Listening", hummingbirdCore, nio, nioHTTP1, logging]
+            dependencies: ["Cipher", "Listening", "HTTPListening", hummingbirdCore, nio, logging]
         ),
         .target(name: "Storage", dependencies: [grdb, logging]),
         .target(

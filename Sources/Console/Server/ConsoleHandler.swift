@@ -1,3 +1,4 @@
+import HTTPListening
 import HTTPTypes
 import HummingbirdCore
 import Listening
@@ -6,9 +7,6 @@ import Synchronization
 
 /// Answers requests: who may ask, how often, and what.
 final class ConsoleHandler: Sendable {
-    /// A body that ends the connection rather than being answered.
-    struct BodyTooLong: Error {}
-
     private struct State {
         var strangers: RateTable<ClientAddress>
         var callsInWork = 0
@@ -42,17 +40,8 @@ final class ConsoleHandler: Sendable {
     }
 
     func answer(_ request: Request, on channel: any Channel) async throws -> ConsoleAnswer {
-        let tardy = channel.eventLoop.scheduleTask(in: .seconds(configuration.limits.bodySeconds)) {
-            channel.close(promise: nil)
-        }
-        do {
-            defer { tardy.cancel() }
-            var count = 0
-            for try await part in request.body {
-                count += part.readableBytes
-                guard count <= configuration.limits.bodyBytes else { throw BodyTooLong() }
-            }
-        }
+        let limits = configuration.limits
+        try await request.readBody(atMost: limits.bodyBytes, within: limits.bodySeconds, on: channel)
         return await answer(
             method: request.method.rawValue,
             target: request.head.path ?? "",

@@ -1,3 +1,4 @@
+import HTTPListening
 import HTTPTypes
 import HummingbirdCore
 import Listening
@@ -5,13 +6,6 @@ import NIOCore
 
 /// Answers requests.
 struct PushHandler: Sendable {
-    /// A body that ends the connection rather than being answered.
-    enum BodyMistake: Error {
-        case tooLong
-        /// The connection ended first.
-        case incomplete
-    }
-
     let configuration: WebIngressConfiguration
     let payload: PushPayload
     let limits: PushLimits
@@ -20,15 +14,7 @@ struct PushHandler: Sendable {
     let now: @Sendable () -> Int64
 
     func answer(_ request: Request, on channel: any Channel) async throws -> PushAnswer {
-        let tardy = channel.eventLoop.scheduleTask(in: .seconds(configuration.limits.bodySeconds)) {
-            channel.close(promise: nil)
-        }
-        // A connection goes on with the next request only when this one was read.
-        let body: [UInt8]?
-        do {
-            defer { tardy.cancel() }
-            body = try await collect(request)
-        }
+        let body = try await body(of: request, on: channel)
         switch IngressRoute(method: request.method.rawValue, target: request.head.path ?? "") {
         case .status: return .fine
         case .wrongMethod(let allow): return .wrongMethod(allow: allow)
@@ -59,16 +45,15 @@ struct PushHandler: Sendable {
         return PushAnswer(await queue.keep(push))
     }
 
-    /// Reads a body to its end; nil when it is longer than what can be passed on.
-    private func collect(_ request: Request) async throws -> [UInt8]? {
+    /// Nil when it is longer than what can be passed on.
+    private func body(of request: Request, on channel: any Channel) async throws -> [UInt8]? {
         var bytes: [UInt8] = []
         var count = 0
-        for try await part in request.body {
+        let limits = configuration.limits
+        try await request.readBody(atMost: limits.bodyBytes, within: limits.bodySeconds, on: channel) { part in
             count += part.readableBytes
-            guard count <= configuration.limits.bodyBytes else { throw BodyMistake.tooLong }
             if count <= PushPayload.longestBody { bytes += part.readableBytesView }
         }
-        if let length = request.headers[.contentLength], Int(length) != count { throw BodyMistake.incomplete }
         return count <= PushPayload.longestBody ? bytes : nil
     }
 }

@@ -53,17 +53,18 @@ extension Router {
 
     private func reloaded() async -> ReloadResult {
         let former = transports.current
+        let formerFilters = inForce.filters
         let prepared: Prepared
         do {
             // Files and plugins may take their time, which the threads that tasks share have not.
             prepared = try await withCheckedThrowingContinuation { continuation in
-                DispatchQueue.global().async { continuation.resume(with: Result { try self.prepare(former) }) }
+                DispatchQueue.global().async { continuation.resume(with: Result { try self.prepare(former, formerFilters) }) }
             }
             do {
                 try await adopt(prepared)
             } catch {
                 discard(prepared.transports, keeping: former)
-                retire(prepared.filters)
+                retire(prepared.filters, keeping: formerFilters)
                 throw error
             }
         } catch let mistakes as Mistakes {
@@ -72,7 +73,7 @@ extension Router {
             return .refused(Mistakes([Mistake(file: configuration.storePath, message: "\(error)")]))
         }
         let leaving = transports.replace(by: prepared.transports)
-        let formerFilters = inForce.replace(
+        inForce.replace(
             by: configuration.reloaded(from: prepared.configuration),
             prepared.rules,
             prepared.filters
@@ -83,12 +84,12 @@ extension Router {
         for instance in leaving {
             Task { [plugins, transports] in await Self.retire(instance, of: plugins, transports) }
         }
-        retire(formerFilters)
+        retire(formerFilters, keeping: prepared.filters)
         await expiries.look(at: transports.current)
         return .done(restart: configuration.keysThatTakeARestart(in: prepared.configuration))
     }
 
-    private func prepare(_ former: Transports) throws -> Prepared {
+    private func prepare(_ former: Transports, _ formerFilters: Filters) throws -> Prepared {
         guard let reread else {
             throw Mistakes([
                 Mistake(file: "environment", message: "the configuration came from no file; restart to change it")
@@ -120,7 +121,8 @@ extension Router {
         let filters = Filters(
             configuration: configuration,
             plugins: plugins,
-            settings: InstanceSettings(sender: lanes, log: logger)
+            settings: InstanceSettings(sender: lanes, log: logger),
+            former: formerFilters
         )
         mistakes += filters.failures.map { failure in
             Mistake(
@@ -132,7 +134,7 @@ extension Router {
         }
         guard mistakes.isEmpty, let rules else {
             discard(transports, keeping: former)
-            retire(filters)
+            retire(filters, keeping: formerFilters)
             throw Mistakes(mistakes)
         }
         return Prepared(configuration: configuration, rules: rules, filters: filters, transports: transports)
@@ -154,8 +156,8 @@ extension Router {
     }
 
     /// Lets go of filters that nobody asks any more.
-    private func retire(_ filters: Filters) {
-        for instance in filters.instances {
+    private func retire(_ filters: Filters, keeping others: Filters) {
+        for instance in filters.instances(without: others) {
             Task { [plugins] in _ = await plugins.retire(instance, within: 5_000) }
         }
     }

@@ -15,18 +15,27 @@ struct Filters: Sendable {
 
     /// In the configuration's order. One that cannot be asked is among them: it cannot decide, and `on_error` says what then.
     private(set) var all: [EventFilter] = []
-    private(set) var instances: [FilterInstance] = []
     private(set) var failures: [Failure] = []
+    private var instances: [String: FilterInstance] = [:]
+    /// What each was made of.
+    private var fingerprints: [String: BlockFingerprint] = [:]
 
-    init(configuration: Configuration, plugins: PluginHost, settings: InstanceSettings) {
+    /// Makes an instance for each block; where `former` has one of the same block and the same files, that one stays, and with it
+    /// what it remembers of threads and senders.
+    init(
+        configuration: Configuration,
+        plugins: PluginHost,
+        settings: InstanceSettings,
+        former: Filters? = nil
+    ) {
         for filter in configuration.filters {
+            let fingerprint = BlockFingerprint(of: filter.settings)
+            fingerprints[filter.name] = fingerprint
             do {
-                let instance = try plugins.makeFilter(
-                    filter.name,
-                    configuration: filter.settings,
-                    settings: settings
-                )
-                instances.append(instance)
+                let kept = former?.fingerprints[filter.name] == fingerprint ? former?.instances[filter.name] : nil
+                let instance =
+                    try kept ?? plugins.makeFilter(filter.name, configuration: filter.settings, settings: settings)
+                instances[filter.name] = instance
                 all.append(EventFilter(filter, asking: instance))
             } catch {
                 failures.append(Failure(name: filter.name, line: filter.line, reason: "\(error)"))
@@ -37,6 +46,11 @@ struct Filters: Sendable {
                 )
             }
         }
+    }
+
+    /// Those that `others` do not ask.
+    func instances(without others: Filters) -> [FilterInstance] {
+        instances.filter { name, instance in others.instances[name] !== instance }.map(\.value)
     }
 
     /// Accounts' own lists that are to be asked for.

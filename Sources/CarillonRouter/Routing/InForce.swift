@@ -14,11 +14,9 @@ final class InForce: Sendable {
 
     var rules: RuleBook { state.withLock { $0.rules } }
 
-    /// Returns the filters that were in force.
-    func replace(by configuration: Configuration, _ rules: RuleBook, _ filters: Filters) -> Filters {
-        state.withLock { state in
-            defer { state = (configuration, rules, filters) }
-            return state.filters
-        }
+    var filters: Filters { state.withLock { $0.filters } }
+
+    func replace(by configuration: Configuration, _ rules: RuleBook, _ filters: Filters) {
+        state.withLock { $0 = (configuration, rules, filters) }
     }
 }

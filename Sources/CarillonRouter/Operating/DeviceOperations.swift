@@ -17,6 +17,8 @@ package final class DeviceOperations: Sendable {
     private let sealer: Sealer
     private let files: OperatorFiles
     private let sender: any TestPushSender
+    /// A reload may change it.
+    private let pacing: @Sendable () -> PacingPolicy
     private let now: @Sendable () -> Int64
 
     init(
@@ -24,12 +26,14 @@ package final class DeviceOperations: Sendable {
         sealer: Sealer,
         files: OperatorFiles,
         sender: any TestPushSender,
+        pacing: @escaping @Sendable () -> PacingPolicy,
         now: @escaping @Sendable () -> Int64
     ) {
         self.registry = registry
         self.sealer = sealer
         self.files = files
         self.sender = sender
+        self.pacing = pacing
         self.now = now
     }
 
@@ -158,6 +162,7 @@ package final class DeviceOperations: Sendable {
     /// How each of these devices is woken now; empty when that cannot be read.
     private func paces(of devices: [DeviceID]) -> [DeviceID: DevicePaceOverview] {
         guard let stored = try? files.outbox.paces(of: devices) else { return [:] }
+        let policy = pacing()
         var paces: [DeviceID: DevicePaceOverview] = [:]
         for device in devices {
             guard let wishes = (try? registry.wishes(of: device))?.pace else { continue }
@@ -165,7 +170,7 @@ package final class DeviceOperations: Sendable {
                 stored[device]?.row,
                 stored[device]?.held ?? [],
                 wishes: wishes,
-                policy: files.pacing,
+                policy: policy,
                 at: now()
             )
             paces[device] = DevicePaceOverview(forecast, wishes.quiet)

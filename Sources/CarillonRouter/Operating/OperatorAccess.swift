@@ -42,6 +42,7 @@ package struct OperatorAccess {
                 sealer: Sealer(identity: identity.secret),
                 files: OperatorFiles(configuration: configuration),
                 sender: ConfiguredTestPushes(configuration: configuration),
+                pacing: { configuration.pacing },
                 now: now
             )
         } catch {

@@ -237,11 +237,12 @@ package final class Router: Service {
             sealer: Sealer(identity: identity.secret),
             files: OperatorFiles(configuration: configuration),
             sender: RunningTestPushes(
-                defaultMode: configuration.defaultMode,
+                inForce: inForce,
                 encryptingPlatforms: plugins.encryptingPlatforms,
                 transport: { [transports] in transports[$0] },
                 now: now
             ),
+            pacing: { [inForce] in inForce.configuration.pacing },
             now: now
         )
 

@@ -90,6 +90,7 @@ import Testing
             sealer: Sealer(identity: identity.secret),
             files: OperatorFiles(configuration: configuration),
             sender: sender,
+            pacing: { [configuration] in configuration.pacing },
             now: { Self.noon }
         )
     }

@@ -1,6 +1,7 @@
 import Console
 import Delivery
 import Dispatch
+import EventTrace
 import RelayPool
 import YAMLReading
 
@@ -20,7 +21,10 @@ struct RouterConsole: ConsoleBackend {
         case .metrics: .metrics(await router.metrics())
         case .reload: await reload()
         case .explain(let event, let recipient):
-            await onFiles { try $0.explain(event, recipient: recipient) }
+            await onFiles { [router] operations in
+                router.trace?.flush()
+                return try operations.explain(event, recipient: recipient)
+            }
         case .devices(let account, let after): await onFiles { try $0.list(account: account, after: after) }
         case .device(let device): await onFiles { try $0.show(device) }
         case .removeDevice(let device): await onFiles { try $0.remove(device) }

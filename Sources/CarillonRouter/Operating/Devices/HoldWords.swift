@@ -3,15 +3,10 @@ import Registry
 
 /// Why a device is not woken now, in words that a person understands.
 enum HoldWords {
-    /// As in "quiet hours until 07:00 (UTC+9)".
+    /// As in "quiet hours until 07:00 (UTC+9)", where the device's are known.
     static func words(_ reason: HoldReason, _ quiet: QuietHours?) -> String {
-        switch reason {
-        case .cooldown: "the device was woken a moment ago"
-        case .window: "the device was woken often in a short time"
-        case .quiet: quiet.map { "quiet hours until \(time($0.end)) (\(offset($0.offset)))" } ?? "quiet hours"
-        case .cap: "the device has had its pushes of the day (UTC)"
-        case .underWay: "the last push to the device has not ended yet"
-        }
+        guard reason == .quiet, let quiet else { return reason.words }
+        return "quiet hours until \(time(quiet.end)) (\(offset(quiet.offset)))"
     }
 
     private static func time(_ time: TimeOfDay) -> String { clock(time.minutes) }

@@ -4,10 +4,12 @@ import Notifications
 /// Sends test pushes by the transports of a running router, beside the courier: they wait in no queue, and their outcomes are nobody's
 /// but the operator's.
 struct RunningTestPushes: TestPushSender {
-    let defaultMode: Mode
+    let inForce: InForce
     let encryptingPlatforms: Set<String>
     let transport: @Sendable (QueueName) -> (any Transport)?
     let now: @Sendable () -> Int64
+
+    var defaultMode: Mode { inForce.configuration.defaultMode }
 
     func seals(_ platform: String) -> Bool { encryptingPlatforms.contains(platform) }
 

@@ -58,7 +58,9 @@ extension Router {
         do {
             // Files and plugins may take their time, which the threads that tasks share have not.
             prepared = try await withCheckedThrowingContinuation { continuation in
-                DispatchQueue.global().async { continuation.resume(with: Result { try self.prepare(former, formerFilters) }) }
+                DispatchQueue.global().async {
+                    continuation.resume(with: Result { try self.prepare(former, formerFilters) })
+                }
             }
             do {
                 try await adopt(prepared)

@@ -25,7 +25,9 @@ package final class ConsoleServer: Sendable {
     ) {
         let handler = ConsoleHandler(configuration: configuration, token: token, backend: backend, now: now)
         server = GuardedHTTPServer(terms: configuration.terms, loop: loop, now: now, logger: logger) {
-            request, writer, channel in
+            request,
+            writer,
+            channel in
             let answer = try await handler.answer(request, on: channel)
             let head = answer.head
             guard request.method != .head else { return try await writer.writeResponse(head) }

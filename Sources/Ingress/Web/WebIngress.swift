@@ -29,7 +29,9 @@ package final class WebIngress: Sendable {
             now: now
         )
         server = GuardedHTTPServer(terms: configuration.terms, loop: loop, now: now, logger: logger) {
-            request, writer, channel in
+            request,
+            writer,
+            channel in
             let answer = try await handler.answer(request, on: channel)
             try await writer.writeResponse(answer.head)
         }

@@ -1,9 +1,7 @@
 import CarillonABI
-import Dispatch
 import HTTPLanes
 import Logging
 import Notifications
-import Synchronization
 
 /// A plugin's filter with its settings.
 ///
@@ -20,10 +18,8 @@ package final class FilterInstance: Sendable {
     /// Whether it is asked with the notification, once that is made.
     package let isAskedAfterRendering: Bool
     private let functions: FilterFunctions
-    private let library: PluginLibrary
+    private let instance: PluginInstance
     private let door: HostDoor
-    private let handle: TransportInstance.Handle
-    private let draining = Mutex<Task<Bool, Never>?>(nil)
 
     /// Asks the plugin for an instance; blocks for as long as that takes.
     init(
@@ -36,29 +32,23 @@ package final class FilterInstance: Sendable {
         wantedKinds = functions.wantedKinds
         isAskedAfterRendering = functions.isAskedAfterRendering
         self.functions = functions
-        library = blueprint.library
         var log = settings.log
         log[metadataKey: "plugin"] = "\(blueprint.pluginID)"
         log[metadataKey: "filter"] = "\(name)"
         let door = HostDoor(sender: settings.sender.share(), log: log, now: settings.now)
         self.door = door
 
-        var configuration = configuration
-        let created = library.setup.sync {
-            configuration.withUTF8 { text in
-                var pointer: UnsafeMutableRawPointer?
-                let config = carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count)
-                let (status, said) = ErrorRoom.lend { functions.create(door.openForPlugin(), config, &pointer, $0) }
-                let needs = status == .CARILLON_OK ? functions.needs.map { $0(pointer) } : nil
-                return (status, said, TransportInstance.Handle(pointer: pointer), needs)
-            }
-        }
-        guard created.0 == .CARILLON_OK else {
-            door.close()
-            throw .refusedSettings(name, saying: created.1)
-        }
-        handle = created.2
-        need = min(created.3.map(FilterFunctions.need) ?? functions.mostNeeded, functions.mostNeeded)
+        let name = name
+        let instance = try PluginInstance(
+            of: blueprint.library,
+            create: functions.create,
+            destroy: functions.destroy,
+            door: door,
+            configuration: configuration
+        ) { .refusedSettings(name, saying: $0) }
+        self.instance = instance
+        let said = functions.needs.map { needs in FilterFunctions.need(instance.settingUp { needs($0) }) }
+        need = min(said ?? functions.mostNeeded, functions.mostNeeded)
     }
 
     /// How the plugin kept to the rules so far.
@@ -70,7 +60,7 @@ package final class FilterInstance: Sendable {
         guard let (number, pointer) = door.openEdit(rendered) else { return .failed(reason: "shut down") }
         let start = door.now()
         var verdict = carillon_verdict.CARILLON_PASS
-        let status = question.lend(rendered, edit: pointer) { functions.decide(handle.pointer, $0, &verdict) }
+        let status = question.lend(rendered, edit: pointer) { functions.decide(instance.handle.pointer, $0, &verdict) }
         let duration = door.now() - start
         let edit = door.closeEdit(number)
         if duration > Self.longestDecision {
@@ -94,31 +84,12 @@ package final class FilterInstance: Sendable {
     /// Decides nothing more, waits for what is under way until `deadline` (milliseconds of the clock given at the start), and
     /// destroys the plugin's instance. False when the plugin would not finish: its instance is then left alone for ever.
     package func drain(deadline: Int64) async -> Bool {
-        let task = draining.withLock { draining in
-            if let draining { return draining }
-            let task = Task { await self.performDrain(deadline) }
-            draining = task
-            return task
-        }
-        return await task.value
-    }
-
-    private func performDrain(_ deadline: Int64) async -> Bool {
-        door.change { state in
-            _ = state.drain(deadline: deadline)
-            state.leave()
-        }
-        guard await door.settled() else {
-            door.log.error("The filter did not finish its work in time; its instance is left alone")
-            return false
-        }
-        await withCheckedContinuation { continuation in
-            library.setup.async { [functions, handle] in
-                functions.destroy(handle.pointer)
-                continuation.resume()
+        await instance.drain { [door] in
+            door.change { state in
+                _ = state.drain(deadline: deadline)
+                state.leave()
             }
         }
-        return true
     }
 
     func now() -> Int64 { door.now() }

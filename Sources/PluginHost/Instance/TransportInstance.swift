@@ -1,30 +1,19 @@
 import CarillonABI
-import Dispatch
 import HTTPLanes
 import Logging
 import Notifications
-import Synchronization
 
 /// A plugin's transport with one app's configuration.
 ///
 /// Whoever makes one calls ``expireDeadlines()`` regularly, and ``drain(deadline:)`` before letting go of it; ``PluginHost``
 /// does both.
 package final class TransportInstance: NotificationTransport {
-    /// The plugin's own pointer, never looked into here.
-    ///
-    /// Unchecked: the plugin promises to take it from any thread.
-    struct Handle: @unchecked Sendable {
-        var pointer: UnsafeMutableRawPointer?
-    }
-
     package let platform: String
     package let app: String
     let functions: TransportFunctions
-    private let library: PluginLibrary
+    private let instance: PluginInstance
     let door: HostDoor
-    let handle: Handle
     private let timeout: Int64
-    private let draining = Mutex<Task<Bool, Never>?>(nil)
 
     /// Asks the plugin for an instance; blocks for as long as that takes.
     init(
@@ -35,7 +24,6 @@ package final class TransportInstance: NotificationTransport {
     ) throws(PluginError) {
         platform = blueprint.functions.platform
         functions = blueprint.functions
-        library = blueprint.library
         self.app = app
         timeout = settings.deliveryTimeout
         var log = settings.log
@@ -45,22 +33,17 @@ package final class TransportInstance: NotificationTransport {
         let door = HostDoor(sender: settings.sender.share(), log: log, now: settings.now)
         self.door = door
 
-        let create = blueprint.functions.create
-        var configuration = configuration
-        let created = library.setup.sync {
-            configuration.withUTF8 { text in
-                var pointer: UnsafeMutableRawPointer?
-                let config = carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count)
-                let (status, said) = ErrorRoom.lend { create(door.openForPlugin(), config, &pointer, $0) }
-                return (status, said, Handle(pointer: pointer))
-            }
-        }
-        guard created.0 == .CARILLON_OK else {
-            door.close()
-            throw .refusedConfiguration(platform, saying: created.1)
-        }
-        handle = created.2
+        let platform = platform
+        instance = try PluginInstance(
+            of: blueprint.library,
+            create: functions.create,
+            destroy: functions.destroy,
+            door: door,
+            configuration: configuration
+        ) { .refusedConfiguration(platform, saying: $0) }
     }
+
+    var handle: PluginInstance.Handle { instance.handle }
 
     func now() -> Int64 { door.now() }
 
@@ -129,30 +112,11 @@ package final class TransportInstance: NotificationTransport {
     /// False when the plugin would not finish: its instance is then left alone for ever, for destroying it under its feet
     /// could take the router along. Something must go on calling ``expireDeadlines()`` meanwhile.
     package func drain(deadline: Int64) async -> Bool {
-        let task = draining.withLock { draining in
-            if let draining { return draining }
-            let task = Task { await self.performDrain(deadline) }
-            draining = task
-            return task
+        await instance.drain { [door, functions, handle] in
+            let outstanding = door.change { $0.drain(deadline: deadline) }
+            for ticket in outstanding { functions.cancel?(handle.pointer, ticket) }
+            door.change { $0.leave() }
         }
-        return await task.value
-    }
-
-    private func performDrain(_ deadline: Int64) async -> Bool {
-        let outstanding = door.change { $0.drain(deadline: deadline) }
-        for ticket in outstanding { functions.cancel?(handle.pointer, ticket) }
-        door.change { $0.leave() }
-        guard await door.settled() else {
-            door.log.error("The plugin did not finish its work in time; its instance is left alone")
-            return false
-        }
-        await withCheckedContinuation { continuation in
-            library.setup.async { [functions, handle] in
-                functions.destroy(handle.pointer)
-                continuation.resume()
-            }
-        }
-        return true
     }
 }
 

@@ -5,18 +5,13 @@ import Synchronization
 
 /// An instance of a filter on a host of its own.
 final class CheckedFilter: Sendable {
-    /// Unchecked: the plugin promises to take it from any thread.
-    private struct Handle: @unchecked Sendable {
-        let pointer: UnsafeMutableRawPointer?
-    }
-
     /// No verdict that there is or will be.
     private static let unwritten: Int32 = -7_777_777
 
     let host: CheckHost
     private let functions: FilterFunctions
     private let library: PluginLibrary
-    private let handle: Handle
+    private let handle: PluginInstance.Handle
     private let edits = Mutex<[CheckedEdit]>([])
 
     init(
@@ -25,7 +20,7 @@ final class CheckedFilter: Sendable {
         _ functions: FilterFunctions,
         of library: PluginLibrary
     ) {
-        handle = Handle(pointer: pointer)
+        handle = PluginInstance.Handle(pointer: pointer)
         self.host = host
         self.functions = functions
         self.library = library

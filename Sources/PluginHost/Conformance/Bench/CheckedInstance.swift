@@ -4,18 +4,13 @@ import Synchronization
 
 /// An instance of a transport on a host of its own.
 final class CheckedInstance: Sendable {
-    /// Unchecked: the plugin promises to take it from any thread.
-    private struct Handle: @unchecked Sendable {
-        let pointer: UnsafeMutableRawPointer?
-    }
-
     /// Beyond 32 bits: a plugin that keeps half of a ticket shows it.
     private static let lastTicket = Atomic<UInt64>(1 << 40)
 
     let host: CheckHost
     private let functions: TransportFunctions
     private let library: PluginLibrary
-    private let handle: Handle
+    private let handle: PluginInstance.Handle
 
     init(
         _ pointer: UnsafeMutableRawPointer?,
@@ -23,7 +18,7 @@ final class CheckedInstance: Sendable {
         _ functions: TransportFunctions,
         of library: PluginLibrary
     ) {
-        handle = Handle(pointer: pointer)
+        handle = PluginInstance.Handle(pointer: pointer)
         self.host = host
         self.functions = functions
         self.library = library

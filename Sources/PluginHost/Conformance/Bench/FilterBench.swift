@@ -1,5 +1,4 @@
 import CarillonABI
-import Dispatch
 
 /// One filter under check, and what is known about it so far.
 final class FilterBench: CreatingBench {
@@ -64,17 +63,8 @@ final class FilterBench: CreatingBench {
         _ shape: StructShape = .current,
         capacity: Int = 512
     ) -> (refusal: Refusal, filter: CheckedFilter?) {
-        let host = CheckHost(placement, shape)
-        let arena = Arena(placement)
-        var pointer: UnsafeMutableRawPointer?
-        let refusal = library.setup.sync {
-            withExtendedLifetime(arena) {
-                Refusal(capacity: capacity) {
-                    functions.create(host.openForPlugin(), arena.text(configuration), &pointer, $0)
-                }
-            }
-        }
-        guard !refusal.isRefused else { return (refusal, nil) }
-        return (refusal, CheckedFilter(pointer, on: host, functions, of: library))
+        let made = Creation(of: library, by: functions.create, configuration, placement, shape, capacity: capacity)
+        guard !made.refusal.isRefused else { return (made.refusal, nil) }
+        return (made.refusal, CheckedFilter(made.pointer, on: made.host, functions, of: library))
     }
 }

@@ -1,5 +1,4 @@
 import CarillonABI
-import Dispatch
 
 /// One transport under check, and what is known about it so far.
 final class TransportBench: CreatingBench {
@@ -60,18 +59,9 @@ final class TransportBench: CreatingBench {
         _ shape: StructShape = .current,
         capacity: Int = 512
     ) -> (refusal: Refusal, instance: CheckedInstance?) {
-        let host = CheckHost(placement, shape)
-        let arena = Arena(placement)
-        var pointer: UnsafeMutableRawPointer?
-        let refusal = library.setup.sync {
-            withExtendedLifetime(arena) {
-                Refusal(capacity: capacity) {
-                    functions.create(host.openForPlugin(), arena.text(configuration), &pointer, $0)
-                }
-            }
-        }
-        guard !refusal.isRefused else { return (refusal, nil) }
-        return (refusal, CheckedInstance(pointer, on: host, functions, of: library))
+        let made = Creation(of: library, by: functions.create, configuration, placement, shape, capacity: capacity)
+        guard !made.refusal.isRefused else { return (made.refusal, nil) }
+        return (made.refusal, CheckedInstance(made.pointer, on: made.host, functions, of: library))
     }
 
     /// An instance with the configuration that works.

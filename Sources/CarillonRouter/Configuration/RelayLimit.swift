@@ -15,16 +15,29 @@ struct RelayLimit: Sendable {
 
     private init(
         _ key: String,
+        _ path: any WritableKeyPath<Configuration.Relay, Int> & Sendable,
         _ about: String,
-        _ range: ClosedRange<Int> = 1...1_000_000,
-        _ read: @escaping @Sendable (Configuration.Relay) -> Int,
-        _ apply: @escaping @Sendable (inout Configuration.Relay, Int) -> Void
+        _ range: ClosedRange<Int> = 1...1_000_000
     ) {
         self.key = key
         self.about = about
         self.range = range
-        self.read = read
-        self.apply = apply
+        read = { $0[keyPath: path] }
+        apply = { $0[keyPath: path] = $1 }
+    }
+
+    /// The same for what is reckoned with in fractions, and said in whole numbers.
+    private init(
+        _ key: String,
+        _ path: any WritableKeyPath<Configuration.Relay, Double> & Sendable,
+        _ about: String,
+        _ range: ClosedRange<Int> = 1...1_000_000
+    ) {
+        self.key = key
+        self.about = about
+        self.range = range
+        read = { Int($0[keyPath: path]) }
+        apply = { $0[keyPath: path] = Double($1) }
     }
 
     static let all = ofConnections + ofClients + ofRegistrations
@@ -45,91 +58,56 @@ struct RelayLimit: Sendable {
         func set(_ relay: inout Configuration.Relay) { limit.apply(&relay, number) }
     }
 
-    private static let ofConnections = [
-        RelayLimit("connections", "Connections at the same time.") {
-            $0.limits.connections
-        } _: {
-            $0.limits.connections = $1
-        },
-        RelayLimit("message_bytes", "The longest message, in bytes.", 32_768...4_194_304) {
-            $0.limits.messageBytes
-        } _: {
-            $0.limits.messageBytes = $1
-        },
-        RelayLimit("subscriptions", "Open subscriptions of one connection.", 1...1_000) {
-            $0.limits.subscriptions
-        } _: {
-            $0.limits.subscriptions = $1
-        },
-        RelayLimit("per_connection_per_second", "Messages of one connection a second, over time.") {
-            Int($0.limits.messagesPerSecond)
-        } _: {
-            $0.limits.messagesPerSecond = Double($1)
-        },
-        RelayLimit("connection_burst", "Messages of one connection at once.") {
-            Int($0.limits.burst)
-        } _: {
-            $0.limits.burst = Double($1)
-        },
+    private static let ofConnections: [RelayLimit] = [
+        RelayLimit("connections", \.limits.connections, "Connections at the same time."),
+        RelayLimit("message_bytes", \.limits.messageBytes, "The longest message, in bytes.", 32_768...4_194_304),
+        RelayLimit("subscriptions", \.limits.subscriptions, "Open subscriptions of one connection.", 1...1_000),
+        RelayLimit(
+            "per_connection_per_second",
+            \.limits.messagesPerSecond,
+            "Messages of one connection a second, over time."
+        ),
+        RelayLimit("connection_burst", \.limits.burst, "Messages of one connection at once."),
     ]
 
-    private static let ofClients = [
-        RelayLimit("connections_per_client", "Connections of one client at the same time.") {
-            $0.limits.connectionsPerClient
-        } _: {
-            $0.limits.connectionsPerClient = $1
-        },
-        RelayLimit("openings_per_client_per_minute", "Connections that one client may open a minute.") {
-            $0.limits.openingsPerClientPerMinute
-        } _: {
-            $0.limits.openingsPerClientPerMinute = $1
-        },
-        RelayLimit("per_client_per_second", "Messages of one client a second, over time.") {
-            $0.limits.messagesPerClientPerSecond
-        } _: {
-            $0.limits.messagesPerClientPerSecond = $1
-        },
-        RelayLimit("client_burst", "Messages of one client at once.") {
-            $0.limits.clientBurst
-        } _: {
-            $0.limits.clientBurst = $1
-        },
+    private static let ofClients: [RelayLimit] = [
+        RelayLimit(
+            "connections_per_client",
+            \.limits.connectionsPerClient,
+            "Connections of one client at the same time."
+        ),
+        RelayLimit(
+            "openings_per_client_per_minute",
+            \.limits.openingsPerClientPerMinute,
+            "Connections that one client may open a minute."
+        ),
+        RelayLimit(
+            "per_client_per_second",
+            \.limits.messagesPerClientPerSecond,
+            "Messages of one client a second, over time."
+        ),
+        RelayLimit("client_burst", \.limits.clientBurst, "Messages of one client at once."),
         RelayLimit(
             "client_bytes_per_second",
+            \.limits.bytesPerClientPerSecond,
             "Bytes of one client's messages a second, over time; eight times as many at once.",
             1_024...1_073_741_824
-        ) {
-            $0.limits.bytesPerClientPerSecond
-        } _: {
-            $0.limits.bytesPerClientPerSecond = $1
-        },
+        ),
     ]
 
-    private static let ofRegistrations = [
-        RelayLimit("registrations_per_key_per_hour", "Registrations signed by one key an hour, over time.") {
-            $0.registrations.registrationsPerKeyPerHour
-        } _: {
-            $0.registrations.registrationsPerKeyPerHour = $1
-        },
-        RelayLimit("registration_burst", "Registrations signed by one key at once.") {
-            $0.registrations.registrationBurst
-        } _: {
-            $0.registrations.registrationBurst = $1
-        },
-        RelayLimit("devices_per_account", "Devices of one account.", 1...10_000) {
-            $0.registrations.devicesPerAccount
-        } _: {
-            $0.registrations.devicesPerAccount = $1
-        },
-        RelayLimit("devices", "Devices altogether.", 1...1_000_000_000) {
-            $0.registrations.devices
-        } _: {
-            $0.registrations.devices = $1
-        },
-        RelayLimit("waiting_registrations", "Registrations that wait for a root identity to name their key.") {
-            $0.registrations.waiting
-        } _: {
-            $0.registrations.waiting = $1
-        },
+    private static let ofRegistrations: [RelayLimit] = [
+        RelayLimit(
+            "registrations_per_key_per_hour",
+            \.registrations.registrationsPerKeyPerHour,
+            "Registrations signed by one key an hour, over time."
+        ),
+        RelayLimit("registration_burst", \.registrations.registrationBurst, "Registrations signed by one key at once."),
+        RelayLimit("devices_per_account", \.registrations.devicesPerAccount, "Devices of one account.", 1...10_000),
+        RelayLimit("devices", \.registrations.devices, "Devices altogether.", 1...1_000_000_000),
+        RelayLimit(
+            "waiting_registrations",
+            \.registrations.waiting,
+            "Registrations that wait for a root identity to name their key."
+        ),
     ]
 }

@@ -177,7 +177,7 @@ let package = Package(
         ),
         .target(
             name: "EventTrace",
-            dependencies: ["Nostr", "Notifications", "Pipeline", "Delivery", "Cipher", grdb, logging]
+            dependencies: ["Nostr", "Notifications", "Pipeline", "Delivery", "Cipher", "Storage", grdb, logging]
         ),
         .target(name: "Patterns", dependencies: ["CPCRE2"]),
         .target(name: "Rules", dependencies: ["Nostr", "Notifications", "Patterns", "YAMLReading", mustache]),

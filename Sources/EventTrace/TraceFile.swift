@@ -1,6 +1,6 @@
-import Foundation
 import GRDB
 import Notifications
+import Storage
 
 /// The database file under a ``TraceStore``. What is damaged is put aside and begun anew.
 struct TraceFile {
@@ -13,20 +13,19 @@ struct TraceFile {
     /// Opens or creates the file at `path`, readable by this user only. Throws a ``TraceError`` for another program's database,
     /// and SQLite's errors.
     init(path: String, limits: TraceLimits) throws {
-        if !FileManager.default.fileExists(atPath: path) {
-            _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
-        }
+        let file = TraceSchema.file(at: path)
+        file.touch()
         let queue = try Self.open(path)
-        switch try queue.read(TraceSchema.state) {
+        switch try queue.read(file.state) {
         case .foreign: throw TraceError.foreign(path)
         case .ready: break
         case .outdated:
             try queue.close()
-            Self.remove(path)
+            file.remove()
             self = try TraceFile(path: path, limits: limits)
             return
         case .empty:
-            try queue.write(TraceSchema.create)
+            try queue.write(file.makeTables)
         }
         try queue.writeWithoutTransaction { db in
             try db.execute(
@@ -82,19 +81,4 @@ struct TraceFile {
     func close() {
         try? queue.close()
     }
-
-    static func putAside(_ path: String) {
-        try? FileManager.default.removeItem(atPath: path + ".damaged")
-        try? FileManager.default.moveItem(atPath: path, toPath: path + ".damaged")
-        remove(path)
-    }
-
-    private static func remove(_ path: String) {
-        for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + end) }
-    }
-}
-
-extension DatabaseError {
-    /// Whether the file itself is at fault, so that trying again is of no use.
-    var isDamage: Bool { resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB }
 }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Nostr
 import Notifications
+import Storage
 
 /// Reads a trace, also while a router writes to it, and changes nothing.
 package struct TraceReader: Sendable {
@@ -40,7 +41,7 @@ package struct TraceReader: Sendable {
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             defer { try? queue.close() }
             return try queue.read { db in
-                switch try TraceSchema.state(of: db) {
+                switch try TraceSchema.file(at: path).state(of: db) {
                 case .ready: return try body(TraceRows(db: db))
                 case .empty: throw TraceError.missing(path)
                 case .outdated: throw TraceError.otherVersion(path)

@@ -1,31 +1,16 @@
 import GRDB
+import Storage
 
 /// The tables of a trace: one list of segments, a table for each, and how pushes to each device went.
 enum TraceSchema {
-    /// "Crln" and what it is: marks the file as one that may be begun anew.
-    private static let applicationID: Int32 = 0x4372_6C02
-    private static let version: Int32 = 1
-
-    enum State {
-        case ready
-        case empty
-        /// Written by another version of Carillon.
-        case outdated
-        /// Another program's.
-        case foreign
-    }
-
-    static func state(of db: Database) throws -> State {
-        if try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") == 0 { return .empty }
-        guard try Int32.fetchOne(db, sql: "PRAGMA application_id") == applicationID else { return .foreign }
-        return try Int32.fetchOne(db, sql: "PRAGMA user_version") == version ? .ready : .outdated
-    }
-
-    static func create(in db: Database) throws {
-        try db.execute(
-            sql: """
-                PRAGMA application_id = \(applicationID);
-                PRAGMA user_version = \(version);
+    /// Where a trace is, by which it is known for one.
+    static func file(at path: String) -> RenewableFile {
+        RenewableFile(
+            path: path,
+            // "Crln" and what it is.
+            applicationID: 0x4372_6C02,
+            version: 1,
+            tables: """
                 CREATE TABLE segments (number INTEGER PRIMARY KEY, began_at INTEGER NOT NULL) STRICT;
                 CREATE TABLE devices (
                     device INTEGER PRIMARY KEY,

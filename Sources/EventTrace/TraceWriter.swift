@@ -1,6 +1,7 @@
 import GRDB
 import Logging
 import Notifications
+import Storage
 
 /// Opens the file of a trace when there is something to write, and deals with what goes wrong. Belongs to one thread at a time.
 struct TraceWriter {
@@ -77,6 +78,6 @@ struct TraceWriter {
             metadata: ["path": "\(path)", "error": "\(error.message ?? "\(error.extendedResultCode)")"]
         )
         close()
-        TraceFile.putAside(path)
+        TraceSchema.file(at: path).putAside()
     }
 }

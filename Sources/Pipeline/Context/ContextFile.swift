@@ -1,20 +1,21 @@
-import Foundation
 import GRDB
 import Logging
+import Storage
 import Synchronization
 
 /// The database file under a ``ContextStore``. Trouble with it is logged and otherwise looks like an empty cache.
 final class ContextFile: Sendable {
-    private let path: String
+    private let file: RenewableFile
     /// Nil once closed, or when not even an empty file could be had.
     private let pool: Mutex<DatabasePool?>
     private let isInTrouble = Mutex(false)
     private let logger: Logger
 
     init(path: String, logger: Logger) throws(ContextStoreError) {
-        self.path = path
+        let file = ContextSchema.file(at: path)
+        self.file = file
         self.logger = logger
-        self.pool = Mutex(try Self.open(path, logger: logger))
+        self.pool = Mutex(try Self.open(file, logger: logger))
     }
 
     func read<Value>(_ body: (ContextRows) throws -> Value) -> Value? {
@@ -56,9 +57,9 @@ final class ContextFile: Sendable {
             // Another thread may have found the damage first.
             guard pool === damaged else { return }
             try? damaged.close()
-            Self.putAside(path, error, logger: logger)
+            Self.putAside(file, error, logger: logger)
             do throws(ContextStoreError) {
-                pool = try Self.open(path, logger: logger)
+                pool = try Self.open(file, logger: logger)
             } catch {
                 pool = nil
                 logger.error("Names and notes are kept in memory only", metadata: ["error": "\(error)"])
@@ -66,62 +67,47 @@ final class ContextFile: Sendable {
         }
     }
 
-    private static func open(_ path: String, logger: Logger) throws(ContextStoreError) -> DatabasePool {
+    private static func open(_ file: RenewableFile, logger: Logger) throws(ContextStoreError) -> DatabasePool {
         do {
             do {
-                if let pool = try openReady(path) { return pool }
-                removeFiles(path)
+                if let pool = try openReady(file) { return pool }
+                file.remove()
             } catch let error as DatabaseError where error.isDamage {
-                putAside(path, error, logger: logger)
+                putAside(file, error, logger: logger)
             }
-            if let pool = try openReady(path) { return pool }
-            throw ContextStoreError.unusable("it is written by another version", path: path)
+            if let pool = try openReady(file) { return pool }
+            throw ContextStoreError.unusable("it is written by another version", path: file.path)
         } catch let error as ContextStoreError {
             throw error
         } catch {
-            throw .unusable((error as? DatabaseError)?.message ?? "\(error)", path: path)
+            throw .unusable((error as? DatabaseError)?.message ?? "\(error)", path: file.path)
         }
     }
 
     /// Nil when another version wrote it.
-    private static func openReady(_ path: String) throws -> DatabasePool? {
-        if !FileManager.default.fileExists(atPath: path) {
-            _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
-        }
+    private static func openReady(_ file: RenewableFile) throws -> DatabasePool? {
+        file.touch()
         var configuration = Configuration()
         configuration.busyMode = .timeout(1)
         configuration.label = "carillon context cache"
         configuration.maximumReaderCount = 1
         // A pool turns the file into a WAL database as soon as it is opened, which must not be done to a foreign one.
-        switch try DatabaseQueue(path: path, configuration: configuration).read(ContextSchema.state) {
-        case .foreign: throw ContextStoreError.foreign(path: path)
+        switch try DatabaseQueue(path: file.path, configuration: configuration).read(file.state) {
+        case .foreign: throw ContextStoreError.foreign(path: file.path)
         case .outdated: return nil
-        case .ready: return try DatabasePool(path: path, configuration: configuration)
+        case .ready: return try DatabasePool(path: file.path, configuration: configuration)
         case .empty:
-            let pool = try DatabasePool(path: path, configuration: configuration)
-            try pool.write(ContextSchema.create)
+            let pool = try DatabasePool(path: file.path, configuration: configuration)
+            try pool.write(file.makeTables)
             return pool
         }
     }
 
-    private static func putAside(_ path: String, _ error: DatabaseError, logger: Logger) {
+    private static func putAside(_ file: RenewableFile, _ error: DatabaseError, logger: Logger) {
         logger.warning(
             "What was kept of names and notes is damaged; it is put aside and begun anew",
-            metadata: ["path": "\(path)", "error": "\(error.message ?? error.description)"]
+            metadata: ["path": "\(file.path)", "error": "\(error.message ?? error.description)"]
         )
-        try? FileManager.default.removeItem(atPath: path + ".damaged")
-        try? FileManager.default.moveItem(atPath: path, toPath: path + ".damaged")
-        removeFiles(path)
-    }
-
-    private static func removeFiles(_ path: String) {
-        for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + end) }
-    }
-}
-
-extension DatabaseError {
-    /// Whether the file itself is at fault, so that trying again is of no use.
-    fileprivate var isDamage: Bool {
-        resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB
+        file.putAside()
     }
 }

@@ -37,7 +37,7 @@ extension ConfigurationReader {
     private func read(_ value: YAMLValue, into ingress: inout Configuration.SealedIngress) {
         let keys = [
             "devices", "connections", "connections_per_client", "per_client_per_second", "client_burst",
-            "per_device_per_minute", "device_burst", "waiting",
+            "client_bytes_per_second", "per_device_per_minute", "device_burst", "waiting",
         ]
         guard let mapping = value.mapping(keys: keys) else { return }
         func set(_ key: String, _ limit: inout Int, within range: ClosedRange<Int>) {
@@ -48,6 +48,7 @@ extension ConfigurationReader {
         set("connections_per_client", &ingress.web.limits.connectionsPerAddress, within: 1...1_000_000)
         set("per_client_per_second", &ingress.web.limits.perClientPerSecond, within: 1...1_000_000)
         set("client_burst", &ingress.web.limits.clientBurst, within: 1...1_000_000)
+        set("client_bytes_per_second", &ingress.web.limits.bytesPerClientPerSecond, within: 1_024...1_073_741_824)
         set("per_device_per_minute", &ingress.web.limits.perDevicePerMinute, within: 1...1_000_000)
         set("device_burst", &ingress.web.limits.deviceBurst, within: 1...1_000_000)
         set("waiting", &ingress.web.limits.waiting, within: 1...1_000_000)

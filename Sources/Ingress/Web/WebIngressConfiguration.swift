@@ -27,6 +27,9 @@ package struct WebIngressConfiguration: Sendable {
         package var perClientPerSecond = 100
         /// Messages from one address at once, before the rate counts.
         package var clientBurst = 1_000
+        /// Bytes of bodies from one address a second, over time, and eight times as many at once; whoever brings more loses the
+        /// connection. This machine has no such limit.
+        package var bytesPerClientPerSecond = 1_048_576
         /// Messages that wait for the disk at the same time; whoever brings more is told to come later.
         package var waiting = 1_000
         /// The longest body that is read to its end, in bytes; a longer one ends the connection. Web Push bodies have 4,096.

@@ -34,7 +34,7 @@ import YAMLReading
               loc_key: NEW
               trusted_proxies: [10.0.0.0/8, "2001:db8::1"]
               limits: { devices: 1, connections: 2, connections_per_client: 3, per_client_per_second: 4, client_burst: 5,
-                        per_device_per_minute: 6, device_burst: 7, waiting: 8 }
+                        client_bytes_per_second: 2048, per_device_per_minute: 6, device_burst: 7, waiting: 8 }
             """
         )
         let ingress = try #require(configuration.sealedIngress)
@@ -44,7 +44,7 @@ import YAMLReading
         #expect(!ingress.web.isTrustedProxy("192.0.2.1") && !ingress.web.isTrustedProxy("nonsense"))
         let limits = ingress.web.limits
         #expect(ingress.devices == 1 && limits.connections == 2 && limits.connectionsPerAddress == 3)
-        #expect(limits.perClientPerSecond == 4 && limits.clientBurst == 5)
+        #expect(limits.perClientPerSecond == 4 && limits.clientBurst == 5 && limits.bytesPerClientPerSecond == 2048)
         #expect(limits.perDevicePerMinute == 6 && limits.deviceBurst == 7 && limits.waiting == 8)
     }
 

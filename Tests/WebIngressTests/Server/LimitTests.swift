@@ -43,6 +43,24 @@ import Testing
         }
     }
 
+    @Test func aClientThatBringsTooManyBytesLosesItsConnection() async throws {
+        let configuration = ServedIngress.configuration {
+            $0.limits.bytesPerClientPerSecond = 1_024
+            $0.isTrustedProxy = { $0 == "127.0.0.1" }
+        }
+        let message = [UInt8](repeating: 1, count: 4_096)
+        try await ServedIngress.run(RecordingBackend(), configuration) { ingress in
+            for _ in 0..<2 { #expect(try await ingress.status(Self.push(from: "192.0.2.1"), message) == 202) }
+            let connection = try await ingress.connect()
+            await connection.send("\(Self.push(from: "192.0.2.1"))\r\nHost: a\r\nContent-Length: 4096\r\n\r\n")
+            await connection.send(message)
+            #expect(await connection.rest() == "")
+            #expect(try await ingress.status(Self.push(from: "192.0.2.2"), message) == 202)
+            ingress.clock.now += 4_000
+            #expect(try await ingress.status(Self.push(from: "192.0.2.1"), message) == 202)
+        }
+    }
+
     @Test func thisMachineHasNoLimitAndStrangersWordDoesNotCount() async throws {
         let configuration = ServedIngress.configuration {
             $0.limits.clientBurst = 1

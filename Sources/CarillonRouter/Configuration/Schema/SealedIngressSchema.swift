@@ -31,6 +31,13 @@ enum SealedIngressSchema {
                 ("connections_per_client", SchemaParts.integer("Connections of one client at the same time.", many)),
                 ("per_client_per_second", SchemaParts.integer("Messages of one client a second, over time.", many)),
                 ("client_burst", SchemaParts.integer("Messages of one client at once.", many)),
+                (
+                    "client_bytes_per_second",
+                    SchemaParts.integer(
+                        "Bytes of one client's messages a second, over time; eight times as many at once.",
+                        1_024...1_073_741_824
+                    )
+                ),
                 ("per_device_per_minute", SchemaParts.integer("Messages for one device a minute, over time.", many)),
                 ("device_burst", SchemaParts.integer("Messages for one device at once.", many)),
                 ("waiting", SchemaParts.integer("Messages that wait for the disk at the same time.", many)),

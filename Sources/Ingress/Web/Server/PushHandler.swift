@@ -14,17 +14,17 @@ struct PushHandler: Sendable {
     let now: @Sendable () -> Int64
 
     func answer(_ request: Request, on channel: any Channel) async throws -> PushAnswer {
-        let body = try await body(of: request, on: channel)
+        let client = ClientAddress(
+            peer: channel.remoteAddress?.ipAddress ?? "",
+            forwardedFor: request.headers[values: .forwardedFor],
+            isTrustedProxy: configuration.isTrustedProxy
+        )
+        let body = try await body(of: request, from: client, on: channel)
         switch IngressRoute(method: request.method.rawValue, target: request.head.path ?? "") {
         case .status: return .fine
         case .wrongMethod(let allow): return .wrongMethod(allow: allow)
         case .unknown: return .unknown
         case .push(let resource):
-            let client = ClientAddress(
-                peer: channel.remoteAddress?.ipAddress ?? "",
-                forwardedFor: request.headers[values: .forwardedFor],
-                isTrustedProxy: configuration.isTrustedProxy
-            )
             let now = now()
             if let refusal = limits.refusal(of: resource, from: client, now: now) { return refusal }
             return await keep(PushRequest(request.headers, body: body), for: resource, now: now)
@@ -46,11 +46,17 @@ struct PushHandler: Sendable {
     }
 
     /// Nil when it is longer than what can be passed on.
-    private func body(of request: Request, on channel: any Channel) async throws -> [UInt8]? {
+    private func body(
+        of request: Request,
+        from client: ClientAddress?,
+        on channel: any Channel
+    ) async throws -> [UInt8]? {
         var bytes: [UInt8] = []
         var count = 0
         let limits = configuration.limits
-        try await request.readBody(atMost: limits.bodyBytes, within: limits.bodySeconds, on: channel) { part in
+        try await request.readBody(atMost: limits.bodyBytes, within: limits.bodySeconds, on: channel) {
+            part throws(BodyMistake) in
+            guard self.limits.admits(part.readableBytes, from: client, now: now()) else { throw .tooFast }
             count += part.readableBytes
             if count <= PushPayload.longestBody { bytes += part.readableBytesView }
         }

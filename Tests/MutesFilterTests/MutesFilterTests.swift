@@ -92,6 +92,16 @@ struct MutesFilterTests {
         #expect(try verdict(of: list, on: TestEvent(1, String(repeating: "w7 w12 ", count: 500))) == .pass)
     }
 
+    @Test func wordsBeyondAllMeasureAreLeftOut() throws {
+        let long = String(repeating: "x", count: 129)
+        #expect(try verdict(of: list(["word", long], ["word", "spam"]), on: TestEvent(1, long)) == .pass)
+        #expect(try verdict(of: list(["word", long], ["word", "spam"]), on: TestEvent(1, "spam")) != .pass)
+        let words = (0..<400).map { ["word", "(\($0))" + String(repeating: "y", count: 100)] }
+        let full = TestEvent(10_000, tags: words + [["word", "spam"]])
+        #expect(try verdict(of: full, on: TestEvent(1, words[0][1])) != .pass)
+        #expect(try verdict(of: full, on: TestEvent(1, words[399][1])) == .pass, "those that come first count")
+    }
+
     @Test func textsInsideOfEventsCountAndCodeDoesNot() throws {
         let list = list(["word", "sig"])
         let inner = TestEvent(1, "nothing here").json

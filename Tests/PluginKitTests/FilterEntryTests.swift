@@ -211,6 +211,21 @@ struct RecipientMemoryTests {
         #expect(reads == 42, "what takes half the room is not remembered")
     }
 
+    @Test func whatIsMadeOfListsCountsToo() {
+        let arena = ABIArena()
+        let memory = RecipientMemory<Int>(room: 1000) { $0 }
+        var reads = 0
+        for weight in [300, 600] {
+            for _ in 0..<2 {
+                _ = memory.value(of: BorrowedText(arena.text("x")), for: "\(weight)") { _ in
+                    reads += 1
+                    return weight
+                }
+            }
+        }
+        #expect(reads == 3, "what takes more than half the room is not remembered")
+    }
+
     @Test func recentKeysKeepWhatIsAskedFor() {
         var keys = RecentKeys<Int, String>(capacity: 10)
         keys.set("kept", for: -1)

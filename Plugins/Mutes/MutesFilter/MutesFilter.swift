@@ -10,7 +10,10 @@ public final class MutesFilter: PluginFilter {
 
     private let settings: MutesSettings
     private let host: Host
-    private let lists = RecipientMemory<MuteList>()
+    private let lists = RecipientMemory<MuteList>(weight: \.weight)
+    /// Many recipients are asked about one event, one after the other.
+    private let events = ReadTexts<NostrEvent>(capacity: 2, longest: 262_144)
+    private let wordings = ReadTexts<Wording>(capacity: 2, longest: 262_144)
     private let threads: Mutex<ThreadMemory>
     /// Lists, by their ids, of whose private entries something was said.
     private let mentioned = Mutex(RecentKeys<Key32, Bool>(capacity: 20_000))
@@ -33,19 +36,20 @@ public final class MutesFilter: PluginFilter {
                 return list
             }
             guard !list.isEmpty else { return .pass }
-            event = try NostrEvent(parsing: call.event)
+            event = try events.value(of: call.event) { text throws(JSONError) in try NostrEvent(parsing: text) }
         } catch {
             throw PluginError("an event cannot be read: \(error)")
         }
         // First, so that also what is muted for another reason is remembered as its thread's.
         if isOfMutedThread(event, list) { return .drop(reason: "a muted thread") }
         if let author = author(of: event, call), list.people.contains(author) { return .drop(reason: "a muted person") }
-        let wording = Wording(of: event)
+        guard list.readsTexts else { return .pass }
+        let wording = wordings.value(of: call.event) { _ in Wording(of: event) }
         if list.mutesHashtag(among: wording.hashtags) { return .drop(reason: "a muted hashtag") }
         switch list.phrases.firstMatch(in: wording.text) {
-        case .word: return .drop(reason: "a muted word")
-        case .hashtag: return .drop(reason: "a muted hashtag")
         case nil: return .pass
+        case .hashtag: return .drop(reason: "a muted hashtag")
+        default: return .drop(reason: "a muted word")
         }
     }
 

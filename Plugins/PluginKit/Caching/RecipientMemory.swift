@@ -2,11 +2,13 @@ import Glibc
 import Synchronization
 
 /// Keeps what was read out of recipients' lists, one a recipient, for as long as the list stays the same. Bounded by the
-/// bytes of the lists: of two halves, the older is forgotten when the younger is full.
+/// bytes of the lists and of what was made of them: of two halves, the older is forgotten when the younger is full.
 public final class RecipientMemory<Value: Sendable>: Sendable {
     private struct Entry {
         let text: [UInt8]
         let value: Value
+        /// In bytes, with the text.
+        let weight: Int
 
         func isOf(_ other: BorrowedText) -> Bool {
             guard text.count == other.count else { return false }
@@ -22,22 +24,24 @@ public final class RecipientMemory<Value: Sendable>: Sendable {
         var bytes = 0
 
         mutating func insert(_ entry: Entry, for recipient: String, room: Int) {
-            if bytes + entry.text.count > room / 2, !younger.isEmpty {
+            if bytes + entry.weight > room / 2, !younger.isEmpty {
                 older = younger
                 younger = [:]
                 bytes = 0
             }
             older[recipient] = nil
-            bytes += entry.text.count - (younger.updateValue(entry, forKey: recipient)?.text.count ?? 0)
+            bytes += entry.weight - (younger.updateValue(entry, forKey: recipient)?.weight ?? 0)
         }
     }
 
     private let state = Mutex(State())
     private let room: Int
+    private let weight: @Sendable (Value) -> Int
 
-    /// `room` is how many bytes the remembered lists may have together.
-    public init(room: Int = 32 << 20) {
+    /// `room` is how many bytes the remembered lists may have together, with what `weight` says that each value takes.
+    public init(room: Int = 32 << 20, weight: @escaping @Sendable (Value) -> Int = { _ in 0 }) {
         self.room = room
+        self.weight = weight
     }
 
     /// What `read` makes of the list `text` of `recipient`, or made of it before.
@@ -54,8 +58,9 @@ public final class RecipientMemory<Value: Sendable>: Sendable {
         }
         if let known { return known }
         let value = try read(text)
-        if text.count <= room / 2 {
-            let entry = Entry(text: [UInt8](text.bytes), value: value)
+        let weight = text.count + weight(value)
+        if weight <= room / 2 {
+            let entry = Entry(text: [UInt8](text.bytes), value: value, weight: weight)
             state.withLock { $0.insert(entry, for: recipient, room: room) }
         }
         return value

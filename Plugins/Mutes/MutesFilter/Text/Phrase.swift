@@ -1,27 +1,10 @@
-/// A row of folded characters to look for.
+/// A row of folded characters to look for, and what it is.
 struct Phrase: Sendable {
-    /// What may stand beside it.
-    enum Bound: Sendable {
-        /// Anything.
-        case none
-        /// No letter or digit before and behind it.
-        case word
-        /// The same, for what begins with the sign.
-        case hashtag
-    }
-
-    enum Meaning: Sendable {
-        case word
-        case hashtag
-    }
-
     let characters: [Character]
-    let bound: Bound
-    let meaning: Meaning
+    let kind: PhraseEnds
 
-    init(_ characters: [Character], _ bound: Bound, meaning: Meaning) {
+    init(_ characters: [Character], _ kind: PhraseEnds) {
         self.characters = characters
-        self.bound = bound
-        self.meaning = meaning
+        self.kind = kind
     }
 }

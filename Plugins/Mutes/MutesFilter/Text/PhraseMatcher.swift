@@ -1,61 +1,65 @@
-/// Looks for many phrases in a text at once: characters are numbered, and phrases lie by the number of their first.
+/// Looks for many phrases in a text at once, as Aho and Corasick do: each node of their tree knows where else its way's end fits, so
+/// that no text and no list makes it go back.
 struct PhraseMatcher: Sendable {
-    private struct Pattern: Sendable {
-        let numbers: [UInt32]
-        let bound: Phrase.Bound
-        let meaning: Phrase.Meaning
-    }
-
-    /// Of characters that are in no phrase.
-    private static let other: UInt32 = 0
-
-    private let numbers: [Character: UInt32]
-    /// By the number of their first character.
-    private let patterns: [[Pattern]]
+    private let tree: PhraseTree
+    /// Of each node: that of the longest beginning of a phrase with which the way to it ends.
+    private let fallbacks: [Int]
+    /// Of each node: the next on its way of fallbacks at which a phrase ends; the root where there is none.
+    private let shorter: [Int]
+    /// Whether any phrase counts inside of words too.
+    private let hasUnbounded: Bool
 
     /// Empty phrases are left out.
     init(_ phrases: [Phrase]) {
-        var numbers: [Character: UInt32] = [:]
-        for character in phrases.lazy.flatMap(\.characters) where numbers[character] == nil {
-            numbers[character] = UInt32(numbers.count + 1)
+        let tree = PhraseTree(phrases)
+        var fallbacks = [Int](repeating: PhraseTree.root, count: tree.ends.count)
+        var shorter = fallbacks
+        for (parent, number, node) in tree.descendants where parent != PhraseTree.root {
+            let fallback = Self.step(from: fallbacks[parent], number, tree, fallbacks)
+            fallbacks[node] = fallback
+            shorter[node] = tree.ends[fallback].isEmpty ? shorter[fallback] : fallback
         }
-        var patterns = [[Pattern]](repeating: [], count: numbers.count + 1)
-        for phrase in phrases {
-            let row = phrase.characters.compactMap { numbers[$0] }
-            guard let first = row.first else { continue }
-            patterns[Int(first)].append(Pattern(numbers: row, bound: phrase.bound, meaning: phrase.meaning))
-        }
-        self.numbers = numbers
-        self.patterns = patterns
+        self.tree = tree
+        self.fallbacks = fallbacks
+        self.shorter = shorter
+        hasUnbounded = tree.ends.contains { $0.contains(.anywhere) }
     }
 
-    var isEmpty: Bool { numbers.isEmpty }
+    var isEmpty: Bool { tree.numbers.isEmpty }
 
-    /// What the first phrase means that is found in `text`; nil: none is.
-    func firstMatch(in text: String) -> Phrase.Meaning? {
-        guard !isEmpty, !text.isEmpty else { return nil }
-        let characters = FoldedText(text).characters
-        let row = characters.map { numbers[$0] ?? Self.other }
-        for place in row.indices where row[place] != Self.other {
-            for pattern in patterns[Int(row[place])] {
-                let end = place + pattern.numbers.count
-                guard end <= row.count, row[place..<end].elementsEqual(pattern.numbers),
-                    Self.isBounded(pattern.bound, place..<end, in: characters)
-                else { continue }
-                return pattern.meaning
+    /// About how many bytes it takes.
+    var weight: Int { fallbacks.count * 64 + tree.numbers.count * 64 }
+
+    /// What phrase is found first in `text`; nil: none is.
+    func firstMatch(in text: ReadableText) -> PhraseEnds? {
+        guard !isEmpty else { return nil }
+        let numbers = text.alphabet.map { tree.numbers[$0] }
+        var node = PhraseTree.root
+        for (place, letter) in text.letters.enumerated() {
+            guard let number = numbers[Int(letter)] else {
+                node = PhraseTree.root
+                continue
+            }
+            node = Self.step(from: node, number, tree, fallbacks)
+            let isFreeBehind = text.isFree(behind: place + 1)
+            guard isFreeBehind || hasUnbounded else { continue }
+            var end = tree.ends[node].isEmpty ? shorter[node] : node
+            while end != PhraseTree.root {
+                let ends = tree.ends[end]
+                if ends.contains(.anywhere) { return .anywhere }
+                if isFreeBehind, text.isFree(before: place + 1 - tree.depths[end]) { return ends }
+                end = shorter[end]
             }
         }
         return nil
     }
 
-    private static func isBounded(_ bound: Phrase.Bound, _ range: Range<Int>, in text: [Character]) -> Bool {
-        if case .none = bound { return true }
-        let isFreeBefore = range.lowerBound == 0 || !text[range.lowerBound - 1].isPartOfWord
-        let isFreeBehind = range.upperBound == text.count || !text[range.upperBound].isPartOfWord
-        return isFreeBefore && isFreeBehind
+    private static func step(from start: Int, _ number: UInt32, _ tree: PhraseTree, _ fallbacks: [Int]) -> Int {
+        var node = start
+        while true {
+            if let child = tree.child(of: node, number) { return child }
+            guard node != PhraseTree.root else { return node }
+            node = fallbacks[node]
+        }
     }
-}
-
-extension Character {
-    fileprivate var isPartOfWord: Bool { isLetter || isNumber || self == "_" }
 }

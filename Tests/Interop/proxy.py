@@ -1,11 +1,15 @@
-"""An HTTP proxy that only does CONNECT (RFC 9110, section 9.3.6), and writes down where to."""
+"""HTTP proxies that write down what they are asked for."""
 
 import base64
 import socket
 import threading
 
+from programs import wait_until
+
 
 class ConnectProxy:
+    """Only does CONNECT (RFC 9110, section 9.3.6)."""
+
     def __init__(self, credentials: str | None = None):
         """`credentials` are `user:password`; who does not give them gets 407."""
         self.authorization = credentials and "Basic " + base64.b64encode(credentials.encode()).decode()
@@ -59,3 +63,35 @@ class ConnectProxy:
             destination.shutdown(socket.SHUT_WR)
         except OSError:
             destination.close()
+
+
+class RecordingProxy:
+    """Writes down what it is asked for, by method and target, and passes nothing on."""
+
+    def __init__(self):
+        self.asked: list[str] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def stop(self):
+        self._listener.close()
+
+    def wait_for(self, requests: set[str]):
+        wait_until(lambda: requests <= set(self.asked), f"the proxy is asked for {sorted(requests)}")
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=[client], daemon=True).start()
+
+    def _serve(self, client: socket.socket):
+        with client, client.makefile("rb") as lines:
+            method, target, _ = lines.readline().decode().split(" ")
+            self.asked.append(f"{method} {target}")
+            while lines.readline().strip():
+                pass
+            client.sendall(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")

@@ -20,6 +20,8 @@ extension CurlTransfer {
             ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.lanes.connectTimeout)),
             // An empty string keeps libcurl from looking into the environment.
             ccurl_set_string(easy, CURLOPT_PROXY, configuration.proxy ?? ""),
+            // The same for NO_PROXY: it would lead past the proxy, which judges addresses in our place.
+            ccurl_set_string(easy, CURLOPT_NOPROXY, ""),
             // What goes to a busy origin rather waits for a connection that may be shared than open another.
             ccurl_set_long(easy, CURLOPT_PIPEWAIT, exchange.request.multiplexed ? 1 : 0),
             ccurl_set_long(easy, CURLOPT_FRESH_CONNECT, isAlone ? 1 : 0),

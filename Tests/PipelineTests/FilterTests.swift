@@ -348,6 +348,20 @@ import Testing
         #expect(fetcher.count == 2)
     }
 
+    /// Strangers who are many take the places of one account, and not those of others.
+    @Test func aFloodAtOneAccountLeavesRoomForOthers() throws {
+        let probe = Probe()
+        let bench = try bench(trusting(.distance, probe))
+        let (owner, other) = (try bench.account(["mention"]), try bench.account(["mention"]))
+        bench.submit([try follows(alice, of: owner, bench), try follows(alice, of: other, bench)])
+        let strangers = try (0..<40).map { _ in try Workbench.keys() }
+        bench.submit(try strangers.map { try note("flood", by: $0, to: owner, bench) }, from: .relay(.live))
+        #expect(fetcher.last?.wants.distances.count == 32)
+        #expect(probe.questions.map(\.followDistance) == Array(repeating: .notFollowed, count: 8))
+        bench.submit([try note("calm", by: bob, to: other, bench)], from: .relay(.live))
+        #expect(fetcher.last?.wants.distances == [DistanceWant(account: other.publicKey, author: bob.publicKey)])
+    }
+
     /// One wait is for both: first whom the recipient follows, then whom those follow.
     @Test func distanceIsAskedForOnceTheListIsThere() throws {
         let probe = Probe()

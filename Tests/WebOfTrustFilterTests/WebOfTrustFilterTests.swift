@@ -46,11 +46,22 @@ struct WebOfTrustFilterTests {
         )
         #expect(try self.passes(near, .CARILLON_DISTANCE_UNKNOWN) == passes)
         #expect(try self.passes(far, .CARILLON_DISTANCE_UNKNOWN) == passes)
-        #expect(try self.passes(far, .CARILLON_DISTANCE_NOT_FOLLOWED) == passes)
+        #expect(try !self.passes(far, .CARILLON_DISTANCE_NOT_FOLLOWED))
         #expect(try !self.passes(near, .CARILLON_DISTANCE_NOT_FOLLOWED))
         // Behind a gift wrap is anybody.
         #expect(try self.passes(near, .CARILLON_DISTANCE_STRANGER) { $0.author = "" } == passes)
         #expect(try self.passes(near, carillon_follow_distance(rawValue: 99) ?? .CARILLON_DISTANCE_UNKNOWN) == passes)
+    }
+
+    /// Else strangers need only be so many that relays cannot be asked about all of them.
+    @Test func whatWasNotFoundOutDoesNotPassUnlessTheOperatorSaysSo() throws {
+        for (undecided, isPassed) in [("pass", true), ("drop", false)] {
+            let far = #"{"level":"follows-of-follows","unknown":"pass","undecided":"\#(undecided)"}"#
+            #expect(try passes(far, .CARILLON_DISTANCE_NOT_FOLLOWED) == isPassed)
+            let near = #"{"level":"follows","undecided":"\#(undecided)"}"#
+            #expect(try !passes(near, .CARILLON_DISTANCE_NOT_FOLLOWED))
+        }
+        #expect(try !passes(#"{"level":"follows-of-follows"}"#, .CARILLON_DISTANCE_NOT_FOLLOWED))
     }
 
     @Test func whatIsNotSaidPasses() throws {
@@ -89,7 +100,7 @@ struct WebOfTrustFilterTests {
         ),
         (
             #"{"level":"follows","depth":3}"#,
-            "depth: unknown key, expected only level, except, unknown, min_zap_sats"
+            "depth: unknown key, expected only level, except, unknown, undecided, min_zap_sats"
         ),
     ])
     func wrongSettingsAreRefused(settings: String, mistake: String) {

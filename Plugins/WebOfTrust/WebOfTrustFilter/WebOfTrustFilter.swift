@@ -3,7 +3,8 @@ public import PluginKit
 /// Lets wake the recipient whom the recipient follows, or those follow.
 ///
 /// Only the author counts, the sender of a zap. Who cannot be told, as behind a gift wrap, or where nobody has the recipient's
-/// contact list, is for `unknown` to say.
+/// contact list, is for `unknown` to say; and where relays do not tell in time who follows the author, `undecided`. That is to drop, or
+/// strangers need only be many to get through.
 public final class WebOfTrustFilter: PluginFilter {
     public static let name: StaticString = "web-of-trust"
     public static var mostNeeded: FollowNeed { .distance }
@@ -34,8 +35,11 @@ public final class WebOfTrustFilter: PluginFilter {
             return .drop(reason: "the recipient does not follow the author")
         case (.stranger, .followsOfFollows):
             return .drop(reason: "nobody the recipient follows follows the author")
-        case (.unknown, _), (.notFollowed, .followsOfFollows):
-            return settings.unknown == .pass ? .pass : .drop(reason: "it is not known who follows the author")
+        case (.notFollowed, .followsOfFollows):
+            return settings.undecided == .pass
+                ? .pass : .drop(reason: "who follows the author was not found out in time")
+        case (.unknown, _):
+            return settings.unknown == .pass ? .pass : .drop(reason: "whom the recipient follows is not known")
         }
     }
 }

@@ -28,13 +28,16 @@ struct FollowDistances {
         let list: EventID
     }
 
-    /// How many pairs are being asked about at most; of further ones nothing is known.
-    private static let openLimit = 64
+    /// How many pairs are being asked about at most, or wait to be; of further ones nothing is found out.
+    private static let openLimit = 256
+    /// The same of one account, so that a flood of strangers at one leaves room for the others.
+    private static let openLimitOfAccount = 32
 
     private var memories = GenerationalCache<DistanceWant, Memory>(capacity: 50_000)
     /// Being asked about, by author, with the account's contact list.
     private var open: [PublicKey: [DistanceWant: EventID]] = [:]
     private var openCount = 0
+    private var openCounts: [PublicKey: Int] = [:]
     /// Wait until the account's contact list is known.
     private var deferred: [PublicKey: Set<DistanceWant>] = [:]
     private var deferredCount = 0
@@ -51,17 +54,22 @@ struct FollowDistances {
             }
         }
         if open[want.author]?[want] != nil { return nil }
-        return openCount < Self.openLimit ? nil : .notFollowed
+        let isRoom = openCount < Self.openLimit && openCounts[want.account, default: 0] < Self.openLimitOfAccount
+        return isRoom ? nil : .notFollowed
     }
 
     /// Relays are asked about that pair.
     mutating func ask(_ want: DistanceWant, by list: EventID) {
-        if open[want.author, default: [:]].updateValue(list, forKey: want) == nil { openCount += 1 }
+        guard open[want.author, default: [:]].updateValue(list, forKey: want) == nil else { return }
+        openCount += 1
+        openCounts[want.account, default: 0] += 1
     }
 
     /// That pair waits until a contact list of its account is known; false when too many do.
     mutating func waitForList(_ want: DistanceWant) -> Bool {
-        guard deferredCount < Self.openLimit else { return false }
+        guard deferredCount < Self.openLimit, deferred[want.account]?.count ?? 0 < Self.openLimitOfAccount else {
+            return false
+        }
         if deferred[want.account, default: []].insert(want).inserted { deferredCount += 1 }
         return true
     }
@@ -98,6 +106,8 @@ struct FollowDistances {
         guard let list = open[want.author]?.removeValue(forKey: want) else { return }
         if open[want.author]?.isEmpty == true { open[want.author] = nil }
         openCount -= 1
+        openCounts[want.account, default: 0] -= 1
+        if openCounts[want.account] == 0 { openCounts[want.account] = nil }
         memories.insert(Memory(finding: finding, at: now, list: list), for: want)
     }
 }

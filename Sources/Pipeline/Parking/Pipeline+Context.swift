@@ -47,9 +47,15 @@ extension Pipeline {
     ) throws -> Bool {
         guard parking.hasRoom(for: size) else { return false }
         var wants = ContextWants()
-        for plan in plans {
-            wants.formUnion(plan.missing(in: &context, at: batch.time))
-            wants.formUnion(try filterWants(of: plan, for: event, at: batch.time))
+        do {
+            for plan in plans {
+                wants.formUnion(plan.missing(in: &context, at: batch.time))
+                wants.formUnion(try filterWants(of: plan, for: event, at: batch.time))
+            }
+        } catch {
+            // Nobody will be asked about them.
+            for want in wants.distances { distances.ended(want, isAnswered: false, at: batch.time) }
+            throw error
         }
         guard !wants.isEmpty else { return false }
         parking.park(Parked(event: event, source: source, places: [place]), size: size, for: wants, at: batch.time)

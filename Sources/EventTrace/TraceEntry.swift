@@ -27,12 +27,18 @@ package struct TraceEntry: Sendable, Hashable {
     /// Milliseconds since 1970.
     package var time: Int64
     package var what: What
-    /// Nil in a report.
+    /// Nil in a report, and in a step of all events that were held under `delivery`.
     package var event: EventID?
     package var account: PublicKey?
     package var device: DeviceID?
     package var delivery: String?
     package var reason: String
+
+    /// The delivery as part of which `delivery` goes on; nil where it does not.
+    package var joinedDelivery: String? {
+        guard event == nil, case .step(PipelineStep.joined.rawValue) = what else { return nil }
+        return reason
+    }
 
     /// Whether any stranger can cause it as often as they like: it is nobody's history in particular.
     var isStray: Bool {

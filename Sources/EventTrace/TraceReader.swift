@@ -13,9 +13,14 @@ package struct TraceReader: Sendable {
     }
 
     /// The steps of `event` and what became of the deliveries that came of it, in their order; empty when nothing is known of
-    /// it. What happened before `time`, in milliseconds since 1970, is left out. Throws a ``TraceError``.
-    package func history(of event: EventID, since time: Int64) throws(TraceError) -> [TraceEntry] {
-        try read { try $0.history(of: event).filter { $0.time >= time } }
+    /// it. What happened before `time`, in milliseconds since 1970, is left out, and with a `recipient` what is about others. Throws a
+    /// ``TraceError``.
+    package func history(
+        of event: EventID,
+        for recipient: PublicKey? = nil,
+        since time: Int64
+    ) throws(TraceError) -> [TraceEntry] {
+        try read { try $0.history(of: event, for: recipient).filter { $0.time >= time } }
     }
 
     /// How pushes to each of `devices` went of late; those of which nothing is known are missing. Throws a ``TraceError``.

@@ -77,32 +77,44 @@ struct TraceRows {
         return status
     }
 
-    /// The steps of `event` and what became of the deliveries that came of it, in their order.
-    func history(of event: EventID) throws -> [TraceEntry] {
+    /// The steps of `event` and what became of the deliveries that came of it, in their order; with a `recipient` what is about
+    /// others is left out.
+    func history(of event: EventID, for recipient: PublicKey? = nil) throws -> [TraceEntry] {
         let segments = try Int64.fetchAll(db, sql: "SELECT number FROM segments ORDER BY number")
         var found: [(place: (Int64, Int64), entry: TraceEntry)] = []
         var deliveries: Set<Data> = []
         for segment in segments {
-            let sql = "SELECT * FROM entries_\(segment) WHERE event = ? ORDER BY row LIMIT ?"
+            let sql = """
+                SELECT * FROM entries_\(segment) WHERE event = ?1 AND (?2 IS NULL OR account IS NULL OR account = ?2)
+                ORDER BY row LIMIT ?3
+                """
             let rows = try Row.fetchCursor(
                 db,
                 sql: sql,
-                arguments: [Data(event.array), Self.mostEntries - found.count]
+                arguments: [Data(event.array), recipient.map { Data($0.array) }, Self.mostEntries - found.count]
             )
             while let row = try rows.next() {
                 if let delivery = row["delivery"] as Data? { deliveries.insert(delivery) }
                 found.append(((segment, row["row"]), Self.entry(row)))
             }
         }
-        for segment in segments {
-            let select = try db.cachedStatement(
-                sql: "SELECT * FROM entries_\(segment) WHERE delivery = ? AND event IS NULL ORDER BY row"
-            )
-            for delivery in deliveries {
-                for row in try Row.fetchAll(select, arguments: [delivery]) {
-                    found.append(((segment, row["row"]), Self.entry(row)))
+        var open = deliveries
+        while !open.isEmpty {
+            var joined: Set<Data> = []
+            for segment in segments {
+                let select = try db.cachedStatement(
+                    sql: "SELECT * FROM entries_\(segment) WHERE delivery = ? AND event IS NULL ORDER BY row"
+                )
+                for delivery in open {
+                    for row in try Row.fetchAll(select, arguments: [delivery]) {
+                        let entry = Self.entry(row)
+                        if let other = entry.joinedDelivery { joined.insert(DeliveryName.data(other)) }
+                        found.append(((segment, row["row"]), entry))
+                    }
                 }
             }
+            open = joined.subtracting(deliveries)
+            deliveries.formUnion(open)
         }
         return found.sorted { $0.place < $1.place }.map(\.entry)
     }
@@ -117,18 +129,19 @@ struct TraceRows {
         let account: Data? = row["account"]
         let delivery: Data? = row["delivery"]
         let word: String = row["word"]
-        let what: TraceEntry.What =
-            event != nil
-            ? .step(word)
-            : .report(
+        var what = TraceEntry.What.step(word)
+        // Steps have no queue.
+        if let platform: String = row["platform"] {
+            what = .report(
                 TraceEntry.Report(
                     kind: word,
-                    queue: QueueName(platform: row["platform"] ?? "", app: row["app"] ?? ""),
+                    queue: QueueName(platform: platform, app: row["app"] ?? ""),
                     status: row["status"] ?? 0,
                     attempt: row["attempt"] ?? 0,
                     nextDue: row["next_due"]
                 )
             )
+        }
         return TraceEntry(
             time: row["time"],
             what: what,

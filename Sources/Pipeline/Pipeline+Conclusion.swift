@@ -22,7 +22,9 @@ extension Pipeline {
 
     /// Everything the batch wakes goes to disk at once; only then are its events done with, and answered.
     func conclude(_ batch: inout Batch, answering arrived: [Submission]) {
+        notePace(into: &batch)
         let isKept = keep(batch)
+        batch.log.settle(isKept: isKept)
         if isKept, !follows.remember(batch.contactLists) { batch.retract(batch.baselineLists) }
         let (done, open) = batch.conclude(isKept: isKept)
         for id in done { gate.remember(id) }

@@ -120,6 +120,48 @@ import Testing
         #expect(store.shed == 0)
     }
 
+    @Test func whatGoesOnAsPartOfAnotherPushIsFollowedToItsEnd() throws {
+        func group(_ step: PipelineStep, _ delivery: String, reason: String = "") -> TraceStep {
+            TraceStep(
+                step: step,
+                event: nil,
+                account: account,
+                device: device(1),
+                delivery: delivery,
+                reason: reason
+            )
+        }
+        let store = store()
+        let push = "0191b0a0-0000-8000-8000-0123456789ab"
+        store.trace([step(.held, device: 1, delivery: "c"), step(.held, 2, device: 1, delivery: push)], at: Self.noon)
+        store.trace([group(.joined, "c", reason: "b")], at: Self.noon + 1)
+        store.trace([group(.released, push), group(.joined, "b", reason: push)], at: Self.noon + 2)
+        // Nothing good comes of a ring, and it ends.
+        store.trace([group(.joined, push, reason: "c")], at: Self.noon + 2)
+        store.deliveriesReported([report(.delivered, push), report(.delivered, "another")])
+        store.flush()
+        #expect(try words == ["held", "joined", "released", "joined", "joined", "delivered"])
+        let history = try TraceReader(path: path).history(of: id(1), since: 0)
+        #expect(history.map(\.joinedDelivery) == [nil, "b", nil, push, "c", nil])
+    }
+
+    @Test func aRecipientsPartIsFoundAmongAnyNumberOfOthers() throws {
+        let store = store()
+        let others = (0..<12_000).map { number in
+            TraceStep(
+                step: .unmatched,
+                event: id(1),
+                account: PublicKey(Bytes32(words: (UInt64(number), 8, 8, 8)))
+            )
+        }
+        store.trace(others + [step(.own)], at: Self.noon)
+        store.trace([TraceStep(step: .notKept, event: id(1))], at: Self.noon)
+        store.flush()
+        #expect(try TraceReader(path: path).history(of: id(1), since: 0).count == 10_000)
+        let own = try TraceReader(path: path).history(of: id(1), for: account, since: 0)
+        #expect(own.map(\.what) == [.step("own"), .step("not-kept")])
+    }
+
     @Test func whatWasWrittenIsThereAfterARestartAndGrowsOn() throws {
         let first = store()
         first.trace([step(.own)], at: Self.noon)

@@ -78,7 +78,11 @@ import Testing
         let event = try note(to: owner, bench)
         bench.diskIsFull = true
         bench.submit([event], from: .relay(.live))
-        #expect(bench.trace(of: event.id).map(\.step) == [.queued, .notKept])
+        #expect(bench.trace(of: event.id).map(\.step) == [.notKept])
+        #expect(bench.count(.queued) == 0 && bench.count(.notKept) == 1)
+        bench.diskIsFull = false
+        bench.submit([event], from: .relay(.live))
+        #expect(bench.trace(of: event.id).map(\.step) == [.notKept, .queued])
     }
 
     @Test(arguments: PipelineStep.allCases) func everyStepHasWords(_ step: PipelineStep) {

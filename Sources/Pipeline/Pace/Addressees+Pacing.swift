@@ -57,7 +57,7 @@ extension Addressees {
                     into: &batch
                 )
             }
-            noteReleased(waited, id, addressee, into: &batch)
+            noteReleased(waited, id, device, into: &batch)
             batch.log.note(.batched, event: match.event, account: account, device: device, delivery: id)
             deliver(batchOf: waited, and: match, id, to: addressee, into: &batch)
             pacing.pacer.arm(device, pace, at: batch.time)
@@ -81,19 +81,12 @@ extension Addressees {
                 try pacing.notification(of: first, device)
                 ?? .wake(first.signal, urgency: first.urgency)
             guard !first.isExpired(held, at: batch.time) else {
-                return batch.log.note(
-                    .expired,
-                    event: first.event,
-                    account: account,
-                    device: device,
-                    delivery: id,
-                    reason: "while it was held"
-                )
+                return note(.expired, of: first, for: device, reason: "while it was held", into: &batch)
             }
             notification = held.atMost(addressee.mode)
         }
         if release.pace.isGathering { pacing.pacer.release(id, to: device, at: batch.time) }
-        noteReleased(release.groups, id, addressee, into: &batch)
+        noteReleased(release.groups, id, device, into: &batch)
         if let notification {
             deliver(
                 notification,
@@ -109,20 +102,34 @@ extension Addressees {
         }
     }
 
+    /// What becomes of a group is said of all its members, who know the delivery they wait for and not each other.
+    func note(
+        _ step: PipelineStep,
+        of group: HeldGroup,
+        for device: DeviceID,
+        reason: @autoclosure () -> String = "",
+        into batch: inout Batch
+    ) {
+        batch.log.note(
+            step,
+            event: nil,
+            account: group.account,
+            device: device,
+            delivery: deliveryID(group.event, device),
+            reason: reason()
+        )
+    }
+
+    /// All of these go as one push, under the first one's number.
     private func noteReleased(
         _ groups: [HeldGroup],
         _ delivery: String,
-        _ addressee: Addressee,
+        _ device: DeviceID,
         into batch: inout Batch
     ) {
-        for group in groups {
-            batch.log.note(
-                .released,
-                event: group.event,
-                account: addressee.account,
-                device: addressee.device,
-                delivery: delivery
-            )
+        for (number, group) in groups.enumerated() {
+            let isFirst = number == 0
+            note(isFirst ? .released : .joined, of: group, for: device, reason: isFirst ? "" : delivery, into: &batch)
         }
     }
 

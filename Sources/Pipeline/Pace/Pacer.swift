@@ -23,8 +23,10 @@ package struct Pacer {
     private var before: [DeviceID: DevicePace?] = [:]
     /// Devices of which the disk knows less than we do, though nothing that it may not lose.
     private var unwritten: Set<DeviceID> = []
-    /// Devices that are no more, and of which the disk has not been told.
-    private(set) var forgotten: Set<DeviceID> = []
+    /// Devices that are no more, and of which the disk has not been told; with what waited for them.
+    private(set) var forgotten: [DeviceID: [HeldGroup]] = [:]
+    /// Groups that became part of others in this batch, and left no other sign of it.
+    private(set) var merges: [GroupMerge] = []
     /// The latest moment that the clock has shown.
     private var latest = Int64.min
     /// Devices for which something waits.
@@ -103,7 +105,7 @@ package struct Pacer {
         unwritten.remove(device)
         guard let place = places.removeValue(forKey: device) else { return }
         if !place.pace.groups.isEmpty { waitingDevices -= 1 }
-        forgotten.insert(device)
+        forgotten[device, default: []] += place.pace.groups
     }
 
     /// What the device may wish has changed; if something waits for it, that is looked at anew.
@@ -175,6 +177,7 @@ package struct Pacer {
         if before.index(forKey: device) == nil { before.updateValue(old, forKey: device) }
         waitingDevices += (new.groups.isEmpty ? 0 : 1) - (old?.groups.isEmpty ?? true ? 0 : 1)
         places[device, default: Place(pace: new)].pace = new
+        merges += GroupMerge.merges(of: device, from: old?.groups ?? [], to: new.groups)
         return result
     }
 }
@@ -208,6 +211,7 @@ extension Pacer {
         before.removeAll(keepingCapacity: true)
         unwritten.removeAll(keepingCapacity: true)
         forgotten.removeAll(keepingCapacity: true)
+        merges.removeAll(keepingCapacity: true)
     }
 
     /// The disk refused: the batch has done nothing. What is due is not looked at before `moment`.
@@ -220,5 +224,6 @@ extension Pacer {
             setTimer(of: device, to: moment)
         }
         before.removeAll(keepingCapacity: true)
+        merges.removeAll(keepingCapacity: true)
     }
 }

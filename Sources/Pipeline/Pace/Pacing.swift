@@ -91,7 +91,7 @@ struct Pacing {
     /// What the disk has to be told.
     var changes: PaceChanges {
         var changes = PaceChanges()
-        changes.forgotten = Array(pacer.forgotten)
+        changes.forgotten = Array(pacer.forgotten.keys)
         for change in pacer.changes {
             changes.rows.append(PaceRow(change.device, change.pace))
             let former = change.former?.groups ?? []

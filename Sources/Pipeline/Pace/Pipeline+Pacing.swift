@@ -30,6 +30,22 @@ extension Pipeline {
         }
     }
 
+    /// Says of what waits what its pacer alone has found out: which groups are one now, and which were of devices that are no more.
+    func notePace(into batch: inout Batch) {
+        for merge in pacing.pacer.merges {
+            addressees.note(
+                .joined,
+                of: merge.group,
+                for: merge.device,
+                reason: deliveryID(merge.into, merge.device),
+                into: &batch
+            )
+        }
+        for (device, groups) in pacing.pacer.forgotten {
+            for group in groups { addressees.note(.left, of: group, for: device, into: &batch) }
+        }
+    }
+
     /// Decides by other defaults and bounds from the next batch on.
     package func follow(_ policy: PacingPolicy?) {
         pacing.follow(policy)

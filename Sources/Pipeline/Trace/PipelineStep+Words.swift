@@ -33,6 +33,8 @@ extension PipelineStep {
         case .batched where reason.isEmpty: "goes together with others, as one push"
         case .batched: "held together with others, to be one push: \(Self.obstacle(reason))"
         case .released: "the device's time has come"
+        case .joined: "goes on together with others, as one push"
+        case .left: "not sent: the device left while it was held"
         case .waiting: "waits a moment for a name or a note that its text speaks of"
         case .notKept: "not kept: the disk refused; it is taken when it comes again"
         }

@@ -66,6 +66,10 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case batched
     /// The device's time came.
     case released
+    /// What was held goes on together with what was held longer; the reason is that one's delivery.
+    case joined
+    /// It was held for a device that is registered no more.
+    case left
     /// It waits a moment for a name or a note that a text speaks of.
     case waiting
     /// It could not be kept: the disk refused.

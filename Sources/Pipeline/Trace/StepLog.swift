@@ -3,9 +3,13 @@ import Nostr
 import Notifications
 
 /// Counts, logs and traces the steps of one batch. Never holds content, and of an event nothing but its id.
+///
+/// What is said of a delivery stands under reserve until the disk took the batch, or did not: ``settle(isKept:)``.
 struct StepLog {
     private let logger: Logger
     private(set) var counts: [PipelineStep: Int] = [:]
+    /// Of the steps under reserve.
+    private var reserved: [PipelineStep: Int] = [:]
     /// In the order in which they were taken.
     private(set) var trace: [TraceStep] = []
 
@@ -14,7 +18,7 @@ struct StepLog {
     }
 
     /// Says what is known at that place: `account` where the step is about one account, `device` where it is about one of its
-    /// devices, `delivery` once there is one.
+    /// devices, `delivery` once there is one. With a delivery and no event it is about all events that wait under that delivery.
     mutating func note(
         _ step: PipelineStep,
         event: EventID?,
@@ -23,17 +27,15 @@ struct StepLog {
         delivery: String? = nil,
         reason: @autoclosure () -> String = ""
     ) {
-        counts[step, default: 0] += 1
-        logger.debug(
-            "Event",
-            metadata: [
-                "step": "\(step.rawValue)", "event": "\(event?.hex ?? "")",
-                "device": "\(device.map { "\($0.rawValue)" } ?? "")", "delivery": "\(delivery ?? "")",
-                "reason": "\(reason())",
-            ]
-        )
-        // What happens to events that concern nobody, and to copies, happens too often.
-        guard let event, step.isTraced || account != nil else { return }
+        guard let delivery else {
+            counts[step, default: 0] += 1
+            log(step, event, device, nil, reason())
+            // What happens to events that concern nobody, and to copies, happens too often.
+            guard let event, step.isTraced || account != nil else { return }
+            trace.append(TraceStep(step: step, event: event, account: account, device: device, reason: reason()))
+            return
+        }
+        reserved[step, default: 0] += 1
         trace.append(
             TraceStep(
                 step: step,
@@ -43,6 +45,35 @@ struct StepLog {
                 delivery: delivery,
                 reason: reason()
             )
+        )
+    }
+
+    /// Says whether the disk took what the batch wakes and holds. What it did not take has not happened: the same is decided anew
+    /// another time, perhaps every second.
+    mutating func settle(isKept: Bool) {
+        defer { reserved = [:] }
+        guard isKept else { return trace.removeAll { $0.delivery != nil } }
+        counts.merge(reserved, uniquingKeysWith: +)
+        guard logger.logLevel <= .debug else { return }
+        for step in trace where step.delivery != nil {
+            log(step.step, step.event, step.device, step.delivery, step.reason)
+        }
+    }
+
+    private func log(
+        _ step: PipelineStep,
+        _ event: EventID?,
+        _ device: DeviceID?,
+        _ delivery: String?,
+        _ reason: @autoclosure () -> String
+    ) {
+        logger.debug(
+            "Event",
+            metadata: [
+                "step": "\(step.rawValue)", "event": "\(event?.hex ?? "")",
+                "device": "\(device.map { "\($0.rawValue)" } ?? "")", "delivery": "\(delivery ?? "")",
+                "reason": "\(reason())",
+            ]
         )
     }
 }

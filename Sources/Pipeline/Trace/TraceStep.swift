@@ -1,10 +1,12 @@
 import Nostr
 import Notifications
 
-/// One step of one event, as far as it is worth keeping: what became of it for whom, and why. Holds neither content nor tokens.
+/// One step of one event, or of all events that were held together, as far as it is worth keeping: what became of it for whom, and
+/// why. Holds neither content nor tokens.
 package struct TraceStep: Sendable, Hashable {
     package var step: PipelineStep
-    package var event: EventID
+    /// Nil: of all events that were told to be held under `delivery`.
+    package var event: EventID?
     /// For which account; nil: for all whom the event names, or before that was known.
     package var account: PublicKey?
     /// On which of its devices; nil: on all of which nothing else is said.
@@ -16,7 +18,7 @@ package struct TraceStep: Sendable, Hashable {
 
     package init(
         step: PipelineStep,
-        event: EventID,
+        event: EventID?,
         account: PublicKey? = nil,
         device: DeviceID? = nil,
         delivery: String? = nil,

@@ -23,8 +23,16 @@ extension Registry {
         guard drafts.contains(where: { if case .done = $0 { false } else { true } }) else {
             return drafts.compactMap { if case .done(let result) = $0 { result } else { nil } }
         }
-        return try change { rows, changes in
-            try drafts.map { try settle($0, now: now, rows, &changes) }
+        do {
+            return try change { rows, changes in
+                try drafts.map { try settle($0, now: now, rows, &changes) }
+            }
+        } catch {
+            // They will come again, and must not be refused for that.
+            signers.withLock { signers in
+                for case .register(let draft) in drafts { signers.giveBack(draft.event.pubkey) }
+            }
+            throw error
         }
     }
 

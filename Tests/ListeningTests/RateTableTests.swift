@@ -20,6 +20,19 @@ import Testing
         }
     }
 
+    @Test func whatCameToNothingDoesNotCount() {
+        var table = RateTable<Int>(burst: 2, perSecond: 0.001, capacity: 4)
+        for _ in 0..<10 {
+            let passes = table.take(1, now: 0)
+            #expect(passes)
+            table.giveBack(1)
+        }
+        table.giveBack(2)
+        // No more than there is room for.
+        let passing = (0..<3).map { _ in table.take(1, now: 0) }
+        #expect(passing == [true, true, false])
+    }
+
     @Test(arguments: [(100.0, 1), (1.0, 1), (0.5, 2), (1.0 / 60, 60)])
     func thePauseIsThatOfOneMore(perSecond: Double, pause: Int) {
         #expect(RateTable<Int>(burst: 1, perSecond: perSecond, capacity: 2).pause == pause)

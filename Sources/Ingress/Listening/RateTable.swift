@@ -34,4 +34,10 @@ package struct RateTable<Key: Hashable & Sendable>: Sendable {
         younger[key] = bucket
         return passes
     }
+
+    /// One of `key` that passed has come to nothing after all.
+    package mutating func giveBack(_ key: Key) {
+        younger[key]?.giveBack()
+        older[key]?.giveBack()
+    }
 }

@@ -21,4 +21,7 @@ package struct TokenBucket: Sendable {
         tokens -= count
         return true
     }
+
+    /// What passed has come to nothing after all.
+    package mutating func giveBack(_ count: Double = 1) { tokens = min(capacity, tokens + count) }
 }

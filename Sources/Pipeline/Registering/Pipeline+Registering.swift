@@ -51,7 +51,8 @@ extension Pipeline {
         strangers.removeAll()
         do {
             let results = try registry.apply(events)
-            registryTrouble.passed(at: batch.time)
+            // What is refused or known says nothing of the disk.
+            if results.contains(where: \.isChange) { registryTrouble.passed(at: batch.time) }
             for (event, result) in zip(events, results) {
                 batch.end(
                     event.id,

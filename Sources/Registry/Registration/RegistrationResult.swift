@@ -17,6 +17,14 @@ package enum RegistrationResult: Hashable, Sendable {
     case notForUs
     case refused(RegistrationRefusal)
 
+    /// Whether something was written.
+    package var isChange: Bool {
+        switch self {
+        case .registered, .updated, .deregistered, .waiting: true
+        case .duplicate, .outdated, .notForUs, .refused: false
+        }
+    }
+
     /// Whether an `OK` answer (NIP-01) to the event should say true.
     package var isAccepted: Bool {
         switch self {

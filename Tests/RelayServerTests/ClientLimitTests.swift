@@ -61,6 +61,23 @@ import Testing
         #expect(!isRefusedForSpeed(neighbour.receive(request, now: now + 4_000)))
     }
 
+    @Test func pingsTakeFromWhatAClientMaySend() throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.messageBytes = 100
+        limits.bytesPerClientPerSecond = 100
+        limits.clientBurst = 10
+        let tables = ClientTables(limits)
+        var pinging = try connection(of: "203.0.113.7", in: tables, limits)
+        var asking = try connection(of: "203.0.113.7", in: tables, limits)
+        let request = Array(#"["REQ","s",{}]"#.utf8)
+        // 800 bytes at once.
+        for _ in 0..<6 { #expect(pinging.receive(controlFrameOf: 125, now: now) == .nothing) }
+        #expect(!isRefusedForSpeed(asking.receive(request, now: now)))
+        #expect(pinging.receive(controlFrameOf: 125, now: now) == .nothing)
+        for _ in 0..<3 { _ = asking.receiveFragment(now: now) }
+        #expect(isRefusedForSpeed(asking.receive(request, now: now)))
+    }
+
     @Test func registrationsAreCountedOverConnections() throws {
         var limits = RelayServerConfiguration.Limits()
         limits.registrationBurst = 1

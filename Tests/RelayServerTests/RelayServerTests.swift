@@ -126,6 +126,19 @@ import Testing
         }
     }
 
+    @Test func whoPingsOnAndOnIsDisconnected() async throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.burst = 2
+        limits.messagesPerSecond = 0
+        try await withServer(limits: limits) { port in
+            var client = try await WebSocketClient(port: port)
+            for _ in 0..<11 { try await client.send(opcode: .ping, bytes: []) }
+            var last: WebSocketClient.Received?
+            while let received = await client.next() { last = received }
+            #expect(last == .closed(1008))
+        }
+    }
+
     @Test func whoNeverAsksIsDisconnected() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.handshakeSeconds = 0

@@ -13,7 +13,8 @@ package struct WebIngressConfiguration: Sendable {
 
     package init() {}
 
-    /// What one client may do. Whoever is over a limit is told to come later, and costs nobody else anything.
+    /// What one client may do. Whoever is over a limit is told to come later, and costs nobody else anything; whoever goes on all
+    /// the same loses the connection.
     package struct Limits: Sendable, Equatable {
         /// Connections at the same time; a further one is closed at once.
         package var connections = 1_000
@@ -23,9 +24,9 @@ package struct WebIngressConfiguration: Sendable {
         package var perDevicePerMinute = 60
         /// Messages for one device at once, before the rate counts.
         package var deviceBurst = 120
-        /// Messages from one address a second, over time. This machine has no such limit: a proxy may be behind it.
+        /// Requests from one address a second, over time. This machine has no such limit: a proxy may be behind it.
         package var perClientPerSecond = 100
-        /// Messages from one address at once, before the rate counts.
+        /// Requests from one address at once, before the rate counts.
         package var clientBurst = 1_000
         /// Bytes of bodies from one address a second, over time, and eight times as many at once; whoever brings more loses the
         /// connection. This machine has no such limit.

@@ -1,3 +1,4 @@
+import Foundation
 import ListeningTestSupport
 import Testing
 
@@ -38,6 +39,28 @@ import Testing
             #expect(try await ingress.status(Self.push(from: "192.0.2.1")) == 202)
             #expect(try await ingress.status(Self.push(from: "192.0.2.1")) == 429)
             #expect(try await ingress.status(Self.push(from: "192.0.2.1, 192.0.2.2")) == 202)
+            ingress.clock.now += 1_000
+            #expect(try await ingress.status(Self.push(from: "192.0.2.1")) == 202)
+        }
+    }
+
+    @Test(arguments: [("GET / HTTP/1.1", 200), ("GET /nothing HTTP/1.1", 404), ("PUT / HTTP/1.1", 405)])
+    func everyRequestCountsWhateverItIsFor(head: String, status: Int) async throws {
+        let configuration = ServedIngress.configuration {
+            $0.limits.clientBurst = 2
+            $0.limits.perClientPerSecond = 1
+            $0.isTrustedProxy = { $0 == "127.0.0.1" }
+        }
+        try await ServedIngress.run(RecordingBackend(), configuration) { ingress in
+            let request = "\(head)\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\nContent-Length: 0\r\n\r\n"
+            let connection = try await ingress.connect()
+            await connection.send(String(repeating: request, count: 20))
+            // Whoever goes on is told for a while, and then left.
+            let answers = await connection.rest().components(separatedBy: "HTTP/1.1 ").dropFirst().map {
+                String($0.prefix(3))
+            }
+            #expect(answers == Array(repeating: "\(status)", count: 2) + Array(repeating: "429", count: 8))
+            #expect(try await ingress.status(Self.push(from: "192.0.2.2")) == 202)
             ingress.clock.now += 1_000
             #expect(try await ingress.status(Self.push(from: "192.0.2.1")) == 202)
         }

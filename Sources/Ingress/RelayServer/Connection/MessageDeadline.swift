@@ -9,16 +9,34 @@ final class MessageDeadline: ChannelInboundHandler, RemovableChannelHandler {
     /// The event that the pipeline behind this is told.
     struct Passed: Sendable {}
 
-    /// How many messages were complete. Of one event loop.
+    /// What became of the bytes that came. Of one event loop.
     final class Progress {
         fileprivate var messages: UInt64 = 0
+        fileprivate var frames: UInt64 = 0
+        /// Whether a message has begun of which further frames are to come.
+        fileprivate var isWithinMessage = false
 
-        func messageIsComplete() { messages &+= 1 }
+        /// A frame is complete that its message goes on behind.
+        func fragmentIsComplete() {
+            frames &+= 1
+            isWithinMessage = true
+        }
+
+        /// A frame is complete that may come between those of a message, and is none of them.
+        func controlFrameIsComplete() { frames &+= 1 }
+
+        /// A message is complete, and with it a frame.
+        func messageIsComplete() {
+            frames &+= 1
+            messages &+= 1
+            isWithinMessage = false
+        }
     }
 
     private let patience: TimeAmount
     private let progress: Progress
-    private var seen: UInt64 = 0
+    private var messagesSeen: UInt64 = 0
+    private var framesSeen: UInt64 = 0
     private var timer: Scheduled<Void>?
 
     /// `patience` is how long one message may take.
@@ -30,12 +48,12 @@ final class MessageDeadline: ChannelInboundHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // What these bytes complete is complete when this returns.
         context.fireChannelRead(data)
-        if progress.messages != seen {
-            seen = progress.messages
-            stop()
-        } else if timer == nil {
-            start(context)
-        }
+        let hasMessage = progress.messages != messagesSeen
+        let hasFrame = progress.frames != framesSeen
+        (messagesSeen, framesSeen) = (progress.messages, progress.frames)
+        // A ping ends the wait that its own bytes began, and not that for the message which it came in between.
+        if hasMessage || hasFrame && !progress.isWithinMessage { stop() }
+        if timer == nil, progress.isWithinMessage || !hasFrame { start(context) }
     }
 
     func channelInactive(context: ChannelHandlerContext) {

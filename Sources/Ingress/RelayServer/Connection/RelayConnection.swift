@@ -70,7 +70,7 @@ struct RelayConnection {
 
     /// Handles one text message. `now` is in milliseconds since 1970.
     mutating func receive(_ bytes: [UInt8], now: Int64) -> Action {
-        let withinRate = bucket.take(at: now) && share?.take(messageOf: bytes.count, now: now) ?? true
+        let withinRate = isWithinRate(bytes: bytes.count, now: now)
         if !withinRate, !patience.take(at: now) { return .disconnect }
         let message: ClientMessage
         do throws(MessageError) {
@@ -93,6 +93,25 @@ struct RelayConnection {
             guard withinRate else { return .send([.notice(Self.slowDown)]) }
             return .send([authentication.authenticate(event, now: now)])
         }
+    }
+
+    /// Counts a ping or a pong of so many bytes like a message: it costs as much to read, and an answer. Nobody can be told to slow
+    /// down by it.
+    mutating func receive(controlFrameOf bytes: Int, now: Int64) -> Action {
+        count(frameOf: bytes, now: now)
+    }
+
+    /// Counts a frame that its message goes on behind. Its bytes count with the message.
+    mutating func receiveFragment(now: Int64) -> Action {
+        count(frameOf: 0, now: now)
+    }
+
+    private mutating func count(frameOf bytes: Int, now: Int64) -> Action {
+        isWithinRate(bytes: bytes, now: now) || patience.take(at: now) ? .nothing : .disconnect
+    }
+
+    private mutating func isWithinRate(bytes: Int, now: Int64) -> Bool {
+        bucket.take(at: now) && share?.take(messageOf: bytes, now: now) ?? true
     }
 
     /// The answers to the next `count` events, of `bytes` bytes in all, are out. Returns the queries that waited for them.

@@ -60,25 +60,39 @@ final class WebSocketHandler: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !closing else { return }
         pinged = false
-        progress.messageIsComplete()
         let frame = unwrapInboundIn(data)
         switch frame.opcode {
         case .text:
+            progress.messageIsComplete()
             handle(connection.receive(Array(buffer: frame.unmaskedData), now: now()), context: context)
         case .binary:
+            progress.messageIsComplete()
             close(.unacceptableData, context: context)
-        case .ping:
-            // Flushed when the read is through, so that a thousand pings are not a thousand segments.
-            context.write(
-                wrapOutboundOut(WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData)),
-                promise: nil
-            )
-            limitUnread(context: context)
         case .connectionClose:
+            progress.messageIsComplete()
             close(.normalClosure, context: context)
         default:
-            break
+            progress.controlFrameIsComplete()
+            handle(connection.receive(controlFrameOf: frame.length, now: now()), context: context)
+            if frame.opcode == .ping { answer(ping: frame, context: context) }
         }
+    }
+
+    private func answer(ping: WebSocketFrame, context: ChannelHandlerContext) {
+        guard !closing else { return }
+        // Flushed when the read is through, so that a thousand pings are not a thousand segments.
+        context.write(
+            wrapOutboundOut(WebSocketFrame(fin: true, opcode: .pong, data: ping.unmaskedData)),
+            promise: nil
+        )
+        limitUnread(context: context)
+    }
+
+    private func partOfMessage(context: ChannelHandlerContext) {
+        guard !closing else { return }
+        pinged = false
+        progress.fragmentIsComplete()
+        handle(connection.receiveFragment(now: now()), context: context)
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -103,11 +117,12 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     private func mayRead(_ context: ChannelHandlerContext) -> Bool {
-        connection.wantsMore && context.channel.isWritable
+        !closing && connection.wantsMore && context.channel.isWritable
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event is MessageDeadline.Passed { return messageIsLate(context: context) }
+        if event is FrameRules.Fragment { return partOfMessage(context: context) }
         guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
         guard context.channel.isWritable else {
             guard !stuck else { return context.close(promise: nil) }

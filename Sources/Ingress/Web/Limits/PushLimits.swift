@@ -1,13 +1,16 @@
+import HTTPListening
 import Listening
 import Synchronization
 
-/// How many messages and bytes pass, by whose they are and whom they are for.
+/// How many requests and bytes pass, by whose they are, and how many messages, by whom they are for.
 final class PushLimits: Sendable {
     /// Some 100 bytes each.
     private static let capacity = 100_000
 
     private struct Tables {
         var clients: RateTable<ClientAddress>
+        /// Refusals of their requests that are answered before connections end.
+        var patience: RateTable<ClientAddress>
         var bytes: RateTable<ClientAddress>
         /// By the hash of the device token: tokens are not to lie about in memory.
         var devices: RateTable<Int>
@@ -20,6 +23,11 @@ final class PushLimits: Sendable {
             Tables(
                 clients: RateTable(
                     burst: limits.clientBurst,
+                    perSecond: Double(limits.perClientPerSecond),
+                    capacity: Self.capacity
+                ),
+                patience: RateTable(
+                    burst: limits.clientBurst * 4,
                     perSecond: Double(limits.perClientPerSecond),
                     capacity: Self.capacity
                 ),
@@ -43,21 +51,27 @@ final class PushLimits: Sendable {
         return tables.withLock { $0.bytes.take(client, bytes, now: now) }
     }
 
-    /// What stands against one more message at `now`, in milliseconds since 1970; nil when nothing does.
-    func refusal(of resource: PushResource, from client: ClientAddress?, now: Int64) -> PushAnswer? {
+    /// What stands against one more request at `now`, in milliseconds since 1970; nil when nothing does. Throws where the client
+    /// has been told so often enough.
+    func refusal(ofRequestFrom client: ClientAddress?, now: Int64) throws(RequestMistake) -> PushAnswer? {
+        // Behind an address of this machine a proxy may be, and so everybody.
+        guard let client, !client.isLoopback else { return nil }
+        let (isAdmitted, isTold, pause) = tables.withLock { tables in
+            let isAdmitted = tables.clients.take(client, now: now)
+            return (isAdmitted, isAdmitted || tables.patience.take(client, now: now), tables.clients.pause)
+        }
+        guard isTold else { throw .tooFast }
+        return isAdmitted ? nil : .tooMany(retryAfterSeconds: pause)
+    }
+
+    /// What stands against one more message for a device at `now`, in milliseconds since 1970; nil when nothing does.
+    func refusal(ofMessageFor resource: PushResource, now: Int64) -> PushAnswer? {
         var hasher = Hasher()
         hasher.combine(resource.deviceToken)
         hasher.combine(resource.isSandbox)
         let device = hasher.finalize()
         return tables.withLock { tables in
-            // Behind an address of this machine a proxy may be, and so everybody.
-            if let client, !client.isLoopback, !tables.clients.take(client, now: now) {
-                return .tooMany(retryAfterSeconds: tables.clients.pause)
-            }
-            guard tables.devices.take(device, now: now) else {
-                return .tooMany(retryAfterSeconds: tables.devices.pause)
-            }
-            return nil
+            tables.devices.take(device, now: now) ? nil : .tooMany(retryAfterSeconds: tables.devices.pause)
         }
     }
 }

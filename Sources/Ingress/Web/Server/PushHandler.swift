@@ -20,13 +20,15 @@ struct PushHandler: Sendable {
             isTrustedProxy: configuration.isTrustedProxy
         )
         let body = try await body(of: request, from: client, on: channel)
+        let now = now()
+        // Whatever is asked for: an answer of no use costs as much as one of use.
+        if let refusal = try limits.refusal(ofRequestFrom: client, now: now) { return refusal }
         switch IngressRoute(method: request.method.rawValue, target: request.head.path ?? "") {
         case .status: return .fine
         case .wrongMethod(let allow): return .wrongMethod(allow: allow)
         case .unknown: return .unknown
         case .push(let resource):
-            let now = now()
-            if let refusal = limits.refusal(of: resource, from: client, now: now) { return refusal }
+            if let refusal = limits.refusal(ofMessageFor: resource, now: now) { return refusal }
             return await keep(PushRequest(request.headers, body: body), for: resource, now: now)
         }
     }
@@ -55,7 +57,7 @@ struct PushHandler: Sendable {
         var count = 0
         let limits = configuration.limits
         try await request.readBody(atMost: limits.bodyBytes, within: limits.bodySeconds, on: channel) {
-            part throws(BodyMistake) in
+            part throws(RequestMistake) in
             guard self.limits.admits(part.readableBytes, from: client, now: now()) else { throw .tooFast }
             count += part.readableBytes
             if count <= PushPayload.longestBody { bytes += part.readableBytesView }

@@ -37,7 +37,7 @@ extension Configuration {
         var ingress = SealedIngress()
         ingress.web.host = "0.0.0.0"
         ingress.web.port = reader.integer("PORT", in: 0...65_535) ?? rackPort
-        ingress.trustedProxies = rackProxies.compactMap(AddressBlock.init)
+        ingress.trustedProxies = TrustedProxies(rackProxies.compactMap(AddressBlock.init))
 
         var configuration = Configuration(
             keyFile: state + "/carillon.key",

@@ -1,4 +1,3 @@
-import HTTPLanes
 import WebIngress
 
 extension Configuration {
@@ -6,20 +5,17 @@ extension Configuration {
     package struct SealedIngress: Sendable {
         /// The app whose `ios` block is used.
         package var app = "default"
-        /// Networks of proxies whose word on who a client is counts, as CIDR blocks.
-        package var trustedProxies: [AddressBlock] = [] {
-            didSet {
-                web.isTrustedProxy = { [trustedProxies] address in
-                    guard let address = IPAddress(address) else { return false }
-                    return trustedProxies.contains { $0.contains(address) }
-                }
-            }
+        /// Whose word on who a client is counts.
+        package var trustedProxies = TrustedProxies() {
+            didSet { web.isTrustedProxy = trustedProxies.contains }
         }
         /// Devices that are remembered, at most.
         package var devices = 1_000_000
         /// Where it listens and what one client may do.
         package var web = WebIngressConfiguration()
 
-        package init() {}
+        package init() {
+            web.isTrustedProxy = trustedProxies.contains
+        }
     }
 }

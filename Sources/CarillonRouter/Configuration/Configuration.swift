@@ -66,8 +66,8 @@ package struct Configuration: Sendable {
         package var name = "Carillon"
         package var description = "A notification relay: register a device, be woken."
         package var contact: String?
-        /// Networks of proxies whose word on who a client is counts, as CIDR blocks.
-        package var trustedProxies: [AddressBlock] = []
+        /// Whose word on who a client is counts.
+        package var trustedProxies = TrustedProxies()
         /// What one client may do.
         package var limits = RelayServerConfiguration.Limits()
         /// What registrations there may be.

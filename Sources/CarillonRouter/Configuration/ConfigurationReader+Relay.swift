@@ -28,9 +28,10 @@ extension ConfigurationReader {
         return relay
     }
 
-    /// Networks of proxies.
-    func proxies(_ value: YAMLValue?) -> [AddressBlock] {
-        (value?.oneOrMore() ?? []).compactMap { block in
+    /// Networks of proxies; this machine where nothing is said.
+    func proxies(_ value: YAMLValue?) -> TrustedProxies {
+        guard let value else { return TrustedProxies() }
+        let networks = value.oneOrMore().compactMap { block -> AddressBlock? in
             guard let text = block.string() else { return nil }
             guard let network = AddressBlock(text) else {
                 block.mistake(
@@ -40,5 +41,6 @@ extension ConfigurationReader {
             }
             return network
         }
+        return TrustedProxies(networks)
     }
 }

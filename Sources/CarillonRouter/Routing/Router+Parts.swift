@@ -44,10 +44,7 @@ extension Router {
         relay.port = configuration.relay.port
         relay.url = configuration.relay.url
         relay.limits = configuration.relay.limits
-        relay.isTrustedProxy = { [proxies = configuration.relay.trustedProxies] address in
-            guard let address = IPAddress(address) else { return false }
-            return proxies.contains { $0.contains(address) }
-        }
+        relay.isTrustedProxy = configuration.relay.trustedProxies.contains
         return RelayServer(
             configuration: relay,
             information: RelayInformation(

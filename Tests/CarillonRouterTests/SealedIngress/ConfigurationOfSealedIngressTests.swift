@@ -22,7 +22,8 @@ import YAMLReading
         #expect(ingress.web.host == "127.0.0.1" && ingress.web.port == 7449)
         #expect(ingress.app == "default" && ingress.web.locKey == "apns-default-message")
         #expect(ingress.devices == 1_000_000 && ingress.web.limits == WebIngressConfiguration.Limits())
-        #expect(!ingress.web.isTrustedProxy("127.0.0.1"))
+        #expect(ingress.web.isTrustedProxy("127.0.0.1") && ingress.web.isTrustedProxy("::1"))
+        #expect(!ingress.web.isTrustedProxy("192.0.2.1") && !ingress.web.isTrustedProxy("::2"))
     }
 
     @Test func everythingCanBeSaid() throws {
@@ -42,6 +43,7 @@ import YAMLReading
         #expect(ingress.app == "other" && ingress.web.locKey == "NEW")
         #expect(ingress.web.isTrustedProxy("10.1.2.3") && ingress.web.isTrustedProxy("2001:db8::1"))
         #expect(!ingress.web.isTrustedProxy("192.0.2.1") && !ingress.web.isTrustedProxy("nonsense"))
+        #expect(!ingress.web.isTrustedProxy("127.0.0.1"))
         let limits = ingress.web.limits
         #expect(ingress.devices == 1 && limits.connections == 2 && limits.connectionsPerAddress == 3)
         #expect(limits.perClientPerSecond == 4 && limits.clientBurst == 5 && limits.bytesPerClientPerSecond == 2048)

@@ -86,7 +86,9 @@ enum ConfigurationSchema {
                         ),
                         (
                             "trusted_proxies",
-                            SchemaParts.oneOrMore("Networks of proxies whose X-Forwarded-For counts, as CIDR blocks.")
+                            SchemaParts.oneOrMore(
+                                "Networks of proxies whose X-Forwarded-For counts, as CIDR blocks; this machine when left out."
+                            )
                         ),
                         (
                             "limits",

@@ -14,7 +14,9 @@ enum SealedIngressSchema {
                 ),
                 (
                     "trusted_proxies",
-                    SchemaParts.oneOrMore("Networks of proxies whose X-Forwarded-For counts, as CIDR blocks.")
+                    SchemaParts.oneOrMore(
+                        "Networks of proxies whose X-Forwarded-For counts, as CIDR blocks; this machine when left out."
+                    )
                 ),
                 ("limits", limits),
             ]
@@ -29,8 +31,8 @@ enum SealedIngressSchema {
                 ("devices", SchemaParts.integer("Devices that are remembered.", 1...100_000_000)),
                 ("connections", SchemaParts.integer("Connections at the same time.", many)),
                 ("connections_per_client", SchemaParts.integer("Connections of one client at the same time.", many)),
-                ("per_client_per_second", SchemaParts.integer("Messages of one client a second, over time.", many)),
-                ("client_burst", SchemaParts.integer("Messages of one client at once.", many)),
+                ("per_client_per_second", SchemaParts.integer("Requests of one client a second, over time.", many)),
+                ("client_burst", SchemaParts.integer("Requests of one client at once.", many)),
                 (
                     "client_bytes_per_second",
                     SchemaParts.integer(

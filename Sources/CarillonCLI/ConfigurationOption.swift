@@ -12,8 +12,10 @@ struct ConfigurationOption: ParsableArguments {
     /// Whether nobody named a file and there is none where it would be.
     var isAbsent: Bool { path == Self.defaultPath && !FileManager.default.fileExists(atPath: path) }
 
-    /// Reads the file; prints its mistakes and fails when there are any.
-    func read() throws -> Configuration {
-        try Terminal.printingMistakes { () throws in try Configuration(file: path) }
+    /// Reads the file; prints its mistakes and fails when there are any. Only the service itself needs its credentials.
+    func read(withoutCredentials: Bool = true) throws -> Configuration {
+        try Terminal.printingMistakes { () throws in
+            try Configuration(file: path, withoutCredentials: withoutCredentials)
+        }
     }
 }

@@ -110,7 +110,7 @@ struct Serve: AsyncParsableCommand {
 
     /// The file's, or that of the environment where there is no file.
     private func configuration() throws -> Configuration {
-        guard config.isAbsent else { return try config.read() }
+        guard config.isAbsent else { return try config.read(withoutCredentials: false) }
         let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let found = try Terminal.printingMistakes { () throws in
             let configuration = try Configuration.sealedIngressAlone(
@@ -121,7 +121,7 @@ struct Serve: AsyncParsableCommand {
             try configuration?.makeStateFolder()
             return configuration
         }
-        return try found ?? config.read()
+        return try found ?? config.read(withoutCredentials: false)
     }
 
     /// Reads the same file again; nil where there was none.

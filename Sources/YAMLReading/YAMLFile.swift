@@ -45,7 +45,15 @@ package final class YAMLFile {
     }
 
     package func note(_ message: String, at mark: Mark?) {
-        mistakes.append(Mistake(file: name, line: mark?.line ?? 0, column: mark?.column ?? 0, message: message))
+        note(mistake(message, at: mark))
+    }
+
+    func note(_ mistake: Mistake) {
+        mistakes.append(mistake)
+    }
+
+    func mistake(_ message: String, at mark: Mark?) -> Mistake {
+        Mistake(file: name, line: mark?.line ?? 0, column: mark?.column ?? 0, message: message)
     }
 
     /// `text` with a whole-value `${NAME}`, or one at the start of a path, as in `${NAME}/file`, replaced from the environment; nil when

@@ -5,7 +5,12 @@ extension YAMLValue {
     /// This value as JSON text with sorted keys: how a plugin gets its block of the configuration. Nil, with a mistake
     /// noted, for what JSON cannot say.
     package func json() -> String? {
-        guard let object = jsonObject(node, path) else { return nil }
+        json { file.note($0) }
+    }
+
+    /// The same, without what environment variables that are not set would say: `unset` learns of each where it stands.
+    package func json(unset: (Mistake) -> Void) -> String? {
+        guard let object = jsonObject(node, path, unset) else { return nil }
         guard
             let data = try? JSONSerialization.data(
                 withJSONObject: object,
@@ -18,7 +23,7 @@ extension YAMLValue {
         return String(decoding: data, as: UTF8.self)
     }
 
-    private func jsonObject(_ node: Node, _ path: String) -> Any? {
+    private func jsonObject(_ node: Node, _ path: String, _ unset: (Mistake) -> Void) -> Any? {
         switch node {
         case .scalar(let scalar):
             if scalar.style == .plain {
@@ -28,12 +33,12 @@ extension YAMLValue {
                 if let number = Double(scalar.string), number.isFinite { return number }
             }
             guard let text = file.expand(scalar.string) else {
-                file.note("\(path): the environment variable \(scalar.string) is not set", at: node.mark)
+                unset(file.mistake("\(path): the environment variable \(scalar.string) is not set", at: node.mark))
                 return nil
             }
             return text
         case .sequence(let sequence):
-            return sequence.enumerated().compactMap { jsonObject($1, "\(path)[\($0)]") }
+            return sequence.enumerated().compactMap { jsonObject($1, "\(path)[\($0)]", unset) }
         case .mapping(let mapping):
             var object: [String: Any] = [:]
             for (key, value) in mapping {
@@ -45,7 +50,8 @@ extension YAMLValue {
                     file.note("\(path): \(Self.mergeMistake)", at: key.mark)
                     continue
                 }
-                object[name.string] = jsonObject(value, path.isEmpty ? name.string : "\(path).\(name.string)")
+                let place = path.isEmpty ? name.string : "\(path).\(name.string)"
+                object[name.string] = jsonObject(value, place, unset)
             }
             return object
         case .alias:

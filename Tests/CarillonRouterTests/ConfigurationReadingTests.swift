@@ -19,6 +19,27 @@ import YAMLReading
         ).read(yaml)
     }
 
+    @Test func credentialsMayBeMissingWhereTheyAreNotNeeded() throws {
+        let yaml = """
+            identity: { key_file: carillon.key }
+            store: { path: carillon.sqlite }
+            apps: { default: { ios: { topic: a, key_file: "${LENT}/apns.p8" }, ntfy: {} } }
+            """
+        let mistake =
+            "carillon.yaml:3:47: apps.default.ios.key_file: the environment variable ${LENT}/apns.p8 is not set"
+        #expect(mistakes(yaml) == [mistake])
+        let reader = ConfigurationReader(
+            name: "carillon.yaml",
+            folder: "",
+            isWithoutCredentials: true,
+            environment: { _ in nil }
+        )
+        let platforms = try #require(try reader.read(yaml).apps["default"]?.platforms)
+        #expect(platforms["ios"]?.unset.map(\.description) == [mistake])
+        #expect(platforms["ios"]?.json == #"{"topic":"a"}"# && platforms["ntfy"]?.unset == [])
+        #expect(throws: Mistakes.self) { _ = try reader.read(yaml.replacing("carillon.sqlite", with: "${STORE}")) }
+    }
+
     private func mistakes(_ yaml: String) -> [String] {
         do {
             _ = try read(yaml)

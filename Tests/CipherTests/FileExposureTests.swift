@@ -29,4 +29,21 @@ import Testing
         #expect(exposure(0o600, owner: 0, user: 0) == nil)
         #expect(exposure(0o640, owner: 0, user: 0) == .readable)
     }
+
+    /// Commands that root runs on a service's files neither refuse them nor take them away from the service.
+    @Test(
+        arguments: [(0o600, nil), (0o400, nil), (0o640, .readable), (0o604, .readable), (0o620, .writable)]
+            as [(mode_t, FileExposure?)]
+    )
+    func rootGoesByTheModeOfOthersSecrets(mode: mode_t, expected: FileExposure?) {
+        #expect(exposure(mode, owner: 61_234, user: 0) == expected)
+        #expect(
+            exposure(mode, owner: 61_234, user: 0)?.remedy(for: "key", user: 0) == expected.map { _ in "chmod 600 key" }
+        )
+    }
+
+    @Test func whoeverMendsTheOwnerNeedsNoShellOfOurs() {
+        let remedy = FileExposure.foreign(owner: 1_001).remedy(for: "key", user: 1_000)
+        #expect(remedy == "chown 1000 key && chmod 600 key")
+    }
 }

@@ -93,6 +93,20 @@ import YAMLReading
         #expect(found == ["f.yaml:3:10: b.c[1]: the environment variable ${UNSET} is not set"])
     }
 
+    @Test func unsetVariablesCanBeLeftOutOfABlock() {
+        var unset: [String] = []
+        let found = mistakes("a: x\nb:\n  c: [1, \"${UNSET}\"]\n  d: ${UNSET}/e\n") { value in
+            #expect(value.json { unset.append("\($0)") } == #"{"a":"x","b":{"c":[1]}}"#)
+        }
+        #expect(found == [])
+        #expect(
+            unset == [
+                "f.yaml:3:10: b.c[1]: the environment variable ${UNSET} is not set",
+                "f.yaml:4:6: b.d: the environment variable ${UNSET}/e is not set",
+            ]
+        )
+    }
+
     @Test func aliasesToAliasesAreRefusedBeforeTheyAreWrittenOut() {
         var lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
         for level in 1...9 {

@@ -32,7 +32,7 @@ struct RulesCheckCommand: AsyncParsableCommand {
         let watched = { ConfiguredRules.files(files, config: config) }
         try await Watching(isOn: watch).run(files: watched) {
             try Terminal.printingMistakes {
-                let configuration = try config.map { try Configuration(file: $0) }
+                let configuration = try config.map { try Configuration(file: $0, withoutCredentials: true) }
                 for line in try RulesCheck(files: files, configuration: configuration).summary() { print(line) }
             }
         }

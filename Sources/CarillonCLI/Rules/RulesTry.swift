@@ -100,7 +100,9 @@ struct RulesTry: AsyncParsableCommand {
         try await Watching(isOn: watch).run(files: files) {
             try await Terminal.printingWhyNothingCanBeTried {
                 var order = order
-                order.configuration = try configurationPath.map { try Configuration(file: $0) }
+                order.configuration = try configurationPath.map {
+                    try Configuration(file: $0, withoutCredentials: true)
+                }
                 let subjects = try chosen.map { TrialSubject($0) } + event.map { try subject($0, input) }
                 try await run(order, subjects)
             }

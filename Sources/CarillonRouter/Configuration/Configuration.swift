@@ -4,6 +4,7 @@ import Notifications
 import Pipeline
 import Registry
 import RelayServer
+import YAMLReading
 
 /// Everything an operator decides, read from one YAML file. Paths are absolute, or as given where no file was read.
 package struct Configuration: Sendable {
@@ -115,5 +116,7 @@ package struct Configuration: Sendable {
         package var json: String
         /// Where the block stands in the file, for mistakes that only the plugin finds.
         package var line: Int
+        /// What it lacks, as an environment variable is not set; only where the file was read without credentials.
+        package var unset: [Mistake] = []
     }
 }

@@ -6,9 +6,17 @@ struct ConfigurationReader {
     /// The folder that relative paths in the file start from.
     let folder: String
     private let file: YAMLFile
+    /// Whether blocks of apps may lack what environment variables would say.
+    private let isWithoutCredentials: Bool
 
-    init(name: String, folder: String, environment: @escaping (String) -> String?) {
+    init(
+        name: String,
+        folder: String,
+        isWithoutCredentials: Bool = false,
+        environment: @escaping (String) -> String?
+    ) {
         self.folder = folder
+        self.isWithoutCredentials = isWithoutCredentials
         self.file = YAMLFile(name: name, environment: environment)
     }
 
@@ -89,10 +97,13 @@ struct ConfigurationReader {
         for (name, value) in value?.mapping()?.members ?? [] {
             var app = Configuration.App()
             for (platform, block) in value.mapping()?.members ?? [] where block.mapping() != nil {
-                guard let json = block.json() else { continue }
+                var unset: [Mistake] = []
+                let text = isWithoutCredentials ? block.json { unset.append($0) } : block.json()
+                guard let json = text else { continue }
                 app.platforms[platform] = Configuration.PlatformBlock(
                     json: PathsInBlock.resolve(json, path),
-                    line: block.line
+                    line: block.line,
+                    unset: unset
                 )
             }
             apps[name] = app

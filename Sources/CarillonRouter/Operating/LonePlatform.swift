@@ -27,6 +27,7 @@ struct LonePlatform {
                 "the app \(app) is not configured for \(platform); it is for: \(Self.list(platforms.keys))"
             )
         }
+        if let lack = block.unset.first { throw OperationFailure.unavailable("\(lack)") }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let log = Logger(label: "carillon.push") { _ in SwiftLogNoOpLogHandler() }
         let lanes = try HTTPLanes(configuration: configuration.lanes, group: group, logger: log)

@@ -20,6 +20,9 @@ final class StoreLock: Sendable {
             close(descriptor)
             throw number == EWOULDBLOCK ? .storeInUse(path, by: owner) : .cannotLock(lock, errno: number)
         }
+        // Root's commands leave no lock behind that the router's own user cannot open.
+        var status = stat()
+        if geteuid() == 0, stat(path, &status) == 0 { _ = fchown(descriptor, status.st_uid, status.st_gid) }
         // For people; a full disk is no reason to refuse.
         let text = Array("\(getpid())\n".utf8)
         _ = ftruncate(descriptor, 0)

@@ -3,7 +3,8 @@ import Glibc
 /// Who besides us can get at a file that holds a secret.
 ///
 /// A file of ours is for us alone. One of root's may be open to a group: that is how systemd hands credentials out
-/// (`LoadCredential=`, mode 0440 with an access list), and how operators share a key with a service.
+/// (`LoadCredential=`, mode 0440 with an access list), and how operators share a key with a service. Root, who runs commands on what
+/// belongs to a service, takes every owner's file for one of that owner's.
 package enum FileExposure: Sendable, Hashable, CustomStringConvertible {
     /// Others may read it.
     case readable
@@ -14,7 +15,7 @@ package enum FileExposure: Sendable, Hashable, CustomStringConvertible {
 
     /// Nil when nobody else can get at what `status` describes. `user` is who we are.
     package init?(_ status: stat, user: uid_t = geteuid()) {
-        if status.st_uid != 0, status.st_uid != user {
+        if user != 0, status.st_uid != 0, status.st_uid != user {
             self = .foreign(owner: status.st_uid)
         } else if status.st_mode & (S_IWGRP | S_IWOTH) != 0 {
             self = .writable
@@ -41,11 +42,11 @@ package enum FileExposure: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What an operator runs to mend that for `path`.
-    package func remedy(for path: String) -> String {
+    /// What an operator runs to mend that for `path`. `user` is who we are: a number, as it is root who runs it.
+    package func remedy(for path: String, user: uid_t = geteuid()) -> String {
         switch self {
         case .readable, .writable: "chmod 600 \(path)"
-        case .foreign: "chown $(id -u) \(path) && chmod 600 \(path)"
+        case .foreign: "chown \(user) \(path) && chmod 600 \(path)"
         }
     }
 }

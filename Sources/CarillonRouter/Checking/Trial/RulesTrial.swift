@@ -39,11 +39,18 @@ package final class RulesTrial: Sendable {
             isAuthorFollowed: order.isAuthorFollowed,
             now: now
         )
-        let (app, blocks) = try Self.blocks(order)
+        let (app, configured) = try Self.blocks(order)
+        // Whoever tries rules need not have the service's keys.
+        let blocks = configured.filter(\.value.unset.isEmpty).mapValues(\.json)
         let search = TrialPlugins.search(order)
         host = PluginHost(loading: search, log: Logger(label: "carillon.try") { _ in SwiftLogNoOpLogHandler() })
         refusals = host.catalog.refusals.map { "refused \($0.path): \($0.reason)" }
-        let platforms = try TrialPlugins.platforms(order, blocks: blocks, host: host, folders: search.folders)
+        let platforms = try TrialPlugins.platforms(
+            order,
+            configured: configured.keys,
+            host: host,
+            folders: search.folders
+        )
         devices = platforms.map { SampleDevice(platform: $0, app: app, token: order.token, fields: order.fields) }
         dryRun = DryRun(host: host, blocks: blocks, sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32)))
         throwAwayPlatforms = SampleBlocks.platformsWithKeys.subtracting(blocks.keys)
@@ -98,7 +105,9 @@ package final class RulesTrial: Sendable {
     }
 
     /// The app's name, and its blocks by platform.
-    private static func blocks(_ order: TrialOrder) throws(TrialFailure) -> (String, [String: String]) {
+    private static func blocks(
+        _ order: TrialOrder
+    ) throws(TrialFailure) -> (String, [String: Configuration.PlatformBlock]) {
         guard let configuration = order.configuration else { return (order.app, [:]) }
         guard let app = configuration.apps[order.app] else {
             throw TrialFailure(
@@ -106,7 +115,7 @@ package final class RulesTrial: Sendable {
                     + (configuration.apps.keys.sorted().joined(separator: ", ").nonEmpty ?? "none at all")
             )
         }
-        return (order.app, app.platforms.mapValues(\.json))
+        return (order.app, app.platforms)
     }
 }
 

@@ -14,7 +14,7 @@ enum TrialPlugins {
     /// The platforms to show, in the order they were named in.
     static func platforms(
         _ order: TrialOrder,
-        blocks: [String: String],
+        configured: some Sequence<String>,
         host: PluginHost,
         folders: [String]
     ) throws(TrialFailure) -> [String] {
@@ -32,8 +32,8 @@ enum TrialPlugins {
             )
         }
         if !order.platforms.isEmpty { return order.platforms }
-        let configured = loaded.filter { blocks[$0] != nil }
-        return configured.isEmpty ? loaded : configured
+        let wanted = loaded.filter(Set(configured).contains)
+        return wanted.isEmpty ? loaded : wanted
     }
 
     private static var besideProgram: [String] {

@@ -17,6 +17,10 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
         case empty
         /// The file is missing, and its log is there.
         case withoutItsFile
+        /// There is none, and another database beside it says that there was; that one's path.
+        case missingBeside(String)
+        /// What was to be saved cannot go here: there is a file already.
+        case inTheWay
         /// It is a database, and not one of these.
         case foreign
         /// It has tables that this version does not know; the first migration of them.
@@ -73,12 +77,17 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether the file itself is at fault, so that trying again is of no use and writing may do harm.
     package var isDamage: Bool {
         switch cause {
-        case .damaged, .empty, .withoutItsFile: true
+        case .damaged, .empty, .withoutItsFile, .missingBeside: true
         default: false
         }
     }
 
-    package var description: String {
+    package var description: String { sentence(waysOut) }
+
+    /// The same for whoever has tried to rescue it, without advice to do so.
+    package var descriptionAfterRescue: String { sentence(waysOutAfterRescue) }
+
+    private func sentence(_ waysOut: String) -> String {
         switch cause {
         case .damaged(let finding):
             "\(name) \(path) is damaged or no SQLite database (\(finding)); it was left as it is. \(waysOut)"
@@ -87,6 +96,12 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
         case .withoutItsFile:
             "\(name) \(path) is missing, but its log \(path)-wal is there: put both back where they were, or move the log away, "
                 + "which \(costOfLoss)"
+        case .missingBeside(let other):
+            "\(name) \(path) is missing, but \(other), which was filled beside it, is there; nothing was made. Put it back, or a "
+                + "backup in its place; or move \(other) away as well and begin an empty one, which \(costOfLoss)"
+        case .inTheWay:
+            "\(name) would be saved into \(path), and there is a file already, as of an earlier rescue: put that in its place, or move "
+                + "it away"
         case .foreign:
             "\(path) is another program's database or another one of ours, and not \(name); it was left as it is: "
                 + "check store.path"
@@ -111,5 +126,9 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
     private var waysOut: String {
         "Move it and \(path)-wal away and put a backup in its place; or save what can be read with "
             + "`carillon store rescue`; or move both away and begin an empty one, which \(costOfLoss)"
+    }
+
+    private var waysOutAfterRescue: String {
+        "Move it and \(path)-wal away and put a backup in its place, or begin an empty one, which \(costOfLoss)"
     }
 }

@@ -73,7 +73,9 @@ package struct ConfigurationCheck {
 
     private func store(_ configuration: Configuration) -> [Mistake] {
         let place = configuration.storePlace
-        return folder(of: configuration.storePath, "store.path", place)
+        // What is wrong with the outbox itself is told below.
+        let lost = (try? LostRegistry.fault(configuration)).map { [mistake("store.path", place, "\($0)")] } ?? []
+        return folder(of: configuration.storePath, "store.path", place) + lost
             + [(configuration.storePath, RegistryStore.kind), (configuration.outboxPath, Outbox.kind)].compactMap {
                 file,
                 kind in

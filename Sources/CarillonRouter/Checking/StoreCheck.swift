@@ -9,9 +9,9 @@ package struct StoreCheck {
         package let path: String
         /// As in "the registry".
         package let name: String
-        /// What is in it, such as "12 devices".
-        package let content: String
-        /// What is wrong, in sentences that name it; none when it is sound.
+        /// What there is to say of it where nothing is wrong, such as "sound, 12 devices".
+        package let state: String
+        /// What is wrong, in sentences that name it; none when it is sound or not there yet.
         package let findings: [String]
     }
 
@@ -27,6 +27,8 @@ package struct StoreCheck {
     private func registry() -> Report {
         let path = configuration.storePath
         return report(path, RegistryStore.kind) {
+            // Where the outbox cannot be looked into, its own report says why.
+            if let fault = try? LostRegistry.fault(configuration) { throw fault }
             // Without our key what is sealed cannot be looked into; that it is missing is another check's to say.
             let report = try RegistryExamination(
                 path: path,
@@ -47,10 +49,12 @@ package struct StoreCheck {
     private func report(_ path: String, _ kind: StoreKind, _ body: () throws -> (String, [String])) -> Report {
         do {
             let (content, findings) = try body()
+            let isThere = try StoreFile(path: path, kind: kind).exists()
             let sentences = findings.map { "\(kind.name) \(path) is damaged: \($0)" }
-            return Report(path: path, name: kind.name, content: content, findings: sentences)
+            let state = isThere ? "sound, \(content)" : "not there yet"
+            return Report(path: path, name: kind.name, state: state, findings: sentences)
         } catch {
-            return Report(path: path, name: kind.name, content: "", findings: ["\(error)"])
+            return Report(path: path, name: kind.name, state: "", findings: ["\(error)"])
         }
     }
 }

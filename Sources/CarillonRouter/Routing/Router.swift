@@ -87,6 +87,7 @@ package final class Router: Service {
         self.now = now
 
         lock = try StoreLock(store: configuration.storePath)
+        if let fault = try LostRegistry.fault(configuration) { throw fault }
         identity = try Self.identity(configuration)
         let rules = try configuration.loadRules()
         apiToken = try configuration.api.map { api in

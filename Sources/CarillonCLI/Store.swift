@@ -27,7 +27,7 @@ struct Store: ParsableCommand {
             let reports = StoreCheck(configuration: try config.read()).reports()
             for report in reports {
                 if report.findings.isEmpty {
-                    print("\(report.name) \(report.path): sound, \(report.content)")
+                    print("\(report.name) \(report.path): \(report.state)")
                 } else {
                     for finding in report.findings { Terminal.error(finding) }
                 }
@@ -42,7 +42,8 @@ struct Store: ParsableCommand {
             abstract: "Save what can be read of a damaged registry or outbox into a new file beside it.",
             discussion: """
                 The damaged file stays as it is, and so does what is not damaged. The router must not run. What could not be saved \
-                is lost: devices until their apps register again, waiting pushes for good. Prints what to do then.
+                is lost: devices until their apps register again, waiting pushes for good. Prints what to do then. Exits with \
+                status 1 when there is a damaged one of which nothing could be saved; the other is saved all the same.
 
                   carillon store rescue --config carillon.yaml
                 """
@@ -61,19 +62,25 @@ struct Store: ParsableCommand {
                 throw ExitCode(1)
             }
             for report in reports { show(report) }
+            let isEverythingWell = reports.allSatisfy { report in
+                if case .failed = report.outcome { false } else { true }
+            }
+            if !isEverythingWell { throw ExitCode(1) }
         }
 
         private func show(_ report: StoreSaving.Report) {
-            guard let rescued = report.rescued else {
-                return print("\(report.name) \(report.path): nothing is wrong with it")
+            switch report.outcome {
+            case .notThere: print("\(report.name) \(report.path): not there")
+            case .sound: print("\(report.name) \(report.path): nothing is wrong with it")
+            case .failed(let reason): Terminal.error(reason)
+            case .saved(let rescued, let tables):
+                print("\(report.name) \(report.path): saved into \(rescued)")
+                for table in tables where !table.isWhole {
+                    print("  \(table.name): \(table.rows) rows saved, others are lost")
+                }
+                print("To use it:")
+                for command in report.commands { print("  \(command)") }
             }
-            print("\(report.name) \(report.path): saved into \(rescued)")
-            for table in report.tables where !table.isWhole {
-                print("  \(table.name): \(table.rows) rows saved, others are lost")
-            }
-            print("To use it:")
-            print("  mv \(report.path) \(report.path)-damaged && rm -f \(report.path)-wal \(report.path)-shm")
-            print("  mv \(rescued) \(report.path)")
         }
     }
 }

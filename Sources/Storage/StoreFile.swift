@@ -75,11 +75,16 @@ package struct StoreFile: Sendable {
         flushFolder()
     }
 
-    /// A new file at this place, with what `body` puts into it; each of its commits is flushed.
-    func make(_ body: (DatabaseQueue) throws -> Void) throws -> DatabaseQueue {
+    /// A new file at this place, with what `body` puts into it; each of its commits is flushed. Where root makes it, it will belong
+    /// to whom `original` belongs, if that is named: a service could not open root's.
+    func make(ownedLike original: String? = nil, _ body: (DatabaseQueue) throws -> Void) throws -> DatabaseQueue {
         let descriptor = Self.make(path)
         guard descriptor >= 0 else { throw StoreFault.system(errno: errno, in: kind, at: path) }
-        close(descriptor)
+        do {
+            // Closed before SQLite opens it, as closing a file lets go of all locks that the process has on it.
+            defer { close(descriptor) }
+            if let original { try giveAway(descriptor, like: original) }
+        }
         return try naming {
             let queue = try DatabaseQueue(path: path)
             try body(queue)
@@ -96,6 +101,14 @@ package struct StoreFile: Sendable {
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             defer { try? queue.close() }
             return try queue.unsafeRead(body)
+        }
+    }
+
+    private func giveAway(_ descriptor: Int32, like original: String) throws(StoreFault) {
+        var status = stat()
+        guard geteuid() == 0, stat(original, &status) == 0 else { return }
+        guard fchown(descriptor, status.st_uid, status.st_gid) == 0 else {
+            throw .system(errno: errno, in: kind, at: path)
         }
     }
 

@@ -23,15 +23,15 @@ package struct StoreRescue: Sendable {
         self.file = file
     }
 
-    /// Writes to the file at `target`, which must not be there yet. Throws a ``StoreFault`` when not even the names of the tables
+    /// Writes to the file at `target`, which must not be there yet and will belong to whom the damaged one belongs. Throws a ``StoreFault`` when not even the names of the tables
     /// can be read, or when `target` cannot be written.
     package func save(to target: String) throws -> [Table] {
         let new = StoreFile(path: target, kind: file.kind)
-        guard access(target, F_OK) != 0 else { throw new.fault(.cannotOpen("there is a file already")) }
+        guard access(target, F_OK) != 0 else { throw new.fault(.inTheWay) }
         return try file.reading { source in
             let version = try latestMigration(source)
             do {
-                let queue = try new.make { try file.kind.migrator.migrate($0, upTo: version) }
+                let queue = try new.make(ownedLike: file.path) { try file.kind.migrator.migrate($0, upTo: version) }
                 defer { try? queue.close() }
                 return try new.naming {
                     try queue.writeWithoutTransaction { database in

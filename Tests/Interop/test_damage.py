@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -187,6 +188,28 @@ def test_damage_met_while_running_is_told_once_and_nothing_is_written_any_more(f
     assert str(path) in refusal(router)
 
 
+def test_a_registry_that_is_gone_is_not_begun_anew_beside_a_filled_outbox(filled, lab):
+    path = filled.folder / REGISTRY
+    away = path.rename(filled.folder / "away")
+    said = refusal(filled)
+    assert f"the registry {path} is missing" in said and OUTBOX in said and "backup" in said, said
+    for words in [["check"], ["store", "check"], ["store", "rescue"]]:
+        run = carillon(*words, "--config", filled.configuration_file, cwd=filled.folder)
+        assert run.returncode == 1 and f"the registry {path} is missing" in run.stderr, run
+    assert not path.exists()
+    away.rename(path)
+    filled.start()
+    lab.accepted(26)
+    assert filled.stop() == 0
+
+
+def test_what_is_not_there_yet_is_not_called_sound(stopped_router):
+    run = carillon("store", "check", "--config", stopped_router.configuration_file)
+    assert run.returncode == 0 and run.stdout.count(": not there yet") == 2, run
+    run = carillon("store", "rescue", "--config", stopped_router.configuration_file)
+    assert run.returncode == 0 and run.stdout.count(": not there\n") == 2, run
+
+
 def page_of_rows(database: bytes) -> int:
     """A page with rows of a table, as near to the middle as there is one: without the schema nothing could be saved."""
     middle = len(database) // 4096 // 2
@@ -197,12 +220,16 @@ def page_of_rows(database: bytes) -> int:
     raise AssertionError("no page of the database holds rows")
 
 
-@BOTH
-def test_what_can_be_read_is_rescued_into_a_new_database(filled, lab, bob, name, called):
-    path = filled.folder / name
+def page_of_rows_overwritten(path: Path):
     with path.open("r+b") as file:
         file.seek(4096 * page_of_rows(path.read_bytes()))
         file.write(b"\xfe" * 4096)
+
+
+@BOTH
+def test_what_can_be_read_is_rescued_into_a_new_database(filled, lab, bob, name, called):
+    path = filled.folder / name
+    page_of_rows_overwritten(path)
     assert "is damaged" in refusal(filled)
     bad = path.read_bytes()
     run = carillon("store", "rescue", "--config", filled.configuration_file, cwd=filled.folder)
@@ -224,3 +251,39 @@ def test_what_can_be_read_is_rescued_into_a_new_database(filled, lab, bob, name,
     lab.accepted(10)
     filled.wait_for_deliveries(10)
     filled.stop()
+
+
+@BOTH
+def test_what_cannot_be_rescued_does_not_keep_the_other_from_it(filled, name, called):
+    lost, readable = filled.folder / name, filled.folder / (OUTBOX if name == REGISTRY else REGISTRY)
+    header_overwritten(lost)
+    page_of_rows_overwritten(readable)
+    bad = lost.read_bytes()
+    for saved in [f"saved into {readable}-rescued", ""]:
+        run = carillon("store", "rescue", "--config", filled.configuration_file, cwd=filled.folder)
+        assert run.returncode == 1 and saved in run.stdout, run
+        # What is left to do, and not what was tried.
+        assert f"{called} {lost} is damaged" in run.stderr and "backup" in run.stderr, run.stderr
+        assert "store rescue" not in run.stderr, run.stderr
+        assert lost.read_bytes() == bad and not Path(f"{lost}-rescued").exists()
+    # The second time there is something to be used already.
+    assert f"saved into {readable}-rescued, and there is a file already" in run.stderr, run.stderr
+
+
+@BOTH
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root")
+def test_what_root_rescues_belongs_to_the_router_still(filled, name, called):
+    path = filled.folder / name
+    page_of_rows_overwritten(path)
+    bad = path.read_bytes()
+    for file in filled.folder.glob("carillon.*"):
+        os.chown(file, 61234, 61235)
+    run = carillon("store", "rescue", "--config", filled.configuration_file, cwd=filled.folder)
+    assert run.returncode == 0, run.stderr
+    commands = [line for line in run.stdout.split("To use it:\n")[1].splitlines() if line.startswith("  ")]
+    subprocess.run(["sh", "-ec", "\n".join(commands)], check=True)
+    status = path.stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (61234, 61235, 0o600)
+    assert Path(f"{path}-damaged").read_bytes() == bad
+    check = carillon("store", "check", "--config", filled.configuration_file, cwd=filled.folder)
+    assert check.returncode == 0, check.stderr

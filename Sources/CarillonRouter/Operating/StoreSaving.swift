@@ -8,10 +8,32 @@ package struct StoreSaving {
     /// What became of one of them.
     package struct Report: Sendable {
         package let path: String
+        /// As in "the registry".
         package let name: String
-        /// Nil where nothing is wrong with it, and nothing was to be done.
-        package let rescued: String?
-        package let tables: [StoreRescue.Table]
+        package let outcome: Outcome
+
+        /// What an operator runs to put what was saved in the damaged one's place, which is kept; none where nothing was.
+        package var commands: [String] {
+            guard case .saved(let rescued, _) = outcome else { return [] }
+            let hasLog = FileManager.default.fileExists(atPath: path + "-wal")
+            return [move(path, to: path + "-damaged")]
+                + (hasLog ? [move(path + "-wal", to: path + "-damaged-wal")] : [])
+                // It only says where what is in the log.
+                + ["rm -f \(ShellWord.quoted(path + "-shm"))", move(rescued, to: path)]
+        }
+
+        private func move(_ old: String, to new: String) -> String {
+            "mv \(ShellWord.quoted(old)) \(ShellWord.quoted(new))"
+        }
+    }
+
+    package enum Outcome: Sendable {
+        case notThere
+        /// Nothing is wrong with it, and nothing was done.
+        case sound
+        case saved(into: String, tables: [StoreRescue.Table])
+        /// Nothing was saved; why, and the ways out that are left.
+        case failed(String)
     }
 
     private let configuration: Configuration
@@ -20,20 +42,36 @@ package struct StoreSaving {
         self.configuration = configuration
     }
 
-    /// Nobody may write meanwhile: throws a `RouterError` while a router runs on them, and a `StoreFault` where not even
-    /// the names of the tables can be read.
+    /// One report for each, as what stands against saving one says nothing of the other. Nobody may write meanwhile: throws a
+    /// `RouterError` while a router runs on them.
     package func run() throws -> [Report] {
         let lock = try StoreLock(store: configuration.storePath)
-        return try withExtendedLifetime(lock) {
-            try [(configuration.storePath, RegistryStore.kind), (configuration.outboxPath, Outbox.kind)].map(save)
+        return withExtendedLifetime(lock) {
+            [(configuration.storePath, RegistryStore.kind), (configuration.outboxPath, Outbox.kind)].map(report)
         }
     }
 
-    private func save(_ path: String, _ kind: StoreKind) throws -> Report {
+    private func report(_ path: String, _ kind: StoreKind) -> Report {
         let file = StoreFile(path: path, kind: kind)
-        guard try isDamaged(file) else { return Report(path: path, name: kind.name, rescued: nil, tables: []) }
-        let rescued = path + "-rescued"
-        return Report(path: path, name: kind.name, rescued: rescued, tables: try StoreRescue(file).save(to: rescued))
+        let outcome: Outcome
+        do {
+            outcome = try save(file)
+        } catch let fault as StoreFault {
+            outcome = .failed(fault.descriptionAfterRescue)
+        } catch {
+            outcome = .failed("\(kind.name) \(path): \(error)")
+        }
+        return Report(path: path, name: kind.name, outcome: outcome)
+    }
+
+    private func save(_ file: StoreFile) throws -> Outcome {
+        guard try file.exists() else {
+            if file.path == configuration.storePath, let fault = try? LostRegistry.fault(configuration) { throw fault }
+            return .notThere
+        }
+        guard try isDamaged(file) else { return .sound }
+        let rescued = file.path + "-rescued"
+        return .saved(into: rescued, tables: try StoreRescue(file).save(to: rescued))
     }
 
     private func isDamaged(_ file: StoreFile) throws -> Bool {

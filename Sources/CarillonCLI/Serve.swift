@@ -23,7 +23,7 @@ struct Serve: AsyncParsableCommand {
 
               nak req --stream wss://relay.example.com | carillon serve --feed -
               carillon serve --feed yesterday.jsonl --feed-exit
-              mkfifo -m 660 /run/carillon/feed && carillon serve --feed /run/carillon/feed
+              mkfifo -m 660 /run/carillon-feed/feed && carillon serve --feed /run/carillon-feed/feed
 
             Into the last one strfry writes with the hook in contrib/strfry. A FIFO has no end: writers come and go. After \
             standard input or a file the router serves on, unless --feed-exit is given.
@@ -33,7 +33,7 @@ struct Serve: AsyncParsableCommand {
               APNS_KEY_ID=… APNS_AUTH_KEY="$(cat AuthKey.p8)" APPLE_TEAM_ID=… TOPIC=… PORT=9292 carillon serve
 
             SIGHUP has it read the configuration anew, as carillon reload does. Under systemd it tells how it goes \
-            (Type=notify-reload) and keeps the watchdog; contrib/systemd has a unit.
+            (Type=notify or notify-reload) and keeps the watchdog; contrib/systemd has a unit.
             """
     )
 

@@ -1,10 +1,13 @@
 """What systemd hears of a router, and lends it. The notify socket is played here (sd_notify(3), systemd.exec(5))."""
 
+import os
 import re
 import shutil
 import signal
 import socket as sockets
+import stat
 import subprocess
+import textwrap
 import time
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from nostr import Socket, device_token, ios
 from programs import PATIENCE, REPOSITORY
 
 UNIT = REPOSITORY / "contrib/systemd/carillon.service"
+STRFRY = REPOSITORY / "contrib/strfry"
 
 
 class NotifySocket:
@@ -133,16 +137,56 @@ def systemd_version() -> int:
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is missing")
 
 
-@needs_systemd
-def test_the_unit_is_one(tmp_path):
-    unit = tmp_path / "carillon.service"
+def complaints_about_the_unit(folder: Path, **drop_ins: str) -> list[str]:
     # The program need not be installed for that.
+    unit = folder / "carillon.service"
     unit.write_text(UNIT.read_text().replace("/usr/local/bin/carillon", "/bin/true"))
+    (folder / "carillon.service.d").mkdir()
+    for name, text in drop_ins.items():
+        changed = text.replace("/usr/local/bin/carillon", "/bin/true").replace("=strfry", "=root")
+        (folder / f"carillon.service.d/{name}.conf").write_text(changed)
     result = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
     complaints = [line for line in result.stderr.splitlines() if "carillon.service" in line]
-    if systemd_version() < 253:
-        complaints = [line for line in complaints if "notify-reload" not in line]
-    assert result.returncode == 0 and complaints == []
+    assert result.returncode == 0 or complaints, result.stderr
+    return complaints
+
+
+@needs_systemd
+def test_the_unit_is_one(tmp_path):
+    assert complaints_about_the_unit(tmp_path) == []
+
+
+@needs_systemd
+def test_complaints_about_the_unit_are_heard(tmp_path):
+    assert complaints_about_the_unit(tmp_path, wrong="[Service]\nType=notify-relaod\n") != []
+
+
+@needs_systemd
+@pytest.mark.skipif(systemd_version() < 253, reason="notify-reload came with systemd 253")
+def test_the_drop_in_for_reloads_fits(tmp_path):
+    text = (UNIT.parent / "README.txt").read_text()
+    block = re.search(r"reload\.conf:\n\n((?:  .*\n)+)", text).group(1)
+    assert complaints_about_the_unit(tmp_path, reload=textwrap.dedent(block)) == []
+
+
+@needs_systemd
+def test_the_drop_in_for_strfry_fits(tmp_path):
+    assert complaints_about_the_unit(tmp_path, feed=(STRFRY / "service.conf").read_text()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("systemd-tmpfiles") is None, reason="takes root and systemd")
+def test_the_fifo_for_strfry_is_made_where_the_service_reads_it(tmp_path):
+    lines = (STRFRY / "tmpfiles.conf").read_text()
+    assert lines.count(" root strfry\n") == 2
+    configuration = tmp_path / "feed.conf"
+    configuration.write_text(lines.replace("strfry", "root"))
+    root = tmp_path / "root"
+    root.mkdir()
+    subprocess.run(["systemd-tmpfiles", "--create", f"--root={root}", configuration], check=True)
+    feed = re.search(r"--feed (\S+)", (STRFRY / "service.conf").read_text()).group(1)
+    status = (root / feed.lstrip("/")).lstat()
+    assert stat.S_ISFIFO(status.st_mode) and status.st_mode & 0o777 == 0o660
+    assert feed in (STRFRY / "README.md").read_text()
 
 
 @needs_systemd

@@ -43,9 +43,14 @@ struct TraceFile {
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 
-    /// Writes what happened up to `now`, in milliseconds since 1970, in one transaction. Returns how many entries were too many of
-    /// their sort and are left out.
-    mutating func write(_ entries: [TraceEntry], _ devices: [DeviceID: DeviceStatus], at now: Int64) throws -> Int {
+    /// Writes what happened up to `now`, in milliseconds since 1970, in one transaction, and `pauses` unless they are as before.
+    /// Returns how many entries were too many of their sort and are left out.
+    mutating func write(
+        _ entries: [TraceEntry],
+        _ devices: [DeviceID: DeviceStatus],
+        pauses: [TracedPause]? = nil,
+        at now: Int64
+    ) throws -> Int {
         var segments = segments
         let admitted = entries.filter { !$0.isStray || segments.admitsStray() }
         try queue.write { db in
@@ -61,6 +66,7 @@ struct TraceFile {
                 rest = rest.dropFirst(part.count)
             }
             for (device, status) in devices { try rows.put(status, of: device, at: now) }
+            if let pauses { try rows.put(pauses) }
         }
         self.segments = segments
         return entries.count - admitted.count

@@ -1,3 +1,4 @@
+import Delivery
 import Foundation
 import GRDB
 import Nostr
@@ -30,6 +31,11 @@ package struct TraceReader: Sendable {
             for device in devices { statuses[device] = try rows.status(of: device) }
             return statuses
         }
+    }
+
+    /// The queues that were paused when the router, or the last one, wrote that down. Throws a ``TraceError``.
+    package func pauses() throws(TraceError) -> [QueueName: TracedPause] {
+        try read { try $0.pauses() }
     }
 
     /// Since when entries are kept, in milliseconds since 1970; nil: there are none. Throws a ``TraceError``.

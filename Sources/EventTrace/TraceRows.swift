@@ -54,6 +54,33 @@ struct TraceRows {
         ])
     }
 
+    /// In place of those that were there.
+    func put(_ pauses: some Sequence<TracedPause>) throws {
+        try db.execute(sql: "DELETE FROM pauses")
+        for paused in pauses {
+            let pause = paused.pause
+            try db.execute(
+                sql: "INSERT INTO pauses (platform, app, since, until, cause, reason) VALUES (?, ?, ?, ?, ?, ?)",
+                arguments: [
+                    pause.queue.platform, pause.queue.app, paused.since, pause.until, "\(pause.cause)",
+                    Self.line(pause.reason),
+                ]
+            )
+        }
+    }
+
+    func pauses() throws -> [QueueName: TracedPause] {
+        var pauses: [QueueName: TracedPause] = [:]
+        for row in try Row.fetchAll(db, sql: "SELECT * FROM pauses") {
+            let word: String = row["cause"]
+            guard let cause = QueuePause.Cause.allCases.first(where: { "\($0)" == word }) else { continue }
+            let queue = QueueName(platform: row["platform"], app: row["app"])
+            let pause = QueuePause(queue: queue, until: row["until"], reason: row["reason"], cause: cause)
+            pauses[queue] = TracedPause(pause, since: row["since"])
+        }
+        return pauses
+    }
+
     /// Looks at every device, so not to be done often.
     func forgetDevices(unchangedSince time: Int64) throws {
         try db.execute(sql: "DELETE FROM devices WHERE changed_at < ?", arguments: [time])

@@ -1,7 +1,7 @@
 import GRDB
 import Storage
 
-/// The tables of a trace: one list of segments, a table for each, and how pushes to each device went.
+/// The tables of a trace: one list of segments, a table for each, how pushes to each device went, and which queues are paused.
 enum TraceSchema {
     /// Where a trace is, by which it is known for one.
     static func file(at path: String) -> RenewableFile {
@@ -9,7 +9,7 @@ enum TraceSchema {
             path: path,
             // "Crln" and what it is.
             applicationID: 0x4372_6C02,
-            version: 1,
+            version: 2,
             tables: """
                 CREATE TABLE segments (number INTEGER PRIMARY KEY, began_at INTEGER NOT NULL) STRICT;
                 CREATE TABLE devices (
@@ -21,6 +21,14 @@ enum TraceSchema {
                     failed_kind TEXT,
                     failed_status INTEGER,
                     failed_reason TEXT
+                ) STRICT;
+                CREATE TABLE pauses (
+                    platform TEXT NOT NULL,
+                    app TEXT NOT NULL,
+                    since INTEGER NOT NULL,
+                    until INTEGER NOT NULL,
+                    cause TEXT NOT NULL,
+                    reason TEXT NOT NULL
                 ) STRICT;
                 """
         )

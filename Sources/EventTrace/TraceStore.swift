@@ -14,6 +14,9 @@ package final class TraceStore: Sendable {
     private struct Pending {
         var entries: [TraceEntry] = []
         var devices: [DeviceID: DeviceStatus] = [:]
+        /// All that there are, and whether they are others than before.
+        var pauses: [QueueName: TracedPause] = [:]
+        var hasOtherPauses = false
         var isScheduled = false
         var isClosed = false
     }
@@ -63,10 +66,10 @@ package final class TraceStore: Sendable {
         queue.sync(execute: body)
     }
 
-    private func add(_ count: Int, _ take: (inout [TraceEntry], inout [DeviceID: DeviceStatus]) -> Void) {
+    private func add(_ count: Int, _ take: (inout Pending) -> Void) {
         let (isTaken, mustSchedule) = pending.withLock { pending -> (Bool, Bool) in
             guard !pending.isClosed, pending.entries.count + count <= Self.pendingLimit else { return (false, false) }
-            take(&pending.entries, &pending.devices)
+            take(&pending)
             defer { pending.isScheduled = true }
             return (true, !pending.isScheduled)
         }
@@ -77,12 +80,12 @@ package final class TraceStore: Sendable {
     }
 
     private func writePending() {
-        let (entries, devices) = pending.withLock { pending in
-            defer { pending = Pending(isClosed: pending.isClosed) }
-            return (pending.entries, pending.devices)
+        let taken = pending.withLock { pending in
+            defer { pending = Pending(pauses: pending.pauses, isClosed: pending.isClosed) }
+            return pending
         }
-        guard !entries.isEmpty else { return }
-        let shed = writer.withLock { $0.write(entries, devices, at: now()) }
+        guard !taken.entries.isEmpty || taken.hasOtherPauses else { return }
+        let shed = writer.withLock { $0.write(taken.entries, taken.devices, taken.pauses, at: now()) }
         lost.add(shed, ordering: .relaxed)
     }
 }
@@ -91,24 +94,37 @@ extension TraceStore: PipelineObserver {
     package func record(_ counts: [PipelineStep: Int]) {}
 
     package func trace(_ steps: [TraceStep], at time: Int64) {
-        add(steps.count) { entries, _ in
-            entries.append(contentsOf: steps.lazy.map { TraceEntry($0, at: time) })
-        }
+        add(steps.count) { $0.entries.append(contentsOf: steps.lazy.map { TraceEntry($0, at: time) }) }
     }
 }
 
 extension TraceStore: DeliveryObserver {
     package func deliveriesReported(_ reports: [DeliveryReport]) {
         let time = now()
-        add(reports.count) { entries, devices in
+        add(reports.count) { pending in
             for report in reports {
-                entries.append(TraceEntry(report, at: time))
-                devices[report.device, default: DeviceStatus()].take(report, at: time)
+                pending.entries.append(TraceEntry(report, at: time))
+                pending.devices[report.device, default: DeviceStatus()].take(report, at: time)
             }
         }
     }
 
-    package func queuePaused(_ pause: QueuePause) {}
-    package func queueResumed(_ queue: QueueName) {}
+    package func queuePaused(_ pause: QueuePause) {
+        let time = now()
+        add(0) { pending in
+            let former = pending.pauses[pause.queue]
+            let isTheSame = former?.pause.cause == pause.cause && former?.pause.reason == pause.reason
+            pending.pauses[pause.queue] = TracedPause(pause, since: isTheSame ? former?.since ?? time : time)
+            pending.hasOtherPauses = true
+        }
+    }
+
+    package func queueResumed(_ queue: QueueName) {
+        add(0) { pending in
+            pending.pauses[queue] = nil
+            pending.hasOtherPauses = true
+        }
+    }
+
     package func outboxFailed(_ error: any Error) {}
 }

@@ -1,3 +1,4 @@
+import Delivery
 import GRDB
 import Logging
 import Notifications
@@ -13,6 +14,8 @@ struct TraceWriter {
     private let limits: TraceLimits
     private let logger: Logger
     private var file: TraceFile?
+    /// The queues that its file says are paused; nil: those of a router before this one, perhaps.
+    private var writtenPauses: [QueueName: TracedPause]?
     /// When it may be opened again after trouble, and when devices are looked at for those long unheard of; in milliseconds
     /// since 1970.
     private var opensAt = Int64.min
@@ -26,16 +29,21 @@ struct TraceWriter {
     }
 
     /// How many entries were not written. `now` is in milliseconds since 1970.
-    mutating func write(_ entries: [TraceEntry], _ devices: [DeviceID: DeviceStatus], at now: Int64) -> Int {
+    mutating func write(
+        _ entries: [TraceEntry],
+        _ devices: [DeviceID: DeviceStatus],
+        _ pauses: [QueueName: TracedPause],
+        at now: Int64
+    ) -> Int {
         guard file != nil || now >= opensAt || now < opensAt - Self.pause else { return entries.count }
         let lost: Int
         do {
             do {
-                lost = try attempt(entries, devices, at: now)
+                lost = try attempt(entries, devices, pauses, at: now)
             } catch let error as DatabaseError where error.isDamage {
                 // Damage is found by using the file; the new one in its place has none.
                 putAside(error)
-                lost = try attempt(entries, devices, at: now)
+                lost = try attempt(entries, devices, pauses, at: now)
             }
             if isInTrouble { logger.notice("What becomes of events is kept again", metadata: ["path": "\(path)"]) }
             isInTrouble = false
@@ -54,17 +62,25 @@ struct TraceWriter {
     mutating func close() {
         file?.close()
         file = nil
+        writtenPauses = nil
     }
 
     private mutating func attempt(
         _ entries: [TraceEntry],
         _ devices: [DeviceID: DeviceStatus],
+        _ pauses: [QueueName: TracedPause],
         at now: Int64
     ) throws -> Int {
         var file = try self.file ?? TraceFile(path: path, limits: limits)
         // The first entry it has may go to a table that is new.
         defer { self.file = file }
-        let lost = try file.write(entries, devices, at: now)
+        let lost = try file.write(
+            entries,
+            devices,
+            pauses: pauses == writtenPauses ? nil : Array(pauses.values),
+            at: now
+        )
+        writtenPauses = pauses
         if now >= prunesAt || now < prunesAt - Self.pruneInterval {
             try file.forgetDevices(at: now)
             prunesAt = now + Self.pruneInterval

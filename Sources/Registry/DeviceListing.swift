@@ -15,4 +15,6 @@ package struct DeviceListing: Hashable, Sendable {
     package var createdAt: Int64
     /// In milliseconds since 1970.
     package var registeredAt: Int64
+    /// The same of its first registration.
+    package var firstRegisteredAt: Int64
 }

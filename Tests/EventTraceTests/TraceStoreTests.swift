@@ -243,6 +243,39 @@ import Testing
         )
     }
 
+    @Test func knowsWhichQueuesArePausedAndSinceWhen() throws {
+        func pause(_ seconds: Int64, reason: String = "InvalidProviderToken") -> QueuePause {
+            QueuePause(queue: queue, until: clock.now() + seconds * 1_000, reason: reason)
+        }
+        let reader = TraceReader(path: path)
+        let store = store()
+        store.queuePaused(pause(30))
+        store.flush()
+        clock.advance(by: 30_000)
+        let second = pause(60)
+        store.queuePaused(second)
+        store.flush()
+        #expect(try reader.pauses() == [queue: TracedPause(second, since: Self.noon)])
+        let other = pause(60, reason: "no-transport")
+        store.queuePaused(other)
+        store.flush()
+        #expect(try reader.pauses() == [queue: TracedPause(other, since: Self.noon + 30_000)])
+        store.trace([step(.own)], at: Self.noon)
+        store.flush()
+        #expect(try reader.pauses().count == 1)
+        store.queueResumed(queue)
+        store.flush()
+        #expect(try reader.pauses().isEmpty)
+        store.queuePaused(second)
+        store.close()
+        #expect(try reader.pauses().count == 1)
+        // A pause ends with the router that made it.
+        let next = self.store()
+        next.trace([step(.own)], at: Self.noon)
+        next.flush()
+        #expect(try reader.pauses().isEmpty)
+    }
+
     @Test func forgetsDevicesOfWhichNothingIsHeardForLong() throws {
         let store = store()
         store.deliveriesReported([report(.delivered, "a")])

@@ -1,5 +1,6 @@
 """A disk that is full, read-only or failing: nothing is promised that was not kept, and all goes on by itself."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nostr import Person, Socket, device_token, ios
-from programs import wait_until
+from programs import carillon, wait_until
 from router import Router
 
 
@@ -176,3 +177,37 @@ def test_a_router_on_a_full_disk_still_stops_in_time(stopped_router, disk, lab, 
     # Its outcome could not be kept, so it is repeated, under the same name.
     assert len({push.apns_id for push in lab.accepted(2)}) == 1
     assert router.stop() == 0
+
+
+def test_what_the_disk_refused_to_hold_is_not_explained_as_delivered(stopped_router, disk, lab, alice, bob):
+    router = stopped_router
+    router.configuration["defaults"] = {"cooldown_seconds": 2, "window_seconds": 0, "daily_cap": 100}
+    router.start()
+
+    def told(event: dict) -> dict:
+        run = carillon("explain", event["id"], "--config", router.configuration_file, "--json")
+        assert run.returncode in [0, 3], run.stderr
+        return json.loads(run.stdout)
+
+    def outcomes(event: dict) -> list[str]:
+        return [device["outcome"] for account in told(event)["accounts"] for device in account["devices"]]
+
+    one, two, three = (bob.note(text, alice) for text in ["one", "two", "three"])
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())), one)
+        lab.accepted(1)
+        router.wait_for_deliveries(1)
+        socket.publish(two)
+        disk.fail("EIO fsync")
+        assert socket.offer(three)[0] is False
+        # Its time has come, and what the disk refuses is tried again every second.
+        router.wait_for_log("Deliveries cannot be kept")
+        wait_until(lambda: [step["step"] for step in told(three)["steps"]] == ["not-kept"], "it is told")
+        wait_until(lambda: outcomes(two) == ["held: the device's turn is now"], "its time comes")
+        disk.heal()
+        lab.accepted(2)
+    wait_until(lambda: outcomes(two) == ["delivered: ios/default took it (200)"], "it is said that it was delivered")
+    assert [step["step"] for step in told(two)["accounts"][0]["devices"][0]["steps"]] == [
+        "held", "released", "queued", "delivered",
+    ]
+    assert outcomes(three) == []

@@ -1,6 +1,7 @@
 """`carillon explain`: why somebody was woken, and why not."""
 
 import json
+import sqlite3
 import time
 from datetime import datetime, timedelta, timezone
 
@@ -98,6 +99,9 @@ def test_tells_what_is_the_same_for_everybody(router, lab, socket, alice, bob):
     assert result["accounts"][0]["outcome"] == "not sent: it is the recipient's own doing"
     result = explained(router, expired["id"], lambda result: result["steps"])
     assert [step["step"] for step in result["steps"]] == ["expired"]
+    run = explain(router, expired["id"], "--recipient", alice.hex)
+    assert run.returncode == 0 and "not sent: it had expired" in run.stdout
+    assert "holds for everybody whom the event names" in run.stdout and "p tag" not in run.stdout
     assert lab.received() == []
 
 
@@ -118,6 +122,8 @@ def test_says_what_it_can_mean_that_nothing_is_known(router, lab, socket, alice,
     assert run.returncode == 3 and "the recipient has no device registered now" in run.stdout
     run = explain(router, unheard["id"], "--recipient", alice.hex)
     assert run.returncode == 3 and "1 of their devices are registered here" in run.stdout
+    for words in ["no rule is for its kind", "it came before the recipient's first device was registered, at 20"]:
+        assert words in run.stdout
     run = explain(router, mention["id"], "--recipient", stranger.hex)
     assert run.returncode == 3 and "nothing is known for them" in run.stdout
 
@@ -188,3 +194,73 @@ def test_says_what_is_held_and_until_when(router, lab, socket, alice, bob):
     pace = json.loads(listed)["pace"]
     assert (pace["held"], pace["pushes_today"], pace["reason"]) == (2, 0, f"quiet hours until {end} (UTC+9)")
     assert lab.received() == []
+
+
+def outcome(router, event: dict) -> str:
+    devices = [device for account in explanation(router, event["id"])["accounts"] for device in account["devices"]]
+    return devices[0]["outcome"] if devices else ""
+
+
+def test_tells_of_each_event_of_a_push_how_it_ended_whatever_is_held_since(stopped_router, lab, alice, bob):
+    router = stopped_router
+    router.configuration["defaults"] = {"cooldown_seconds": 3, "window_seconds": 0, "daily_cap": 100}
+    router.start()
+    notes, messages = [bob.note(text, alice) for text in "ab"], [bob.message(text, alice) for text in "abc"]
+    events = [*notes, *messages]
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token()), device="phone"), bob.note("first", alice))
+        lab.accepted(1)
+        router.wait_for_deliveries(1)
+        socket.publish(*events)
+        for event in events:
+            wait_until(lambda event=event: outcome(router, event).startswith("held: "), "it is said that it is held")
+        lab.accepted(2)
+        router.wait_for_deliveries(2)
+        # From now on there is time enough to ask.
+        patient = ios(device_token(), batch={"cooldown_seconds": 3600})
+        later = bob.note("later", alice)
+        socket.publish(alice.registration(router, patient, device="phone"), later)
+        wait_until(lambda: outcome(router, later).startswith("held: "), "it is said that it is held")
+        for event in events:
+            assert outcome(router, event) == "delivered: ios/default took it (200)"
+        # Its phone goes, and with it what is held for it.
+        socket.publish(alice.registration(router, None, device="phone"))
+        left = "not sent: the device left while it was held"
+        wait_until(lambda: outcome(router, later) == left, "it is said that it goes nowhere")
+        [device] = explanation(router, later["id"])["accounts"][0]["devices"]
+        assert [step["step"] for step in device["steps"]] == ["held", "left"] and not device["is_registered"]
+    assert len(lab.received()) == 2
+
+
+def test_tells_of_a_push_whose_end_nobody_wrote_down(router, lab, socket, alice, bob):
+    note = bob.note("hello", alice)
+    socket.publish(alice.registration(router, ios(device_token())), note)
+    lab.accepted(1)
+    explained(router, note["id"], has_ended)
+    assert router.stop() == 0
+    # As if the router had been killed before that was written down.
+    trace = sqlite3.connect(router.folder / "carillon.sqlite-trace")
+    with trace:
+        trace.execute("DELETE FROM entries_1 WHERE word = 'delivered'")
+    trace.close()
+    assert outcome(router, note).startswith("its end is not known: ")
+
+
+def test_tells_why_a_queue_stands_still(stopped_router, lab, alice, bob):
+    router = stopped_router
+    app = router.configuration["apps"]["default"]
+    app["ios"] = app["ios"] | {"key_id": "WRONGKEYID"}
+    router.start()
+    carol = Person()
+    first, second = bob.note("for alice", alice), bob.note("for carol", carol)
+    with Socket(router) as socket:
+        socket.publish(*(person.registration(router, ios(device_token())) for person in [alice, carol]), first)
+        wait_until(lambda: "refuses the router's credentials" in outcome(router, first), "it is said what is wrong")
+        socket.publish(second)
+        wait_until(lambda: outcome(router, second), "the second one is told of")
+    told = outcome(router, second)
+    assert told.startswith("waits for its turn: no attempt has ended yet; ios/default is paused since "), told
+    assert "refuses the router's credentials" in told and "it is tried again from " in told
+    for line in carillon("devices", "list", "--json", "--config", router.configuration_file).stdout.splitlines():
+        assert "refuses the router's credentials" in json.loads(line)["queue_pause"]
+    assert "paused" in carillon("devices", "list", "--config", router.configuration_file).stdout

@@ -19,6 +19,7 @@ package final class DeviceOperations: Sendable {
     private let sender: any TestPushSender
     /// A reload may change it.
     private let pacing: @Sendable () -> PacingPolicy
+    private let deliveryID: @Sendable (EventID, DeviceID) -> String
     private let now: @Sendable () -> Int64
 
     init(
@@ -27,6 +28,7 @@ package final class DeviceOperations: Sendable {
         files: OperatorFiles,
         sender: any TestPushSender,
         pacing: @escaping @Sendable () -> PacingPolicy,
+        deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         now: @escaping @Sendable () -> Int64
     ) {
         self.registry = registry
@@ -34,6 +36,7 @@ package final class DeviceOperations: Sendable {
         self.files = files
         self.sender = sender
         self.pacing = pacing
+        self.deliveryID = deliveryID
         self.now = now
     }
 
@@ -100,10 +103,11 @@ package final class DeviceOperations: Sendable {
         var history: [TraceEntry] = []
         var began: Int64?
         var fault: String?
-        if let limits = files.traceLimits {
+        let since = now() - Int64(files.traceLimits?.days ?? 0) * 86_400_000
+        if files.traceLimits != nil {
             do throws(TraceError) {
                 began = try files.trace.beginning()
-                history = try files.trace.history(of: id, since: now() - Int64(limits.days) * 86_400_000)
+                history = try files.trace.history(of: id, for: key, since: since)
             } catch {
                 fault = error.description
             }
@@ -117,15 +121,20 @@ package final class DeviceOperations: Sendable {
         surroundings.waiting = paces(of: Array(surroundings.devices.keys)).compactMapValues { pace in
             pace.held > 0 ? pace.waiting : nil
         }
+        surroundings.held = heldDeliveries(of: Array(surroundings.devices.keys))
+        surroundings.pauses = pauses
+        surroundings.outbox = try? files.outbox.contained(of: Explainer.unfinished(history))
         let registered = try key.map { key throws(OperationFailure) in
-            try attempt { try registry.devices(of: key, limit: Self.page).count }
+            try attempt { try registry.devices(of: key, limit: Self.page) }
         }
         let explainer = Explainer(event: id, history: history, surroundings: surroundings)
         return explainer.explanation {
             SilenceAdvice(
                 recipient: key,
-                devices: registered,
-                isKnownOtherwise: !history.isEmpty,
+                devices: registered?.count,
+                firstRegistered: registered?.map(\.firstRegisteredAt).min(),
+                isOfEverybody: !history.isEmpty,
+                isKnownOtherwise: key != nil && isKnown(id, beyond: history, since: since),
                 wasAccepted: files.wasAccepted(id),
                 traceBegan: began,
                 traceFault: fault,
@@ -156,8 +165,15 @@ package final class DeviceOperations: Sendable {
     private func overviews(of listings: [DeviceListing]) -> [DeviceOverview] {
         let statuses = (try? files.trace.statuses(of: listings.map(\.device))) ?? [:]
         let paces = paces(of: listings.map(\.device))
-        return listings.map { DeviceOverview($0, statuses[$0.device], paces[$0.device]) }
+        let pauses = pauses
+        return listings.map { listing in
+            let queue = QueueName(platform: listing.route.platform, app: listing.route.app)
+            return DeviceOverview(listing, statuses[listing.device], paces[listing.device], pauses[queue])
+        }
     }
+
+    /// Queues that were paused when the router wrote that down last.
+    private var pauses: [QueueName: TracedPause] { (try? files.trace.pauses()) ?? [:] }
 
     /// How each of these devices is woken now; empty when that cannot be read.
     private func paces(of devices: [DeviceID]) -> [DeviceID: DevicePaceOverview] {
@@ -176,6 +192,26 @@ package final class DeviceOperations: Sendable {
             paces[device] = DevicePaceOverview(forecast, wishes.quiet)
         }
         return paces
+    }
+
+    /// Whether more is known of an event than its history for one recipient.
+    private func isKnown(_ event: EventID, beyond history: [TraceEntry], since: Int64) -> Bool {
+        guard files.traceLimits != nil, let whole = try? files.trace.history(of: event, since: since) else {
+            return false
+        }
+        return whole.count > history.count
+    }
+
+    /// Under which numbers events are held for these devices.
+    private func heldDeliveries(of devices: [DeviceID]) -> Set<String> {
+        var deliveries: Set<String> = []
+        for (device, pace) in (try? files.outbox.paces(of: devices)) ?? [:] {
+            for group in pace.held {
+                guard let event = EventID(bytes: group.event) else { continue }
+                deliveries.insert(deliveryID(event, device))
+            }
+        }
+        return deliveries
     }
 
     private func attempt<Value>(_ body: () throws -> Value) throws(OperationFailure) -> Value {

@@ -43,6 +43,7 @@ package struct OperatorAccess {
                 files: OperatorFiles(configuration: configuration),
                 sender: ConfiguredTestPushes(configuration: configuration),
                 pacing: { configuration.pacing },
+                deliveryID: try DeliveryIDs(identity: identity).id,
                 now: now
             )
         } catch {

@@ -244,6 +244,7 @@ package final class Router: Service {
                 now: now
             ),
             pacing: { [inForce] in inForce.configuration.pacing },
+            deliveryID: try DeliveryIDs(identity: identity).id,
             now: now
         )
 

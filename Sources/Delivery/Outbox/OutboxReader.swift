@@ -20,6 +20,19 @@ package struct OutboxReader: Sendable {
         }
     }
 
+    /// Which of these deliveries, named by their ids, have not found their end. Looks at all that there are.
+    package func contained(of deliveries: Set<String>) throws -> Set<String> {
+        guard !deliveries.isEmpty else { return [] }
+        return try read { database in
+            var found: Set<String> = []
+            let ids = try String.fetchCursor(database, sql: "SELECT id FROM outbox_delivery")
+            while let id = try ids.next() {
+                if deliveries.contains(id) { found.insert(id) }
+            }
+            return found
+        }
+    }
+
     func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
         var configuration = Configuration()
         configuration.readonly = true

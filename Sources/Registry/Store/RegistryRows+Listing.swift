@@ -8,8 +8,8 @@ extension RegistryRows {
         let narrowed = account.map { $0.bytes.data }
         let rows = try all(
             """
-            SELECT devices.id AS id, author, account, device_id, created_at, registered_at, platform, app, mode,
-                signals, further_signals
+            SELECT devices.id AS id, author, account, device_id, created_at, registered_at, first_registered_at,
+                platform, app, mode, signals, further_signals
             FROM devices JOIN routes ON routes.id = route
             WHERE devices.id > ? \(narrowed == nil ? "AND ? IS NULL" : "AND account = ?")
             ORDER BY devices.id LIMIT ?
@@ -29,7 +29,8 @@ extension RegistryRows {
                 signals: Signal.wellKnown.filter { signals.contains(names[$0]) }
                     + Self.signals(row["further_signals"] as String? ?? ""),
                 createdAt: row["created_at"],
-                registeredAt: row["registered_at"]
+                registeredAt: row["registered_at"],
+                firstRegisteredAt: row["first_registered_at"]
             )
         }
     }

@@ -91,6 +91,7 @@ import Testing
             files: OperatorFiles(configuration: configuration),
             sender: sender,
             pacing: { [configuration] in configuration.pacing },
+            deliveryID: { "\($0.hex)-\($1.rawValue)" },
             now: { Self.noon }
         )
     }
@@ -137,6 +138,33 @@ import Testing
             #expect(!text.contains(Self.token) && text.contains("phone"))
         }
         #expect(try operations().list(account: identity.publicKey.hex).text == "no devices")
+    }
+
+    @Test func aDeviceBehindAPausedQueueSaysSo() throws {
+        let device = try register()
+        let store = TraceStore(path: configuration.tracePath, now: { Self.noon }, logger: logger)
+        let queue = QueueName(platform: "ios", app: "default")
+        store.queuePaused(QueuePause(queue: queue, until: Self.noon + 60_000, reason: "InvalidProviderToken"))
+        store.flush()
+        let shown = try operations().show(device)
+        #expect(shown.text.contains("refuses the router's credentials (InvalidProviderToken)"))
+        #expect(try operations().list().text.contains("paused"))
+        store.queueResumed(queue)
+        store.close()
+        #expect(try operations().show(device).queuePause == nil)
+        #expect(try !operations().list().text.contains("paused"))
+    }
+
+    @Test func whatHoldsForEverybodyIsNoSilence() throws {
+        _ = try register()
+        let event = EventID(Bytes32(words: (1, 2, 3, 4)))
+        trace([TraceStep(step: .expired, event: event)])
+        let explanation = try operations().explain(event.hex, recipient: alice.publicKey.hex)
+        #expect(explanation.isKnown && explanation.steps.map(\.step) == ["expired"])
+        #expect(explanation.text.contains("holds for everybody whom the event names"))
+        #expect(!explanation.text.contains("p tag") && !explanation.text.contains("Without --recipient"))
+        let unknown = try operations().explain(alice.publicKey.hex, recipient: alice.publicKey.hex)
+        #expect(unknown.text.contains("before the recipient's first device was registered, at 2026-03-14 00:00:00 UTC"))
     }
 
     @Test func whatCannotBeReadIsSaid() throws {
@@ -213,6 +241,69 @@ import Testing
         }
         let other = try operations().explain(alice.publicKey.hex)
         #expect(!other.isKnown && other.tracedSince == "2026-03-14T00:00:00.000Z")
+    }
+
+    /// Accepts deliveries and lets events wait, as the pipeline would.
+    private func fillOutbox(_ deliveries: [String], held: [(event: EventID, count: UInt32)], of device: Int64) throws {
+        let outbox = try Outbox(path: configuration.outboxPath)
+        var changes = PaceChanges()
+        changes.rows = [PaceRow(device: DeviceID(rawValue: device), pushedAt: Self.noon)]
+        changes.held = held.enumerated().map { slot, group in
+            HeldRow(
+                key: HeldKey(device: DeviceID(rawValue: device), slot: UInt8(slot)),
+                account: alice.publicKey.array,
+                event: group.event.array,
+                isMessage: false,
+                hasOverflowed: slot > 0,
+                signal: .mention,
+                mode: .wake,
+                urgency: .normal,
+                count: group.count,
+                since: Self.noon,
+                expiresAt: 0,
+                content: .none
+            )
+        }
+        try outbox.insert(
+            deliveries.map { id in
+                Delivery(
+                    id: id,
+                    device: DeviceID(rawValue: device),
+                    platform: "ios",
+                    app: "default",
+                    notification: .wake(.mention, urgency: .normal),
+                    acceptedAt: Self.noon
+                )
+            },
+            causes: [],
+            pace: changes
+        ) { _ in }
+    }
+
+    @Test func tellsWhatIsHeldNowFromWhatWasHeldOnceAndWhatWaitsFromWhatIsLost() throws {
+        let device = try register()
+        let events = (1...4).map { EventID(Bytes32(words: ($0 << 48, 2, 3, 4))) }
+        let deliveries = events.map { "\($0.hex)-\(device)" }
+        trace(
+            zip(events, deliveries).enumerated().map { number, event in
+                TraceStep(
+                    step: number < 2 ? .held : .queued,
+                    event: event.0,
+                    account: alice.publicKey,
+                    device: DeviceID(rawValue: device),
+                    delivery: event.1,
+                    reason: number < 2 ? "cooldown" : "reply"
+                )
+            }
+        )
+        try fillOutbox([deliveries[2]], held: [(events[1], 1)], of: device)
+        let outcomes = try events.map { event in
+            try #require(try operations().explain(event.hex).accounts.first?.devices.first?.outcome)
+        }
+        #expect(outcomes[0].hasPrefix("its end is not known"))
+        #expect(outcomes[1].hasPrefix("held: the device was woken a moment ago; goes at "))
+        #expect(outcomes[2] == "waits for its turn: no attempt has ended yet")
+        #expect(outcomes[3].hasPrefix("its end is not known"))
     }
 
     @Test func beforeThereIsATraceThatIsSaid() throws {

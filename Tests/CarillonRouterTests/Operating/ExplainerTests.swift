@@ -33,6 +33,21 @@ import Testing
         )
     }
 
+    /// Of all that are held under one delivery.
+    private func group(_ step: PipelineStep, _ delivery: String, reason: String = "") -> TraceEntry {
+        TraceEntry(
+            TraceStep(
+                step: step,
+                event: nil,
+                account: alice,
+                device: DeviceID(rawValue: 1),
+                delivery: delivery,
+                reason: reason
+            ),
+            at: Self.noon
+        )
+    }
+
     private func report(
         _ kind: DeliveryReport.Kind,
         _ delivery: String,
@@ -58,10 +73,14 @@ import Testing
     private func explain(
         _ history: [TraceEntry],
         for recipient: PublicKey? = nil,
-        waiting: [DeviceID: String] = [:]
+        waiting: [DeviceID: String] = [:],
+        held: Set<String> = [],
+        outbox: Set<String>? = nil
     ) -> EventExplanation {
         var surroundings = Explainer.Surroundings()
         surroundings.waiting = waiting
+        surroundings.held = held
+        surroundings.outbox = outbox
         surroundings.recipient = recipient
         return Explainer(event: event, history: history, surroundings: surroundings).explanation { ["advice"] }
     }
@@ -106,30 +125,108 @@ import Testing
     }
 
     @Test func whatTheDiskRefusedDoesNotWaitForItsTurn() {
-        let explanation = explain([step(.queued, of: alice, on: 1, delivery: "a"), step(.notKept)])
-        #expect(
-            explanation.accounts[0].devices[0].outcome
-                == "not kept: the disk refused; it is taken when it comes again"
-        )
-        let again = explain([
-            step(.queued, of: alice, on: 1, delivery: "a"), step(.notKept),
-            step(.queued, of: alice, on: 1, delivery: "a"),
-        ])
-        #expect(again.accounts[0].devices[0].outcome == "waits for its turn: no attempt has ended yet")
+        let refused = explain([step(.notKept)])
+        #expect(refused.isKnown && refused.accounts.isEmpty)
+        #expect(refused.steps.map(\.words) == ["not kept: the disk refused; it is taken when it comes again"])
+        // A copy may be refused while the event itself is under way.
+        let taken = explain([step(.queued, of: alice, on: 1, delivery: "a"), step(.notKept)], outbox: ["a"])
+        #expect(taken.accounts[0].devices[0].outcome == "waits for its turn: no attempt has ended yet")
     }
 
     @Test func whatIsHeldSaysUntilWhen() {
         let history = [step(.held, of: alice, on: 1, delivery: "a", reason: "quiet")]
-        let held = explain(history, waiting: [DeviceID(rawValue: 1): "quiet hours until 07:00 (UTC+9)"])
+        let waiting = [DeviceID(rawValue: 1): "quiet hours until 07:00 (UTC+9)"]
+        let held = explain(history, waiting: waiting, held: ["a"], outbox: [])
         #expect(held.accounts[0].devices[0].outcome == "held: quiet hours until 07:00 (UTC+9)")
-        let gone = explain(history).accounts[0].devices[0]
-        #expect(gone.outcome == "held at first, and then part of a later push")
         let released =
             history + [
-                step(.released, of: alice, on: 1, delivery: "a"), step(.queued, of: alice, on: 1, delivery: "a"),
-                report(.delivered, "a", on: 1),
+                group(.released, "a"), step(.queued, of: alice, on: 1, delivery: "a"), report(.delivered, "a", on: 1),
             ]
-        #expect(explain(released).accounts[0].devices[0].outcome == "delivered: ios/default took it (200)")
+        let delivered = explain(released).accounts[0].devices[0]
+        #expect(delivered.outcome == "delivered: ios/default took it (200)")
+        #expect(delivered.steps.map(\.step) == ["held", "released", "queued", "delivered"])
+    }
+
+    @Test func whatWentLongAgoIsNotHeldBecauseSomethingElseIs() {
+        // Held under "b", which went as part of "a"; by now something else is held for the device.
+        let history = [
+            step(.batched, of: alice, on: 1, delivery: "b", reason: "cooldown"), group(.joined, "b", reason: "a"),
+            report(.delivered, "a", on: 1),
+        ]
+        let waiting = [DeviceID(rawValue: 1): "the device was woken a moment ago"]
+        let device = explain(history, waiting: waiting, held: ["c"], outbox: []).accounts[0].devices[0]
+        #expect(device.steps.map(\.step) == ["batched", "joined", "delivered"])
+        #expect(device.outcome == "delivered: ios/default took it (200)")
+        // Nothing was written down of how it went on.
+        let lost = explain(Array(history.prefix(1)), waiting: waiting, held: ["c"], outbox: [])
+        #expect(lost.accounts[0].devices[0].outcome.hasPrefix("not sent: the device left"))
+    }
+
+    @Test func whatJoinedAnotherGroupIsHeldWithIt() {
+        let history = [
+            step(.batched, of: alice, on: 1, delivery: "c", reason: "window"), group(.joined, "c", reason: "b"),
+            group(.joined, "b", reason: "a"),
+        ]
+        let waiting = [DeviceID(rawValue: 1): "the device's quiet hours"]
+        let held = explain(Array(history.prefix(2)), waiting: waiting, held: ["b"], outbox: [])
+        #expect(held.accounts[0].devices[0].outcome == "held: the device's quiet hours")
+        #expect(Explainer.unfinished(history) == ["a", "b", "c"])
+        let queued = explain(history, waiting: waiting, held: ["d"], outbox: ["a"])
+        #expect(queued.accounts[0].devices[0].outcome == "waits for its turn: no attempt has ended yet")
+    }
+
+    @Test func whatADeviceTookAlongIsNoPartOfALaterPush() {
+        let history = [step(.held, of: alice, on: 1, delivery: "a", reason: "cooldown")]
+        let left = "not sent: the device left while it was held"
+        #expect(explain(history, outbox: []).accounts[0].devices[0].outcome == left)
+        let told = explain(history + [group(.left, "a")], outbox: []).accounts[0].devices[0]
+        #expect(told.outcome == left && told.steps.map(\.step) == ["held", "left"])
+    }
+
+    @Test func whatNobodyKnowsTheEndOfDoesNotWaitForEver() {
+        let history = [step(.queued, of: alice, on: 1, delivery: "a", reason: "reply")]
+        let waits = "waits for its turn: no attempt has ended yet"
+        #expect(explain(history, outbox: ["a"]).accounts[0].devices[0].outcome == waits)
+        #expect(explain(history, outbox: nil).accounts[0].devices[0].outcome == waits)
+        #expect(explain(history, outbox: ["b"]).accounts[0].devices[0].outcome.hasPrefix("its end is not known"))
+        let tried = history + [report(.retry, "a", on: 1, status: 503, reason: "busy")]
+        #expect(explain(tried, outbox: ["a"]).accounts[0].devices[0].outcome.hasPrefix("not delivered yet"))
+        #expect(explain(tried, outbox: []).accounts[0].devices[0].outcome.hasPrefix("its end is not known"))
+    }
+
+    @Test(arguments: [QueuePause.Cause.misconfigured, .asked], ["busy", "no-transport"])
+    func whatWaitsInAPausedQueueSaysSo(cause: QueuePause.Cause, reason: String) {
+        let history = [
+            step(.queued, of: alice, on: 1, delivery: "a", reason: "reply"),
+            report(.reduced, "a", on: 1, status: 413), step(.queued, of: alice, on: 1, delivery: "a", reason: "reply"),
+        ]
+        let queue = QueueName(platform: "ios", app: "default")
+        let pause = QueuePause(queue: queue, until: Self.noon + 60_000, reason: reason, cause: cause)
+        var surroundings = Explainer.Surroundings()
+        surroundings.outbox = ["a"]
+        surroundings.pauses = [queue: TracedPause(pause, since: Self.noon)]
+        let explainer = Explainer(event: event, history: history, surroundings: surroundings)
+        let outcome = explainer.explanation { [] }.accounts[0].devices[0].outcome
+        let words =
+            switch (cause, reason) {
+            case (.misconfigured, "no-transport"):
+                "no plugin serves ios/default since 2026-03-14 00:00:00 UTC; it is looked for again from 2026-03-14 "
+                    + "00:01:00 UTC on"
+            case (.misconfigured, _):
+                "ios/default is paused since 2026-03-14 00:00:00 UTC, as it refuses the router's credentials (busy); it is "
+                    + "tried again from 2026-03-14 00:01:00 UTC on"
+            case (.asked, _): "ios/default asked for a pause until 2026-03-14 00:01:00 UTC (\(reason))"
+            }
+        #expect(outcome == "waits for its turn: no attempt has ended yet; " + words)
+        surroundings.pauses = [QueueName(platform: "ios", app: "other"): TracedPause(pause, since: Self.noon)]
+        let unaffected = Explainer(event: event, history: history, surroundings: surroundings).explanation { [] }
+        #expect(unaffected.accounts[0].devices[0].outcome == "waits for its turn: no attempt has ended yet")
+    }
+
+    @Test func aCourierThatIsFasterThanTheTraceIsHeard() {
+        let history = [report(.delivered, "a", on: 1), step(.queued, of: alice, on: 1, delivery: "a", reason: "reply")]
+        #expect(explain(history).accounts[0].devices[0].outcome == "delivered: ios/default took it (200)")
+        #expect(Explainer.unfinished(history).isEmpty)
     }
 
     @Test func aRecipientsPartIsTheirsAlone() {

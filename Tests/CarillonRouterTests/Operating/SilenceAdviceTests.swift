@@ -32,8 +32,11 @@ import Testing
         let present = text { advice in
             advice.recipient = alice
             advice.devices = 2
+            advice.firstRegistered = 1_773_446_400_000
         }
         #expect(present.contains("names the recipient in no p tag; 2 of their devices are registered"))
+        #expect(present.contains("before the recipient's first device was registered, at 2026-03-14 00:00:00 UTC"))
+        #expect(present.contains("no rule is for its kind") && absent.contains("no rule is for its kind"))
     }
 
     @Test func saysThatAnotherRecipientIsMeant() {
@@ -43,6 +46,23 @@ import Testing
             advice.isKnownOtherwise = true
         }
         #expect(text.contains("nothing is known for this recipient") && !text.contains("never came"))
+    }
+
+    @Test func whatHoldsForEverybodyIsNotDeniedToARecipient() {
+        let own = text { advice in
+            advice.recipient = alice
+            advice.devices = 1
+            advice.isOfEverybody = true
+        }
+        #expect(own.contains("holds for everybody whom the event names") && !own.contains("p tag"))
+        #expect(!own.contains("Without --recipient"))
+        let others = text { advice in
+            advice.recipient = alice
+            advice.devices = 1
+            advice.firstRegistered = 1_773_446_400_000
+            advice.isKnownOtherwise = true
+        }
+        #expect(others.contains("Perhaps it names them in no p tag, or came before the recipient's first device"))
     }
 
     @Test func aMissingTraceAndAnAcceptedEventAreSaid() {

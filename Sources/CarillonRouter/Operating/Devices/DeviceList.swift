@@ -25,7 +25,8 @@ extension DeviceOverview {
                     + ReportWords.short(kind: $0.outcome, status: $0.status ?? 0, reason: $0.reason ?? "")
             } ?? "-",
             pace.map { "\($0.pushesToday)" } ?? "-",
-            pace.map { $0.nextPushAt.map { "\($0.prefix(16))Z" } ?? $0.reason ?? "at once" } ?? "-",
+            queuePause.map { _ in "paused" }
+                ?? pace.map { $0.nextPushAt.map { "\($0.prefix(16))Z" } ?? $0.reason ?? "at once" } ?? "-",
         ]
     }
 }

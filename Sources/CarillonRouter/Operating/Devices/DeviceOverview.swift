@@ -31,8 +31,10 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     package var lastSuccess: Push?
     package var lastError: Push?
     package var pace: DevicePaceOverview?
+    /// Why nothing goes to its push service now, in words; nil: as far as is known it does.
+    package var queuePause: String?
 
-    init(_ listing: DeviceListing, _ status: DeviceStatus?, _ pace: DevicePaceOverview?) {
+    init(_ listing: DeviceListing, _ status: DeviceStatus?, _ pace: DevicePaceOverview?, _ pause: TracedPause?) {
         device = listing.device.rawValue
         account = listing.account.hex
         npub = NIP19.npub(listing.account)
@@ -58,6 +60,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
             )
         }
         self.pace = pace
+        queuePause = pause.map(PauseWords.words)
     }
 
     package var text: String {
@@ -69,6 +72,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
             ("last error", lastError?.words ?? "none known"),
         ]
         rows += pace?.rows ?? []
+        if let queuePause { rows.append(("but", queuePause)) }
         return rows.map { "\($0.0.padded(to: 14))\($0.1)" }.joined(separator: "\n")
     }
 }

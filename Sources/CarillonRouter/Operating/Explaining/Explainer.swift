@@ -14,13 +14,39 @@ struct Explainer {
         var devices: [DeviceID: DeviceListing] = [:]
         /// Of devices for which something waits, why and until when, in words.
         var waiting: [DeviceID: String] = [:]
+        /// The deliveries under which events are held for those devices.
+        var held: Set<String> = []
+        /// Which of the ``unfinished`` ones are in the outbox; nil: that cannot be told.
+        var outbox: Set<String>?
+        /// Queues in which deliveries wait.
+        var pauses: [QueueName: TracedPause] = [:]
         /// Whose part was asked for; nil: everybody's.
         var recipient: PublicKey?
     }
 
-    let event: EventID
-    let history: [TraceEntry]
-    let surroundings: Surroundings
+    private let event: EventID
+    private let history: [TraceEntry]
+    private let surroundings: Surroundings
+    /// As part of which deliveries others go on.
+    private let joined: [String: Set<String>]
+
+    init(event: EventID, history: [TraceEntry], surroundings: Surroundings) {
+        self.event = event
+        self.history = history
+        self.surroundings = surroundings
+        var joined: [String: Set<String>] = [:]
+        for entry in history {
+            guard let delivery = entry.delivery, let other = entry.joinedDelivery else { continue }
+            joined[delivery, default: []].insert(other)
+        }
+        self.joined = joined
+    }
+
+    /// The deliveries that `history` names without their end.
+    static func unfinished(_ history: [TraceEntry]) -> Set<String> {
+        Set(history.flatMap { [$0.delivery, $0.joinedDelivery].compactMap(\.self) })
+            .subtracting(history.filter(\.isEnd).compactMap(\.delivery))
+    }
 
     /// `advice` is asked for where nothing is known.
     func explanation(advice: () -> [String]) -> EventExplanation {
@@ -59,37 +85,57 @@ struct Explainer {
     }
 
     private func device(_ device: DeviceID, _ own: [TraceEntry]) -> EventExplanation.Device {
-        let deliveries = Set(own.filter { $0.device == device }.compactMap(\.delivery))
+        let deliveries = deliveries(from: Set(own.filter { $0.device == device }.compactMap(\.delivery)))
         let entries = history.filter { entry in
             entry.device == device
                 && (entry.event != nil ? own.contains(entry) : entry.delivery.map(deliveries.contains) ?? false)
         }
         let steps = entries.map(line)
         let listing = surroundings.devices[device]
+        let queue = listing.map { QueueName($0.route) } ?? entries.lazy.compactMap(\.queue).last
         return EventExplanation.Device(
             device: device.rawValue,
             name: listing?.slot.deviceID,
-            platform: listing?.route.platform ?? steps.last { $0.platform != nil }?.platform,
-            app: listing?.route.app ?? steps.last { $0.app != nil }?.app,
+            platform: queue?.platform,
+            app: queue?.app,
             isRegistered: listing != nil,
             steps: steps,
-            outcome: outcome(entries.last, of: device)
+            outcome: outcome(entries, deliveries, of: device, queue)
         )
     }
 
-    private func outcome(_ last: TraceEntry?, of device: DeviceID) -> String {
-        guard let last else { return "" }
-        switch last.what {
-        case .step(PipelineStep.held.rawValue), .step(PipelineStep.batched.rawValue):
-            // What was held is not any more where nothing is: its batch has gone under another's number.
-            return surroundings.waiting[device].map { "held: \($0)" } ?? "held at first, and then part of a later push"
-        case .step(PipelineStep.queued.rawValue): break
-        default: return line(last).words
+    /// Under which numbers an event's push goes: one that is held may go on as part of another.
+    private func deliveries(from first: Set<String>) -> Set<String> {
+        var all = first
+        var open = first
+        while !open.isEmpty {
+            open = Set(open.flatMap { joined[$0] ?? [] }).subtracting(all)
+            all.formUnion(open)
         }
-        // The disk may have refused the batch after that was said of it.
-        let end = history.last { $0.event != nil && ($0.account == nil || $0 == last) } ?? last
-        if case .step(PipelineStep.notKept.rawValue) = end.what { return line(end).words }
-        return "waits for its turn: no attempt has ended yet"
+        return all
+    }
+
+    private func outcome(
+        _ entries: [TraceEntry],
+        _ deliveries: Set<String>,
+        of device: DeviceID,
+        _ queue: QueueName?
+    ) -> String {
+        // The courier may be faster than those who say that it has something to do.
+        guard let last = entries.last(where: \.isEnd) ?? entries.last else { return "" }
+        guard last.isOpen else { return line(last).words }
+        let waiting = deliveries.isDisjoint(with: surroundings.held) ? nil : surroundings.waiting[device]
+        if let waiting { return "held: \(waiting)" }
+        if surroundings.outbox.map(deliveries.isDisjoint) ?? false {
+            guard last.isHeld, surroundings.devices[device] == nil else {
+                return "its end is not known: it came this moment, or the router ended before it was written down, or "
+                    + "there was too much to write down"
+            }
+            return PipelineStep.left.words("")
+        }
+        if case .report = last.what { return line(last).words }
+        let pause = queue.flatMap { surroundings.pauses[$0] }.map { "; " + PauseWords.words($0) }
+        return "waits for its turn: no attempt has ended yet" + (pause ?? "")
     }
 
     private func line(_ entry: TraceEntry) -> EventExplanation.Line {
@@ -113,5 +159,47 @@ struct Explainer {
             line.attempt = report.attempt
         }
         return line
+    }
+}
+
+extension TraceEntry {
+    /// Whether a delivery has found its end with this.
+    fileprivate var isEnd: Bool {
+        guard case .report(let report) = what else { return false }
+        return report.isFinal
+    }
+
+    fileprivate var queue: QueueName? {
+        guard case .report(let report) = what else { return nil }
+        return report.queue
+    }
+
+    /// Whether something more is to come.
+    fileprivate var isOpen: Bool {
+        switch what {
+        case .step(let word): PipelineStep(rawValue: word).map { Self.openSteps.contains($0) } ?? false
+        case .report(let report): report.isOpen
+        }
+    }
+
+    fileprivate var isHeld: Bool {
+        what == .step(PipelineStep.held.rawValue) || what == .step(PipelineStep.batched.rawValue)
+    }
+
+    private static let openSteps: Set<PipelineStep> = [.queued, .held, .batched, .released, .joined]
+}
+
+extension TraceEntry.Report {
+    private var known: DeliveryReport.Kind? { DeliveryReport.Kind.allCases.first { $0.name == kind } }
+
+    /// One that moved goes on elsewhere.
+    fileprivate var isFinal: Bool { known.map { $0.isFinal && $0 != .moved } ?? false }
+
+    fileprivate var isOpen: Bool { known.map { !$0.isFinal } ?? false }
+}
+
+extension QueueName {
+    fileprivate init(_ route: Route) {
+        self.init(platform: route.platform, app: route.app)
     }
 }

@@ -6,7 +6,11 @@ struct SilenceAdvice {
     var recipient: PublicKey?
     /// How many devices the recipient has here; nil where nobody was asked for.
     var devices: Int?
-    /// Whether something is known of the event, though not for the recipient.
+    /// When the first of those was registered for the first time, in milliseconds since 1970.
+    var firstRegistered: Int64?
+    /// Whether something is known that is the same for everybody whom the event names.
+    var isOfEverybody = false
+    /// Whether something is known of the event for others than the recipient.
     var isKnownOtherwise = false
     /// Whether it is among the events that were accepted lately and shall not be accepted again.
     var wasAccepted = false
@@ -18,7 +22,7 @@ struct SilenceAdvice {
     var limits = ""
 
     var lines: [String] {
-        if isKnownOtherwise { return knownOtherwise }
+        if isOfEverybody || isKnownOtherwise { return knownOtherwise }
         var lines = ["Nothing is known of this event\(recipient == nil ? "" : " for this recipient")."]
         if let traceFault {
             lines.append("The trace cannot tell: \(traceFault).")
@@ -35,17 +39,37 @@ struct SilenceAdvice {
         case let count?:
             lines.append("  - it names the recipient in no p tag; \(count) of their devices are registered here now")
         }
+        lines.append("  - no rule is for its kind: such an event is passed over like one that concerns nobody")
+        switch firstRegistered {
+        case let first?: lines.append("  - it came before \(Self.words(first))")
+        case nil where devices == nil: lines.append("  - it came before a device of its recipient was registered")
+        case nil: break
+        }
         lines.append("  - it is forgotten: \(memory)")
         return lines + ["What tells more:"] + more
     }
 
     private var knownOtherwise: [String] {
-        [
-            devices == 0
-                ? "The recipient has no device registered here now, so nothing is known for them."
-                : "The event came, and nothing is known for this recipient: it names them in no p tag.",
-            "Without --recipient everybody whom it concerned is shown.",
-        ]
+        var lines: [String] = []
+        if isOfEverybody {
+            lines.append(
+                "What is said above holds for everybody whom the event names; of this recipient no more is known."
+            )
+        }
+        if devices == 0 {
+            lines.append("The recipient has no device registered here now, so nothing is known for them.")
+        } else if !isOfEverybody {
+            lines.append(
+                "The event came, and nothing is known for this recipient. Perhaps it names them in no p tag"
+                    + (firstRegistered.map { ", or came before \(Self.words($0))." } ?? ".")
+            )
+        }
+        if isKnownOtherwise { lines.append("Without --recipient everybody whom it concerned is shown.") }
+        return lines
+    }
+
+    private static func words(_ firstRegistered: Int64) -> String {
+        "the recipient's first device was registered, at \(UTCTime(milliseconds: firstRegistered).words)"
     }
 
     private var memory: String {

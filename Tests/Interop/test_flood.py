@@ -1,8 +1,15 @@
-"""The short form of contrib/bench/load: ten times more events than can be pushed."""
+"""More events than can be pushed, by every way in: the socket (the short form of contrib/bench/load), relays and feeds."""
+
+import json
+import os
+import threading
+import time
 
 import pytest
 
 from flood import Flood, FloodedRouter
+from programs import wait_until
+from relays import ScriptedRelay
 
 
 @pytest.fixture
@@ -25,3 +32,93 @@ def test_ten_times_more_events_than_can_be_pushed(flooded, lab):
     assert figures.most_waiting < 500 + Flood.connections * Flood.outstanding + 100, figures
     assert figures.resident_most < figures.resident_before + 150, figures
     assert figures.until_prompt < 10 and figures.until_empty < 20, figures
+
+
+class Feed:
+    """A FIFO, which takes no more than is read of it."""
+
+    def __init__(self, folder):
+        self.path = folder / "feed"
+        self.told = 0
+        os.mkfifo(self.path, 0o600)
+
+    def begin(self, router: FloodedRouter):
+        router.start(self.path)
+
+    def tell(self, events: list[dict]):
+        with self.path.open("w", buffering=1) as writer:
+            for event in events:
+                writer.write(json.dumps(event) + "\n")
+                self.told += 1
+
+    def stop(self):
+        pass
+
+
+class Relay(ScriptedRelay):
+    """A relay that says everything as fast as it is heard."""
+
+    told = 0
+
+    def __init__(self, _):
+        super().__init__()
+
+    def begin(self, router: FloodedRouter):
+        router.watch([self], per_user="none")
+        router.start()
+
+    def tell(self, events: list[dict]):
+        for event in events:
+            super().tell(event)
+            self.told += 1
+
+
+class Standstill:
+    """Whether a source has been heard no further for a while."""
+
+    def __init__(self, source):
+        self.source = source
+        self.told = -1
+        self.since = 0.0
+
+    def __call__(self) -> bool:
+        if self.source.told != self.told:
+            self.told, self.since = self.source.told, time.monotonic()
+        return time.monotonic() - self.since > 2
+
+
+@pytest.mark.parametrize("kind", [Feed, Relay])
+def test_sources_without_answers_are_slowed_down_and_lose_nothing(tmp_path, lab, kind):
+    router = FloodedRouter(tmp_path / "router", lab)
+    router.configuration["store"]["max_waiting"] = 200
+    source = kind(tmp_path)
+    source.begin(router)
+    try:
+        flood = Flood(router, lab, devices=10, delay=3_000)
+        flood.register()
+        # More than fits into what lies between: the disk, the intake, the feed's own room, the system's buffers.
+        text = "x" * 20_000
+        notes = [
+            flood.authors[number % 20].note(f"{number} {text}", flood.people[number % 10]) for number in range(2_300)
+        ]
+        before = router.resident
+        lab.misbehave("delay", milliseconds=flood.delay, times=0)
+        telling = threading.Thread(target=source.tell, args=[notes], daemon=True)
+        telling.start()
+        wait_until(Standstill(source), "the source is heard no further", router.process)
+        assert 200 < source.told < len(notes), "nothing slowed it down"
+        assert router.resident < before + 200
+        lab.behave()
+        wait_until(
+            lambda: len(flood.collector.accepted) >= len(notes), "everything is pushed", router.process, timeout=120
+        )
+        telling.join(timeout=10)
+        assert router.resident < before + 200
+        assert router.stop() == 0
+        flood.collector.stop()
+        pushed = [push.payload["event_id"] for push in flood.collector.accepted]
+        assert sorted(pushed) == sorted(note["id"] for note in notes)
+    finally:
+        source.stop()
+        if router.is_running:
+            router.kill()

@@ -181,7 +181,7 @@ def test_a_router_on_a_full_disk_still_stops_in_time(stopped_router, disk, lab, 
 
 def test_what_the_disk_refused_to_hold_is_not_explained_as_delivered(stopped_router, disk, lab, alice, bob):
     router = stopped_router
-    router.configuration["defaults"] = {"cooldown_seconds": 2, "window_seconds": 0, "daily_cap": 100}
+    router.configuration["defaults"] = {"cooldown_seconds": 10, "window_seconds": 0, "daily_cap": 100}
     router.start()
 
     def told(event: dict) -> dict:
@@ -198,6 +198,8 @@ def test_what_the_disk_refused_to_hold_is_not_explained_as_delivered(stopped_rou
         lab.accepted(1)
         router.wait_for_deliveries(1)
         socket.publish(two)
+        # The trace lies on the same disk.
+        wait_until(lambda: outcomes(two), "it is told that it is held")
         disk.fail("EIO fsync")
         assert socket.offer(three)[0] is False
         # Its time has come, and what the disk refuses is tried again every second.

@@ -85,7 +85,7 @@ struct Serve: AsyncParsableCommand {
         }
         let impatience = Task { await Self.endAtSecondInterrupt(logger) }
         defer { impatience.cancel() }
-        let reloads = Task { for await _ in hangups { _ = await router.reload() } }
+        let reloads = Task { for await _ in hangups { await router.reloadAtSignal() } }
         defer { reloads.cancel() }
         try await ServiceGroup(
             configuration: ServiceGroupConfiguration(

@@ -1,5 +1,6 @@
 """A configuration that changes under a running router."""
 
+import os
 import signal
 import socket as sockets
 import threading
@@ -156,6 +157,36 @@ def test_the_command_says_what_came_of_it(stopped_router):
     router.stop()
     gone = carillon("reload", "--config", router.configuration_file)
     assert gone.returncode == 1 and "does the router run" in gone.stderr
+
+
+def test_a_signal_during_a_reload_is_not_lost(stopped_router, lab, alice, bob):
+    router = stopped_router
+    rules(router, "before")
+    console = Console(router).start()
+    # Reading this key takes until somebody writes it.
+    key = router.folder / "slow.p8"
+    os.mkfifo(key, 0o600)
+    right = (router.folder / lab.ios["key_file"]).read_bytes()
+    router.configuration["apps"]["default"]["ios"]["key_file"] = key.name
+    rules(router, "for the call")
+    router.configuration_file  # writes it
+    answers = []
+    asking = threading.Thread(target=lambda: answers.append(console.ask("/api/reload", "POST")))
+    asking.start()
+    # Opens when it is read, and the rules were read before.
+    with key.open("wb") as writer:
+        assert console.ask("/api/reload", "POST")[0] == 409
+        rules(router, "for the signal")
+        router.process.send_signal(signal.SIGHUP)
+        router.wait_for_log("the configuration is read once more behind it")
+        writer.write(right)
+    asking.join()
+    assert answers[0][0] == 200
+    assert router.log_text.count(IN_FORCE) == 2
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert")), bob.note("hello", alice))
+        assert lab.accepted(1)[0].payload["aps"]["alert"]["title"] == "for the signal"
+    assert router.stop() == 0
 
 
 def test_devices_of_a_running_router_are_removed_by_the_api(stopped_router, alice):

@@ -23,11 +23,26 @@ extension Router {
     /// one is refused as a whole, with every mistake in the log, and the old one stays. Nothing in flight is lost.
     package func reload() async -> ReloadResult {
         guard reloading.enter() else { return .busy }
-        defer { reloading.leave() }
-        serviceManager?.reloading(monotonicMicroseconds: DispatchTime.now().uptimeNanoseconds / 1_000)
-        let result = await reloaded()
-        tell(result)
-        return result
+        return await readAnew()
+    }
+
+    /// The same for a signal, behind which nobody waits to try again: where another reload is under way, what changed since it began
+    /// is read behind it.
+    package func reloadAtSignal() async {
+        guard reloading.enterOrAsk() else {
+            return logger.info("Another reload is under way; the configuration is read once more behind it")
+        }
+        _ = await readAnew()
+    }
+
+    /// For whoever has the gate; returns what came of the last reading.
+    private func readAnew() async -> ReloadResult {
+        while true {
+            serviceManager?.reloading(monotonicMicroseconds: DispatchTime.now().uptimeNanoseconds / 1_000)
+            let result = await reloaded()
+            tell(result)
+            if reloading.leave() { return result }
+        }
     }
 
     private func tell(_ result: ReloadResult) {

@@ -7,7 +7,7 @@ struct Reload: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Have the running router read its configuration anew.",
         discussion: """
-            Rules, apps with their credentials and key files, and defaults change without a restart; nothing in flight is lost. A \
+            Rules, apps with their credentials and key files, defaults and new plugins take no restart; nothing in flight is lost. A \
             configuration with mistakes is refused as a whole, and the old one stays. SIGHUP does the same, and tells its mistakes \
             in the log. Takes the api block.
 

@@ -1,5 +1,11 @@
 /// Builds a catalog, one file after the other.
-struct PluginAssembly {
+struct PluginAssembly: Sendable {
+    /// What was found under a name and loaded.
+    private struct Loaded: Sendable {
+        let identity: FileIdentity
+        let sha256: String
+    }
+
     private(set) var catalog = PluginCatalog()
     /// By platform.
     private(set) var blueprints: [String: TransportBlueprint] = [:]
@@ -7,17 +13,39 @@ struct PluginAssembly {
     private(set) var filters: [String: FilterBlueprint] = [:]
     /// Who took an id, by path.
     private var ids: [String: String] = [:]
+    /// By the path that a folder has it under.
+    private var loaded: [String: Loaded] = [:]
 
+    /// Adds what `search` finds. What was loaded before stays, and so does what it serves; refusals are those of this search.
     mutating func load(_ search: PluginSearch) {
         let (found, refusals) = PluginFolder.candidates(in: search.folders)
         catalog.refusals = refusals
         for candidate in found {
             do throws(PluginRefusal) {
-                try add(try PluginFile(candidate, pin: search.pins[candidate.name]))
+                let pin = search.pins[candidate.name]
+                if let known = loaded[candidate.path] {
+                    if let reason = Self.change(of: candidate, since: known, pin: pin) {
+                        throw PluginRefusal(path: candidate.path, reason: reason)
+                    }
+                    continue
+                }
+                let file = try PluginFile(candidate, pin: pin)
+                try add(file)
+                loaded[candidate.path] = Loaded(identity: file.identity, sha256: file.sha256)
             } catch {
                 catalog.refusals.append(error)
             }
         }
+    }
+
+    /// Why a file is not what was loaded under its name, or nil.
+    private static func change(
+        of candidate: PluginCandidate,
+        since known: Loaded,
+        pin: String?
+    ) -> PluginRefusal.Reason? {
+        guard FileIdentity(ofFileAt: candidate.path) == known.identity else { return .replacedWhileLoaded }
+        return pin.map { $0.lowercased() == known.sha256 } ?? true ? nil : .wrongPin
     }
 
     private mutating func add(_ file: PluginFile) throws(PluginRefusal) {

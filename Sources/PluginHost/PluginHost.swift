@@ -3,10 +3,8 @@ import Synchronization
 
 /// Loads plugins and keeps their instances going.
 package final class PluginHost: Sendable {
-    /// What loaded and what did not.
-    package let catalog: PluginCatalog
-    private let blueprints: [String: TransportBlueprint]
-    private let filterBlueprints: [String: FilterBlueprint]
+    private let assembly: Mutex<PluginAssembly>
+    private let log: Logger
     private let instances = Mutex<[TransportInstance]>([])
     private let filters = Mutex<[FilterInstance]>([])
 
@@ -16,10 +14,33 @@ package final class PluginHost: Sendable {
     package init(loading search: PluginSearch, log: Logger) {
         var assembly = PluginAssembly()
         assembly.load(search)
-        catalog = assembly.catalog
-        blueprints = assembly.blueprints
-        filterBlueprints = assembly.filters
-        for plugin in catalog.plugins {
+        let catalog = assembly.catalog
+        self.assembly = Mutex(assembly)
+        self.log = log
+        tell(catalog.plugins, catalog.refusals)
+    }
+
+    /// What loaded, and what did not when it was last looked for.
+    package var catalog: PluginCatalog { assembly.withLock { $0.catalog } }
+
+    /// Loads what `search` finds and is not loaded yet; what is loaded stays as it is, also where its file is another one by now.
+    /// What is refused now, and was not before, is told in the log. By one at a time.
+    package func loadFurther(_ search: PluginSearch) {
+        let before = assembly.withLock { $0 }
+        var after = before
+        // Not under the lock, as it reads files and runs the plugins' code.
+        after.load(search)
+        let catalog = after.catalog
+        assembly.withLock { [after] in $0 = after }
+        let refused = Set(before.catalog.refusals)
+        tell(
+            catalog.plugins.dropFirst(before.catalog.plugins.count),
+            catalog.refusals.filter { !refused.contains($0) }
+        )
+    }
+
+    private func tell(_ plugins: some Sequence<LoadedPlugin>, _ refusals: [PluginRefusal]) {
+        for plugin in plugins {
             log.info(
                 "Loaded a plugin",
                 metadata: [
@@ -28,16 +49,18 @@ package final class PluginHost: Sendable {
                 ]
             )
         }
-        for refusal in catalog.refusals {
+        for refusal in refusals {
             log.error("Refused a plugin", metadata: ["path": "\(refusal.path)", "reason": "\(refusal.reason)"])
         }
     }
 
     /// The platforms that loaded plugins serve, sorted.
-    package var platforms: [String] { blueprints.keys.sorted() }
+    package var platforms: [String] { assembly.withLock { $0.blueprints.keys.sorted() } }
 
     /// The platforms whose transports seal notifications themselves, to keys of the registration; for all others the host does.
-    package var encryptingPlatforms: Set<String> { Set(blueprints.filter { $0.value.functions.encrypts }.keys) }
+    package var encryptingPlatforms: Set<String> {
+        assembly.withLock { Set($0.blueprints.filter { $0.value.functions.encrypts }.keys) }
+    }
 
     /// A new instance of the transport for `platform`, configured with `configuration`, a JSON object as text. Throws when
     /// no plugin serves the platform or the plugin refuses the configuration.
@@ -50,7 +73,9 @@ package final class PluginHost: Sendable {
         configuration: String,
         settings: InstanceSettings
     ) throws(PluginError) -> TransportInstance {
-        guard let blueprint = blueprints[platform] else { throw .unknownPlatform(platform, available: platforms) }
+        guard let blueprint = assembly.withLock({ $0.blueprints[platform] }) else {
+            throw .unknownPlatform(platform, available: platforms)
+        }
         let instance = try TransportInstance(blueprint, app: app, configuration: configuration, settings: settings)
         instances.withLock { $0.append(instance) }
         return instance
@@ -63,11 +88,12 @@ package final class PluginHost: Sendable {
         configuration: String,
         settings: InstanceSettings
     ) throws(PluginError) -> FilterInstance {
-        guard let blueprint = filterBlueprints[name] else {
-            throw .unknownFilter(name, available: filterBlueprints.keys.sorted())
+        let filters = assembly.withLock { $0.filters }
+        guard let blueprint = filters[name] else {
+            throw .unknownFilter(name, available: filters.keys.sorted())
         }
         let instance = try FilterInstance(blueprint, configuration: configuration, settings: settings)
-        filters.withLock { $0.append(instance) }
+        self.filters.withLock { $0.append(instance) }
         return instance
     }
 

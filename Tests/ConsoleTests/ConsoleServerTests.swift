@@ -36,9 +36,10 @@ struct ConsoleServerTests {
         _ configuration: ConsoleConfiguration = configuration(),
         _ body: (Int) async throws -> Void
     ) async throws {
+        let token = try #require(APIToken(Self.token))
         let server = ConsoleServer(
             configuration: configuration,
-            token: try #require(APIToken(Self.token)),
+            token: { token },
             backend: backend,
             loop: MultiThreadedEventLoopGroup.singleton.next(),
             now: { 1_000 },

@@ -189,6 +189,60 @@ def test_a_signal_during_a_reload_is_not_lost(stopped_router, lab, alice, bob):
     assert router.stop() == 0
 
 
+def test_a_plugin_that_came_since_is_loaded(stopped_router, alice):
+    router = stopped_router
+    plugin = router.plugins / "libCarillonNtfy.so"
+    away = plugin.rename(router.folder / plugin.name)
+    block = router.configuration["apps"]["default"].pop("ntfy")
+    router.start()
+    registration = {"platform": "ntfy", "push_endpoint": "https://ntfy.example.com/alice"}
+    with Socket(router) as socket:
+        assert not socket.offer(alice.registration(router, registration))[0]
+        router.configuration["apps"]["default"]["ntfy"] = block
+        hang_up(router, REFUSED)
+        assert "no loaded plugin serves ntfy" in router.log_text
+        away.rename(plugin)
+        # One that is none keeps nothing else from being loaded.
+        (router.plugins / "none.so").write_text("no plugin")
+        hang_up(router)
+        assert "is not an ELF file" in router.log_text
+        assert "takes effect with a restart" not in router.log_text
+        socket.publish(alice.registration(router, registration))
+    assert router.stop() == 0
+
+
+def test_another_token_for_the_api_is_taken_with_a_signal(stopped_router):
+    router = stopped_router
+    console = Console(router, port=free_port()).start()
+    old = console.token
+    console.token_file.write_text("a token that nobody would guess\n".replace(" ", "-"))
+    refused = carillon("reload", "--config", router.configuration_file)
+    assert refused.returncode == 1 and "send it SIGHUP" in refused.stderr, refused.stderr
+    hang_up(router)
+    assert carillon("reload", "--config", router.configuration_file).returncode == 0
+    assert console.ask("/metrics", token=old)[0] == 401
+    # Like on a start, one is made where there is none.
+    console.token_file.unlink()
+    hang_up(router)
+    assert console.ask("/metrics")[0] == 200
+    console.token_file.write_text("short\n")
+    hang_up(router, REFUSED)
+
+
+def test_other_roots_in_the_same_file_are_named(stopped_router):
+    router = stopped_router
+    roots = router.folder / "roots.pem"
+    roots.write_bytes(router.lab_ca_file.read_bytes())
+    router.configuration["http"]["ca_file"] = "roots.pem"
+    router.start()
+    hang_up(router)
+    assert "takes effect with a restart" not in router.log_text
+    roots.write_bytes(roots.read_bytes() * 2)
+    hang_up(router)
+    router.wait_for_log("keys=http")
+    assert router.stop() == 0
+
+
 def test_devices_of_a_running_router_are_removed_by_the_api(stopped_router, alice):
     router = stopped_router
     console = Console(router, port=free_port()).start()

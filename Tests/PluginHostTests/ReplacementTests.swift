@@ -44,6 +44,41 @@ struct ReplacementTests {
         #expect(again.catalog.refusals == [PluginRefusal(path: path, reason: .overwrittenWhileLoaded)])
     }
 
+    @Test func whatCameSinceIsLoadedBesideWhatIs() async throws {
+        let (workshop, log) = (try Workshop(), LogBook())
+        try workshop.write(Array("no plugin".utf8), to: "b.so")
+        let host = workshop.load(log: log)
+        let search = PluginSearch(folders: [workshop.folder])
+        #expect(host.platforms.isEmpty && host.catalog.refusals.count == 1)
+        try workshop.compile("descriptor.c", to: "x.so", [#"-DVERSION_WORD="first""#])
+        host.loadFurther(search)
+        #expect(host.platforms == ["fixture"])
+        #expect(try await word(of: host) == "first")
+        // Neither loaded nor told of twice.
+        host.loadFurther(search)
+        #expect(log.lines.filter { $0.message == "Loaded a plugin" }.count == 1)
+        #expect(log.lines.filter { $0.message == "Refused a plugin" }.count == 1)
+        // Another one of the same names is refused like at the start.
+        try workshop.compile("descriptor.c", to: "y.so", [#"-DVERSION_WORD="second""#])
+        host.loadFurther(search)
+        #expect(host.catalog.refusals.map(\.path) == [workshop.path("b.so"), workshop.path("y.so")])
+        #expect(try await word(of: host) == "first")
+    }
+
+    @Test func whatIsLoadedStaysThoughItsFileIsAnotherByNow() async throws {
+        let workshop = try Workshop()
+        let path = try workshop.compile("descriptor.c", to: "x.so", [#"-DVERSION_WORD="old""#])
+        let host = workshop.load()
+        let wrongPin = PluginSearch(folders: [workshop.folder], pins: ["x.so": String(repeating: "0", count: 64)])
+        host.loadFurther(wrongPin)
+        #expect(host.catalog.refusals == [PluginRefusal(path: path, reason: .wrongPin)])
+        let next = try workshop.compile("descriptor.c", to: "next", [#"-DVERSION_WORD="new""#])
+        try #require(rename(next, path) == 0)
+        host.loadFurther(PluginSearch(folders: [workshop.folder]))
+        #expect(host.catalog.refusals == [PluginRefusal(path: path, reason: .replacedWhileLoaded)])
+        #expect(try await word(of: host) == "old")
+    }
+
     @Test func unchangedPluginLoadsAgain() async throws {
         let workshop = try Workshop()
         try workshop.compile("descriptor.c", to: "x.so")

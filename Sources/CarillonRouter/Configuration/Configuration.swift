@@ -97,6 +97,8 @@ package struct Configuration: Sendable {
     package struct HTTP: Sendable, Equatable {
         /// Further root certificates, as PEM.
         package var caFile: String?
+        /// Of that file, when the configuration was read; nil where it was not.
+        var caFileFingerprint: FileFingerprint?
         /// Private networks that users' endpoints may lie in after all, as CIDR blocks.
         package var allowPrivate: [String] = []
         /// A proxy's URL, which may hold a password; nil: none.

@@ -7,6 +7,7 @@ extension ConfigurationReader {
         guard let mapping = value.mapping(keys: ["ca_file", "allow_private", "proxy"]) else { return http }
         if let caFile = mapping["ca_file"], let name = caFile.string().map(path) {
             http.caFile = name
+            http.caFileFingerprint = FileFingerprint(of: name)
             if let flaw = RootCertificates.flaw(ofFile: name) { caFile.mistake(flaw) }
         }
         for block in mapping["allow_private"]?.oneOrMore() ?? [] {

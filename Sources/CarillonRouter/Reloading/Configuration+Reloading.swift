@@ -11,6 +11,7 @@ extension Configuration {
         result.pacing = new.pacing
         result.filters = new.filters
         result.shutdownSeconds = new.shutdownSeconds
+        if let file = new.api?.tokenFile { result.api?.tokenFile = file }
         return result
     }
 
@@ -32,7 +33,7 @@ extension Configuration {
                 context.waitMilliseconds == new.context.waitMilliseconds && context.path == new.context.path
             ),
             ("trace", trace == new.trace),
-            ("plugins", plugins == new.plugins),
+            ("plugins", plugins.isExtended(by: new.plugins)),
             ("http", http == new.http),
             ("sealed_ingress", Self.areSame(sealedIngress, new.sealedIngress)),
             ("api", Self.areSame(api, new.api)),
@@ -49,7 +50,14 @@ extension Configuration {
 
     private static func areSame(_ old: API?, _ new: API?) -> Bool {
         guard let old, let new else { return old == nil && new == nil }
-        return old.tokenFile == new.tokenFile && old.console.host == new.console.host
+        return old.console.host == new.console.host
             && old.console.port == new.console.port && old.console.openMetrics == new.console.openMetrics
+    }
+}
+
+extension Configuration.Plugins {
+    /// Whether `new` says the same, but for folders and pins that come behind.
+    fileprivate func isExtended(by new: Self) -> Bool {
+        new.folders.starts(with: folders) && pins.allSatisfy { new.pins[$0.key] == $0.value }
     }
 }

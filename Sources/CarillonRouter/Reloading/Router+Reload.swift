@@ -1,3 +1,5 @@
+import Cipher
+import Console
 import Delivery
 import Dispatch
 import Logging
@@ -14,13 +16,15 @@ extension Router {
         var rules: RuleBook
         var filters: Filters
         var transports: Transports
+        /// Nil where no API runs.
+        var apiToken: APIToken?
     }
 
     /// How long instances that serve no more may take for what they have, in milliseconds: longer than the host waits for a delivery.
     private static let patienceWithFormer: Int64 = 65_000
 
-    /// Reads the configuration anew and puts it in force between two batches: rules, apps with their credentials, defaults. A broken
-    /// one is refused as a whole, with every mistake in the log, and the old one stays. Nothing in flight is lost.
+    /// Reads the configuration anew and puts it in force between two batches: rules, apps with their credentials, defaults, new plugins,
+    /// the API's token. A broken one is refused as a whole, with every mistake in the log, and the old one stays. Nothing in flight is lost.
     package func reload() async -> ReloadResult {
         guard reloading.enter() else { return .busy }
         return await readAnew()
@@ -89,6 +93,7 @@ extension Router {
         } catch {
             return .refused(Mistakes([Mistake(file: configuration.storePath, message: "\(error)")]))
         }
+        if let token = prepared.apiToken { apiToken.set(token) }
         let leaving = transports.replace(by: prepared.transports)
         inForce.replace(
             by: configuration.reloaded(from: prepared.configuration),
@@ -120,6 +125,15 @@ extension Router {
         } catch {
             mistakes += error.all
         }
+        var token: APIToken?
+        if apiToken.value != nil, let api = configuration.api {
+            do {
+                token = try APITokenFile(path: api.tokenFile).readOrCreate(random: SecureRandom.bytes)
+            } catch {
+                mistakes += error.all
+            }
+        }
+        plugins.loadFurther(PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins))
         let transports = Transports(
             configuration: configuration,
             plugins: plugins,
@@ -154,7 +168,13 @@ extension Router {
             retire(filters, keeping: formerFilters)
             throw Mistakes(mistakes)
         }
-        return Prepared(configuration: configuration, rules: rules, filters: filters, transports: transports)
+        return Prepared(
+            configuration: configuration,
+            rules: rules,
+            filters: filters,
+            transports: transports,
+            apiToken: token
+        )
     }
 
     private func adopt(_ prepared: Prepared) async throws {

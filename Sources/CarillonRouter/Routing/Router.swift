@@ -63,7 +63,8 @@ package final class Router: Service {
     let port = Late<Int>()
     let serving = Atomic<Bool>(false)
     let expiries = ExpiryBook()
-    let apiToken: APIToken?
+    /// Empty where the configuration has no API; a reload takes it anew.
+    let apiToken = Late<APIToken>()
     let apiPort = Late<Int>()
     private let lock: StoreLock
 
@@ -90,8 +91,8 @@ package final class Router: Service {
         if let fault = try LostRegistry.fault(configuration) { throw fault }
         identity = try Self.identity(configuration)
         let rules = try configuration.loadRules()
-        apiToken = try configuration.api.map { api in
-            try APITokenFile(path: api.tokenFile).readOrCreate(random: SecureRandom.bytes)
+        if let api = configuration.api {
+            apiToken.set(try APITokenFile(path: api.tokenFile).readOrCreate(random: SecureRandom.bytes))
         }
 
         group = MultiThreadedEventLoopGroup(
@@ -239,7 +240,7 @@ package final class Router: Service {
             files: OperatorFiles(configuration: configuration),
             sender: RunningTestPushes(
                 inForce: inForce,
-                encryptingPlatforms: plugins.encryptingPlatforms,
+                encryptingPlatforms: { [plugins] in plugins.encryptingPlatforms },
                 transport: { [transports] in transports[$0] },
                 now: now
             ),

@@ -13,14 +13,14 @@ final class ConsoleHandler: Sendable {
     }
 
     private let configuration: ConsoleConfiguration
-    private let token: APIToken
+    private let token: @Sendable () -> APIToken
     private let backend: any ConsoleBackend
     private let now: @Sendable () -> Int64
     private let state: Mutex<State>
 
     init(
         configuration: ConsoleConfiguration,
-        token: APIToken,
+        token: @escaping @Sendable () -> APIToken,
         backend: any ConsoleBackend,
         now: @escaping @Sendable () -> Int64
     ) {
@@ -51,7 +51,7 @@ final class ConsoleHandler: Sendable {
     }
 
     func answer(method: String, target: String, authorization: [String], from peer: String) async -> ConsoleAnswer {
-        let isTrusted = token.opens(authorization)
+        let isTrusted = token().opens(authorization)
         if !isTrusted, let refusal = refusal(ofStranger: peer) { return refusal }
         // Whoever has no token learns nothing of what there is.
         guard isTrusted || !target.hasPrefix("/api") else { return Self.unauthorized }

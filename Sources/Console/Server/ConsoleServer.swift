@@ -10,14 +10,14 @@ package final class ConsoleServer: Sendable {
 
     /// - Parameters:
     ///   - configuration: Where to listen and what a client may do.
-    ///   - token: Opens what is not for everybody.
+    ///   - token: Opens what is not for everybody; asked for with each request.
     ///   - backend: Answers.
     ///   - loop: The event loop to run on; stays the caller's.
     ///   - now: Milliseconds since 1970.
     ///   - logger: Where connections are logged, without addresses.
     package init(
         configuration: ConsoleConfiguration,
-        token: APIToken,
+        token: @escaping @Sendable () -> APIToken,
         backend: any ConsoleBackend,
         loop: any EventLoop,
         now: @escaping @Sendable () -> Int64,

@@ -39,7 +39,7 @@ struct PluginFile: Sendable {
 
         let bytes = try Self.read(descriptor, size: Int(status.st_size))
         self.path = path
-        identity = FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+        identity = FileIdentity(status)
         sha256 = Hex.encode(SHA256.hash(bytes))
         if let pin, pin.lowercased() != sha256 { throw .wrongPin }
         if let flaw = ELFImage.flaw(in: bytes) { throw flaw }

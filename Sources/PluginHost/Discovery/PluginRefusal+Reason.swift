@@ -10,6 +10,7 @@ extension PluginRefusal {
         case shadowed(by: String)
         case wrongPin
         case overwrittenWhileLoaded
+        case replacedWhileLoaded
         case tooLarge
         case empty
         case notELF
@@ -41,6 +42,8 @@ extension PluginRefusal.Reason: CustomStringConvertible {
         case .wrongPin: "its SHA-256 is not the pinned one; update the pin if the new file is meant"
         case .overwrittenWhileLoaded:
             "was overwritten while in use; install plugins by renaming a new file into place, and restart the router now"
+        case .replacedWhileLoaded:
+            "was replaced since it was loaded; what was loaded goes on, and the new file takes a restart of the router"
         case .tooLarge: "is larger than 256 MiB"
         case .empty: "is empty"
         case .notELF: "is not an ELF file"

@@ -1,3 +1,4 @@
+import Foundation
 import Notifications
 import Testing
 
@@ -24,7 +25,8 @@ import Testing
         ("relays: { always: [wss://relay.example.com] }\n", ["relays"]),
         ("hints: ignore\n", ["hints"]),
         ("registration: { require_session: true }\n", ["registration"]),
-        ("context: { wait_milliseconds: 1 }\nplugins: { folders: [p] }\n", ["context", "plugins"]),
+        ("context: { wait_milliseconds: 1 }\n", ["context"]),
+        ("plugins: { folders: [p], sha256: { x.so: \(String(repeating: "0", count: 64)) } }\n", []),
         ("http: { proxy: \"http://proxy.example:3128\" }\n", ["http"]),
     ])
     func namesWhatTakesARestart(_ further: String, _ keys: [String]) throws {
@@ -35,11 +37,38 @@ import Testing
 
     @Test(arguments: [
         ("carillon.key", "other.key", "identity"), ("carillon.sqlite", "other.sqlite", "store"),
-        ("127.0.0.1:0", "127.0.0.1:7447", "relay"), ("api.token", "other.token", "api"),
+        ("127.0.0.1:0", "127.0.0.1:7447", "relay"), ("{ token_file", "{ open_metrics: true, token_file", "api"),
     ])
     func namesOtherValuesToo(_ value: String, _ other: String, _ key: String) throws {
         let new = try Self.read(Self.start.replacing(value, with: other))
         #expect(try Self.read(Self.start).keysThatTakeARestart(in: new) == [key])
+    }
+
+    @Test func pluginsThatComeBehindTakeNoRestart() throws {
+        func takesRestart(_ new: String) throws -> Bool {
+            let old = "plugins: { folders: [a, b], sha256: { x.so: \(String(repeating: "0", count: 64)) } }\n"
+            return try Self.read(Self.start + old).keysThatTakeARestart(in: Self.read(Self.start + new)) == ["plugins"]
+        }
+        let (zeros, ones) = (String(repeating: "0", count: 64), String(repeating: "1", count: 64))
+        #expect(try !takesRestart("plugins: { folders: [a, b, c], sha256: { x.so: \(zeros), y.so: \(ones) } }\n"))
+        #expect(try takesRestart("plugins: { folders: [b, a], sha256: { x.so: \(zeros) } }\n"))
+        #expect(try takesRestart("plugins: { folders: [a, b], sha256: { x.so: \(ones) } }\n"))
+        #expect(try takesRestart("plugins: { folders: [a, b] }\n"))
+    }
+
+    @Test func otherRootsInTheSameFileTakeARestart() throws {
+        let path = NSTemporaryDirectory() + "carillon-roots-" + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        func http(_ content: String) throws -> Configuration {
+            try Data(content.utf8).write(to: URL(fileURLWithPath: path))
+            var configuration = try Self.read(Self.start)
+            configuration.http.caFile = path
+            configuration.http.caFileFingerprint = FileFingerprint(of: path)
+            return configuration
+        }
+        let old = try http("one root")
+        #expect(try old.keysThatTakeARestart(in: http("one root")) == [])
+        #expect(try old.keysThatTakeARestart(in: http("another root")) == ["http"])
     }
 
     @Test func takesOverWhatCanChangeAndNothingElse() throws {
@@ -47,10 +76,12 @@ import Testing
         let new = try Self.read(
             "rules: rules.yaml\ndefaults: { mode: nudge }\nshutdown_seconds: 30\nhints: ignore\n"
                 + Self.start.replacing("ntfy", with: "gotify").replacing("carillon.sqlite", with: "other.sqlite")
+                .replacing("api.token", with: "other.token")
         )
         let result = old.reloaded(from: new)
         #expect(result.rulesFiles == ["/etc/carillon/rules.yaml"] && result.defaultMode == .nudge)
         #expect(result.shutdownSeconds == 30 && result.apps["default"]?.platforms.keys.sorted() == ["gotify"])
+        #expect(result.api?.tokenFile == "/etc/carillon/other.token")
         #expect(result.storePath == old.storePath && result.hints == old.hints)
     }
 }

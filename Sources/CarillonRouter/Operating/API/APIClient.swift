@@ -21,6 +21,7 @@ package struct APIClient {
 
     private let base: String
     private let token: String
+    private let tokenFile: String
 
     /// Throws a `Failure` where the configuration has no API, and `Mistakes` where the token cannot be read.
     package init(configuration: Configuration) throws {
@@ -31,7 +32,8 @@ package struct APIClient {
             throw Failure(description: "api.listen: port 0 does not say where the router listens")
         }
         base = "http://\(Self.host(of: api.console.host)):\(api.console.port)"
-        token = try APITokenFile(path: api.tokenFile).text()
+        tokenFile = api.tokenFile
+        token = try APITokenFile(path: tokenFile).text()
     }
 
     /// The answer to a request for `target`, such as `/api/reload`; a refusal is an answer too.
@@ -47,6 +49,12 @@ package struct APIClient {
         await lanes.shutdown()
         try await group.shutdownGracefully()
         switch result {
+        case .success(let response) where response.status == 401:
+            throw Failure(
+                description:
+                    "the router at \(base) does not take the token in \(tokenFile): where that was changed while the router "
+                    + "runs, send it SIGHUP (systemctl reload), which has it read the file anew"
+            )
         case .success(let response):
             return Answer(status: Int(response.status), body: String(decoding: response.body, as: UTF8.self))
         case .failure(let failure):

@@ -19,10 +19,10 @@ extension Router {
 
     /// Starts the API, where the configuration has one.
     func startConsole() async throws -> ConsoleServer? {
-        guard let api = configuration.api, let token = apiToken else { return nil }
+        guard let api = configuration.api, let token = apiToken.value else { return nil }
         let server = ConsoleServer(
             configuration: api.console,
-            token: token,
+            token: { [apiToken] in apiToken.value ?? token },
             backend: RouterConsole(router: self),
             // One loop: swift-nio's generic decoders do not stand being needed on several for the first time.
             loop: group.next(),

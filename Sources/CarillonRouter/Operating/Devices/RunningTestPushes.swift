@@ -5,13 +5,13 @@ import Notifications
 /// but the operator's.
 struct RunningTestPushes: TestPushSender {
     let inForce: InForce
-    let encryptingPlatforms: Set<String>
+    let encryptingPlatforms: @Sendable () -> Set<String>
     let transport: @Sendable (QueueName) -> (any Transport)?
     let now: @Sendable () -> Int64
 
     var defaultMode: Mode { inForce.configuration.defaultMode }
 
-    func seals(_ platform: String) -> Bool { encryptingPlatforms.contains(platform) }
+    func seals(_ platform: String) -> Bool { encryptingPlatforms().contains(platform) }
 
     func send(
         _ notification: Notifications.Notification,

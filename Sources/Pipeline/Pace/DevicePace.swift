@@ -22,7 +22,8 @@ package struct DevicePace: Hashable, Sendable {
     var dayOfPushes: Int32 = 0
     /// Of that day.
     var pushes: Int32 = 0
-    /// The delivery that was released last, until its end is known.
+    /// The delivery that was released last, until its end is known. Without a cooldown earlier ones may be under way too; their ends
+    /// change nothing, so of those that fail only the last gives its push back.
     var underWay: String?
     var releasedAt: Int64 = 0
     var groups: [HeldGroup] = []
@@ -67,8 +68,8 @@ package struct DevicePace: Hashable, Sendable {
 
     /// When anything that waits may go as far as is known now; nil: not before something else happens.
     func due(_ pace: Pace, at now: Int64) -> Int64? {
-        guard underWay == nil else { return nil }
-        return groups.map { obstacle($0.isMessage, $0.hasOverflowed, pace, at: now)?.until ?? now }.min()
+        let due = groups.map { obstacle($0.isMessage, $0.hasOverflowed, pace, at: now)?.until ?? now }.min()
+        return due == .max ? nil : due
     }
 
     /// What stands against one more match that may not pass quiet hours.
@@ -119,7 +120,8 @@ package struct DevicePace: Hashable, Sendable {
         _ pace: Pace,
         at now: Int64
     ) -> (until: Int64, reason: HoldReason)? {
-        guard underWay == nil || !pace.isGathering else { return (.max, .underWay) }
+        // Whose pushes need no distance need not know how one ended before the next.
+        guard underWay == nil || pace.cooldown == 0 else { return (.max, .underWay) }
         var (until, reason): (Int64, HoldReason?) = (now, nil)
         func wait(_ moment: Int64, _ why: HoldReason) {
             if moment > until { (until, reason) = (moment, why) }

@@ -23,8 +23,12 @@ struct PaceDriver {
     private(set) var now = Self.start
     private(set) var pushes: [Push] = []
     private(set) var held: [HoldReason] = []
-    /// What the next deliveries come to; those left over are delivered at once.
+    /// What the next deliveries come to; those left over are delivered.
     var outcomes: [Bool?] = []
+    /// How long a push service takes to answer, in milliseconds.
+    var latency: Int64 = 0
+    /// Answers on their way, in their order.
+    private var answers: [(at: Int64, device: DeviceID, delivery: String, isDelivered: Bool)] = []
     private var number: UInt8 = 0
     private(set) var underWay: [(device: DeviceID, delivery: String)] = []
 
@@ -40,7 +44,7 @@ struct PaceDriver {
     /// Lets time pass until that many seconds after the start; whatever becomes due does so in its time.
     mutating func go(to seconds: Double) {
         let end = Self.start + Int64(seconds * 1000)
-        while let due = pacer.nextDue, due <= end {
+        while let due = [pacer.nextDue, answers.first?.at].compactMap(\.self).min(), due <= end {
             now = max(now, due)
             work()
         }
@@ -56,6 +60,10 @@ struct PaceDriver {
 
     private mutating func work() {
         pacer.notice(now)
+        while let answer = answers.first, answer.at <= now {
+            answers.removeFirst()
+            pacer.end(answer.delivery, of: answer.device, isDelivered: answer.isDelivered, at: now)
+        }
         for release in pacer.takeDue(at: now, wish: { [paces, pace] device, _ in paces[device.rawValue] ?? pace }) {
             push(release.device, count: release.groups.reduce(0) { $0 + $1.count })
         }
@@ -86,6 +94,7 @@ struct PaceDriver {
         guard pace(of: device).isGathering else { return }
         pacer.release(delivery, to: device, at: now)
         switch outcomes.isEmpty ? true : outcomes.removeFirst() {
+        case let isDelivered? where latency > 0: answers.append((now + latency, device, delivery, isDelivered))
         case let isDelivered?: pacer.end(delivery, of: device, isDelivered: isDelivered, at: now)
         case nil: underWay.append((device, delivery))
         }

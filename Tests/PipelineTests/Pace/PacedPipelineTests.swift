@@ -154,6 +154,17 @@ import Testing
         #expect(bench.kept.count == 2)
     }
 
+    @Test func withoutACooldownTheFirstThreeOfAWindowGoAsThemselves() throws {
+        let bench = try Workbench.paced(PacingPolicy(cooldownSeconds: 0))
+        let owner = try bench.account(mode: "alert")
+        for number in 1...5 { bench.submit([try bench.note(to: owner, "note \(number)")]) }
+        #expect(bench.kept.map(\.notification.count) == [1, 1, 1])
+        try bench.restart()
+        bench.pass(31)
+        #expect(bench.kept.map(\.notification.count) == [1, 1, 1, 2])
+        #expect(bench.kept.last?.acceptedAt == Workbench.time * 1000 + 30_000)
+    }
+
     @Test func whatARuleLetsExpireDoesSoWhileItIsHeld() throws {
         let rules = try RuleBook(
             yaml: "version: 1\nrules:\n  - { match: { kinds: [1] }, title: hello, expires: 1m }\n",

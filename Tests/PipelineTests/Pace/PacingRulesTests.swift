@@ -213,6 +213,66 @@ import Testing
         #expect(driver.pacer.count == 0)
     }
 
+    @Test func aDeviceWithoutACooldownNeedNotKnowHowTheLastPushEnded() {
+        var driver = PaceDriver(pace: Pace(dailyCap: 100))
+        driver.latency = 300
+        for _ in 0..<5 { driver.match() }
+        #expect(driver.pushes == Array(repeating: Push(at: 0, count: 1), count: 5))
+        #expect(driver.held.isEmpty)
+        // Nor does anything wait while its push service is down.
+        driver.outcomes = Array(repeating: nil, count: 5)
+        driver.go(to: 10)
+        for _ in 0..<5 { driver.match() }
+        #expect(driver.pushes.count == 10)
+    }
+
+    @Test func theFirstThreeOfAWindowGoHoweverLongAPushServiceTakes() {
+        var driver = PaceDriver(pace: Pace(window: 30_000, dailyCap: 100))
+        driver.latency = 300
+        for _ in 0..<5 { driver.match() }
+        driver.go(to: 29)
+        driver.match()
+        driver.go(to: 100)
+        #expect(
+            driver.pushes == [
+                Push(at: 0, count: 1), Push(at: 0, count: 1), Push(at: 0, count: 1), Push(at: 30, count: 3),
+            ]
+        )
+        #expect(driver.held == [.window, .window, .window])
+    }
+
+    @Test func whatIsUnderWayCountsTowardsTheCap() {
+        var driver = PaceDriver(pace: Pace(dailyCap: 3))
+        driver.latency = 300
+        for _ in 0..<5 { driver.match() }
+        #expect(driver.held == [.cap, .cap])
+        driver.go(to: 43_200)
+        #expect(driver.pushes.map(\.count) == [1, 1, 1, 2])
+    }
+
+    @Test func withoutACooldownTheLastPushThatFailsIsGivenBack() {
+        var driver = PaceDriver(pace: Pace(dailyCap: 2))
+        driver.outcomes = [true, false]
+        driver.latency = 300
+        driver.match()
+        driver.match()
+        driver.go(to: 1)
+        driver.match()
+        #expect(driver.pushes.map(\.at) == [0, 0, 1])
+    }
+
+    @Test func aCooldownBeginsWithTheEndOfAPush() {
+        var driver = PaceDriver()
+        driver.latency = 2000
+        driver.match()
+        driver.match()
+        driver.go(to: 30)
+        driver.match()
+        driver.go(to: 1000)
+        #expect(driver.pushes == [Push(at: 0, count: 1), Push(at: 62, count: 2)])
+        #expect(driver.held == [.underWay, .cooldown])
+    }
+
     @Test func whileAPushIsUnderWayFurtherMatchesAreHeld() {
         var driver = PaceDriver()
         driver.outcomes = [nil]

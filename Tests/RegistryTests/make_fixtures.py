@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 REGISTRY_COMMITS = [
     "8dac3df", "b384fe2", "cf4c5e3", "607f2d4", "e12fc9a", "b526a6a", "84b4278", "a988ed7", "0e0acaf", "2593657",
 ]
-OUTBOX_COMMITS = ["be26520", "38a6135"]
+OUTBOX_COMMITS = ["be26520", "38a6135", "e82ac72"]
 IDENTITY = "11" * 32
 START = 1_773_446_400
 """2026-03-14, in seconds."""
@@ -62,8 +62,10 @@ def registry_migration(number: int, commit: str) -> tuple[str, str]:
 
 def outbox_migrations(commit: str) -> list[tuple[str, str]]:
     source = git("show", f"{commit}:Sources/Delivery/Outbox/Outbox+Schema.swift")
-    found = re.findall(r'registerMigration\("([^"]+)"\).*?sql:\s*(?:"""\n(.*?)"""|"([^"]+)")', source, re.DOTALL)
-    return [(name, dedent(long) or short) for name, long, short in found]
+    texts = swift_texts(commit, "Sources/Delivery/Pace")
+    pattern = r'registerMigration\("([^"]+)"\).*?sql:\s*(?:"""\n(.*?)"""|"([^"]+)"|(\w+))'
+    found = re.findall(pattern, source, re.DOTALL)
+    return [(name, dedent(long) or short or texts[constant]) for name, long, short, constant in found]
 
 
 class Vault:
@@ -184,6 +186,13 @@ def fill_outbox(database: sqlite3.Connection, version: int):
         run("INSERT INTO outbox_delivery VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
     if version >= 2:
         run("INSERT INTO outbox_cause VALUES (40, ?), (41, ?)", [bytes([1] * 32), bytes([2] * 32)])
+    if version >= 3:
+        now = START * 1000
+        run("INSERT INTO outbox_pace VALUES (1, ?, ?, 2, ?, 3, 'delivery-5', ?)", [now, now, START // 86_400, now])
+        # One event for a device, and several for another, of which the first expires.
+        held = "INSERT INTO outbox_held VALUES (?, ?, ?, 0, 0, 'dm', 0, 1, ?, ?, ?, ?)"
+        run(held, [1 << 2, bytes([3] * 32), bytes([4] * 32), 1, now, now + 60_000, blob])
+        run(held, [7 << 2 | 1, bytes([5] * 32), bytes([6] * 32), 5, now, now + 60_000, None])
 
 
 def write(folder: str, name: str, commit: str, migrations: list[tuple[str, str]], fill):

@@ -34,6 +34,7 @@ extension Outbox {
             )
         }
         migrator.registerMigration("outbox-3") { try $0.execute(sql: paceTables) }
+        migrator.registerMigration("outbox-4") { try $0.execute(sql: paceAdditions) }
         return migrator
     }
 

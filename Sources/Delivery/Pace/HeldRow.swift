@@ -25,7 +25,7 @@ package struct HeldRow: Sendable, Hashable {
     package var count: UInt32
     /// When the first one came, in milliseconds since 1970.
     package var since: Int64
-    /// When the first one is not worth telling any more, in milliseconds since 1970; 0: never.
+    /// When none of them is worth telling any more, in milliseconds since 1970; 0: never.
     package var expiresAt: Int64
     package var content: Content
 

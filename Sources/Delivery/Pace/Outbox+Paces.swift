@@ -30,6 +30,11 @@ extension Outbox: PaceStore {
         ) STRICT;
         """
 
+    /// Of groups of several, when the first of them was worth nothing any more was all that was known.
+    static let paceAdditions = """
+        UPDATE outbox_held SET expires = 0 WHERE count > 1;
+        """
+
     private static let day: Int64 = 86_400_000
 
     package func loadPaces(at now: Int64, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws {

@@ -168,7 +168,7 @@ struct Addressees {
                 signal: renderer.signal,
                 mode: min(target.mode, renderer.rule.mode),
                 urgency: renderer.rule.urgency,
-                expiresAt: plan.expiresAt
+                expiresAt: [plan.expiresAt, renderer.rule.expiresAt(from: now)].filter { $0 > 0 }.min() ?? 0
             )
             wake(
                 Addressee(target, of: plan.account),

@@ -66,6 +66,13 @@ package struct DevicePace: Hashable, Sendable {
         return ready.sorted { ($0.since, $0.slot) < ($1.since, $1.slot) }
     }
 
+    /// Takes out what is not worth telling any more.
+    mutating func takeExpired(at now: Int64) -> [HeldGroup] {
+        let expired = groups.filter { $0.isExpired(at: now) }
+        if !expired.isEmpty { groups.removeAll { expired.contains($0) } }
+        return expired
+    }
+
     /// When anything that waits may go as far as is known now; nil: not before something else happens.
     func due(_ pace: Pace, at now: Int64) -> Int64? {
         let due = groups.map { obstacle($0.isMessage, $0.hasOverflowed, pace, at: now)?.until ?? now }.min()

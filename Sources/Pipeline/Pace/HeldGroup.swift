@@ -23,24 +23,28 @@ package struct HeldGroup: Hashable, Sendable {
     var mode: Mode
     /// The highest one of its members'.
     var urgency: Urgency
-    /// Of the first member; see ``PaceMatch/expiresAt``.
-    let expiresAt: Int64
+    /// The latest one of its members'; see ``PaceMatch/expiresAt``.
+    var expiresAt: Int64
 
     static let slots = 4
 
     mutating func add(_ match: PaceMatch) {
-        add(count: 1, match.mode, match.urgency)
+        add(count: 1, match.mode, match.urgency, expiresAt: match.expiresAt)
     }
 
     mutating func add(_ other: HeldGroup) {
-        add(count: other.count, other.mode, other.urgency)
+        add(count: other.count, other.mode, other.urgency, expiresAt: other.expiresAt)
     }
 
-    private mutating func add(count: UInt32, _ mode: Mode, _ urgency: Urgency) {
+    /// Whether none of its members is worth telling any more.
+    func isExpired(at now: Int64) -> Bool { expiresAt > 0 && expiresAt <= now }
+
+    private mutating func add(count: UInt32, _ mode: Mode, _ urgency: Urgency, expiresAt: Int64) {
         // More than anybody would count.
         let (sum, overflow) = self.count.addingReportingOverflow(count)
         self.count = overflow ? .max : sum
         self.mode = max(self.mode, mode)
+        self.expiresAt = self.expiresAt == 0 || expiresAt == 0 ? 0 : max(self.expiresAt, expiresAt)
         if urgency.rawValue > self.urgency.rawValue { self.urgency = urgency }
     }
 }

@@ -7,7 +7,7 @@ package struct PaceMatch: Sendable {
     let signal: Signal
     let mode: Mode
     let urgency: Urgency
-    /// When telling it makes no sense any more, in milliseconds since 1970; 0: never.
+    /// When telling it makes no sense any more, by what the event (NIP-40) or its rule says, in milliseconds since 1970; 0: never.
     let expiresAt: Int64
 
     package init(event: EventID, signal: Signal, mode: Mode, urgency: Urgency, expiresAt: Int64) {

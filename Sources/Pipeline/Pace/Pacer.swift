@@ -27,6 +27,8 @@ package struct Pacer {
     private(set) var forgotten: [DeviceID: [HeldGroup]] = [:]
     /// Groups that became part of others in this batch, and left no other sign of it.
     private(set) var merges: [GroupMerge] = []
+    /// Groups that in this batch turned out to be worth nothing any more.
+    private(set) var dropped: [DroppedGroup] = []
     /// The latest moment that the clock has shown.
     private var latest = Int64.min
     /// Devices for which something waits.
@@ -79,6 +81,8 @@ package struct Pacer {
         _ pace: Pace,
         at now: Int64
     ) -> DevicePace.Admission {
+        // What comes now shall neither be counted with what is worth nothing any more nor lose its text to it.
+        dropExpired(of: device, at: now)
         let admission = change(device) { $0.admit(match, account: account, pace, at: now) }
         arm(device, pace, at: now)
         return admission
@@ -141,6 +145,7 @@ package struct Pacer {
                 forget(timer.device)
                 continue
             }
+            dropExpired(of: timer.device, at: now)
             let ready = change(timer.device) { $0.takeReady(pace, at: now) }
             if !ready.isEmpty { releases.append(Release(device: timer.device, pace: pace, groups: ready)) }
             arm(timer.device, pace, at: now)
@@ -156,6 +161,15 @@ package struct Pacer {
         setTimer(of: device, to: due)
     }
 
+    private mutating func dropExpired(of device: DeviceID, at now: Int64) {
+        guard let groups = places[device]?.pace.groups, groups.contains(where: { $0.isExpired(at: now) }) else {
+            return
+        }
+        for group in change(device, mayMerge: false, { $0.takeExpired(at: now) }) {
+            dropped.append(DroppedGroup(device: device, group: group, step: .expired))
+        }
+    }
+
     private mutating func setTimer(of device: DeviceID, to due: Int64) {
         places[device]?.due = due
         timers.insert(PaceTimer(due: due, device: device))
@@ -169,7 +183,11 @@ package struct Pacer {
     }
 
     @discardableResult
-    private mutating func change<Result>(_ device: DeviceID, _ body: (inout DevicePace) -> Result) -> Result {
+    private mutating func change<Result>(
+        _ device: DeviceID,
+        mayMerge: Bool = true,
+        _ body: (inout DevicePace) -> Result
+    ) -> Result {
         let old = places[device]?.pace
         var new = old ?? DevicePace()
         let result = body(&new)
@@ -177,7 +195,7 @@ package struct Pacer {
         if before.index(forKey: device) == nil { before.updateValue(old, forKey: device) }
         waitingDevices += (new.groups.isEmpty ? 0 : 1) - (old?.groups.isEmpty ?? true ? 0 : 1)
         places[device, default: Place(pace: new)].pace = new
-        merges += GroupMerge.merges(of: device, from: old?.groups ?? [], to: new.groups)
+        if mayMerge { merges += GroupMerge.merges(of: device, from: old?.groups ?? [], to: new.groups) }
         return result
     }
 }
@@ -212,6 +230,7 @@ extension Pacer {
         unwritten.removeAll(keepingCapacity: true)
         forgotten.removeAll(keepingCapacity: true)
         merges.removeAll(keepingCapacity: true)
+        dropped.removeAll(keepingCapacity: true)
     }
 
     /// The disk refused: the batch has done nothing. What is due is not looked at before `moment`.
@@ -225,5 +244,6 @@ extension Pacer {
         }
         before.removeAll(keepingCapacity: true)
         merges.removeAll(keepingCapacity: true)
+        dropped.removeAll(keepingCapacity: true)
     }
 }

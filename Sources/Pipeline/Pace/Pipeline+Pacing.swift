@@ -30,7 +30,8 @@ extension Pipeline {
         }
     }
 
-    /// Says of what waits what its pacer alone has found out: which groups are one now, and which were of devices that are no more.
+    /// Says of what waits what its pacer alone has found out: which groups are one now, which are not
+    /// told, and which were of devices that are no more.
     func notePace(into batch: inout Batch) {
         for merge in pacing.pacer.merges {
             addressees.note(
@@ -43,6 +44,15 @@ extension Pipeline {
         }
         for (device, groups) in pacing.pacer.forgotten {
             for group in groups { addressees.note(.left, of: group, for: device, into: &batch) }
+        }
+        for dropped in pacing.pacer.dropped {
+            addressees.note(
+                dropped.step,
+                of: dropped.group,
+                for: dropped.device,
+                reason: dropped.reason,
+                into: &batch
+            )
         }
     }
 

@@ -13,9 +13,13 @@ extension Rule {
         now: Int64 = 0
     ) -> Notification {
         var notification = content(of: input, signal: signal, mode: min(mode, self.mode), language: language, now: now)
-        notification.expiresAt = payload.lifetime.end(from: now)
+        notification.expiresAt = expiresAt(from: now)
         return notification
     }
+
+    /// When a push service should give up what the rule makes of an event now; 0: that is left to the transport. Both in
+    /// milliseconds since 1970.
+    package func expiresAt(from now: Int64) -> Int64 { payload.lifetime.end(from: now) }
 
     private func content(
         of input: RuleInput,

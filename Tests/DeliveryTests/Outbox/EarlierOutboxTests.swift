@@ -7,17 +7,10 @@ import Testing
 
 /// Outboxes as each earlier version left them: see Tests/RegistryTests/make_fixtures.py.
 struct EarlierOutboxTests {
-    @Test(arguments: 1...2)
+    @Test(arguments: 1...3)
     func whatWaitsInAnEarlierOutboxIsDelivered(version: Int) throws {
         let folder = try TemporaryFolder()
-        let source = try #require(
-            Bundle.module.url(forResource: "outbox-\(version)", withExtension: "sql", subdirectory: "Fixtures")
-        )
-        let path = folder.path("outbox")
-        let queue = try DatabaseQueue(path: path)
-        let sql = try String(contentsOf: source, encoding: .utf8)
-        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
-        try queue.close()
+        let path = try write(version, in: folder)
         let outbox = try Outbox(path: path)
         #expect(outbox.count == 3)
         let queues = try outbox.waitingQueues()
@@ -36,5 +29,41 @@ struct EarlierOutboxTests {
         try outbox.insert([.sample(1)]) { keys = $0.map(\.key) }
         #expect(keys.first?.sequence == 8)
         #expect(try OutboxExamination(path: path).run().findings == [])
+    }
+
+    @Test func whatWasHeldInAnEarlierOutboxIsHeldStill() throws {
+        let folder = try TemporaryFolder()
+        let path = try write(3, in: folder)
+        let device = DeviceID(rawValue: 1)
+        #expect(try OutboxReader(path: path).paces(of: [device])[device]?.held.map(\.count) == [1])
+        let outbox = try Outbox(path: path)
+        var paces: [PaceRow] = []
+        var held: [HeldRow] = []
+        try outbox.loadPaces(at: time) {
+            paces.append($0)
+        } held: {
+            held.append($0)
+        }
+        #expect(paces.map(\.underWay) == ["delivery-5"])
+        #expect(paces.map(\.pushes) == [3])
+        #expect(held.map(\.count) == [1, 5])
+        // Of several it is not known whether all of them expire.
+        #expect(held.map(\.expiresAt) == [time + 60_000, 0])
+        #expect(try outbox.heldNotification(HeldKey(device: device, slot: 0)) == .wake(.dm, urgency: .normal))
+    }
+
+    private let time: Int64 = 1_773_446_400_000
+
+    /// Where an outbox is that was left by that version.
+    private func write(_ version: Int, in folder: TemporaryFolder) throws -> String {
+        let source = try #require(
+            Bundle.module.url(forResource: "outbox-\(version)", withExtension: "sql", subdirectory: "Fixtures")
+        )
+        let path = folder.path("outbox")
+        let queue = try DatabaseQueue(path: path)
+        let sql = try String(contentsOf: source, encoding: .utf8)
+        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
+        try queue.close()
+        return path
     }
 }

@@ -154,6 +154,71 @@ import Testing
         #expect(bench.kept.count == 2)
     }
 
+    private func brief(_ bench: Workbench, to owner: KeyPair, _ content: String = "brief") throws -> Event {
+        let tags = [["p", owner.publicKey.hex], ["expiration", String(Workbench.time + 30)]]
+        return try bench.event(.textNote, content, tags: tags, by: try Workbench.keys())
+    }
+
+    @Test(arguments: [false, true])
+    func severalThatExpiredWhileTheyWereHeldWakeNobody(afterARestart: Bool) throws {
+        let bench = try Workbench.paced()
+        let owner = try bench.account(mode: "alert")
+        bench.submit([try bench.note(to: owner)])
+        try bench.end()
+        bench.submit(try (0..<2).map { _ in try brief(bench, to: owner) })
+        if afterARestart { try bench.restart() }
+        bench.pass(61)
+        bench.pipeline?.process(Arrivals())
+        #expect(bench.kept.count == 1)
+        #expect(bench.count(.expired) == 1)
+        #expect(try bench.rows().held == 0)
+    }
+
+    @Test func whatComesAfterOneThatExpiredKeepsItsText() throws {
+        let bench = try Workbench.paced()
+        let owner = try bench.account(mode: "alert")
+        bench.submit([try bench.note(to: owner)])
+        try bench.end()
+        bench.submit([try brief(bench, to: owner)])
+        // While it waits still, in the place of the one that expired.
+        bench.clock.advance(by: 40_000)
+        let second = try bench.note(to: owner, "second")
+        bench.submit([second])
+        #expect(try bench.isHeldOnDisk("second") && !bench.isHeldOnDisk("brief"))
+        bench.pass(21)
+        #expect(bench.kept.last?.notification.body.contains("second") == true)
+        #expect(bench.count(.expired) == 1)
+    }
+
+    @Test func whatGoesAtOnceTakesNothingAlongThatExpired() throws {
+        let bench = try Workbench.paced()
+        let owner = try bench.account(mode: "alert")
+        bench.submit([try bench.note(to: owner)])
+        try bench.end()
+        bench.submit([try brief(bench, to: owner)])
+        bench.clock.advance(by: 70_000)
+        bench.submit([try bench.note(to: owner, "at once")])
+        #expect(bench.kept.count == 2)
+        #expect(bench.kept.last?.notification.body.contains("at once") == true)
+        #expect(bench.count(.expired) == 1)
+        #expect(try bench.rows().held == 0)
+    }
+
+    @Test func severalThatARuleLetsExpireDoSoToo() throws {
+        let rules = try RuleBook(
+            yaml: "version: 1\nrules:\n  - { match: { kinds: [1] }, title: hello, expires: 1m }\n",
+            name: "test"
+        )
+        let bench = try Workbench(rules: rules, pacing: PacingPolicy())
+        let owner = try bench.account(mode: "alert")
+        bench.submit([try bench.note(to: owner)])
+        try bench.end()
+        bench.submit([try bench.note(to: owner), try bench.note(to: owner)])
+        bench.pass(61)
+        #expect(bench.kept.count == 1)
+        #expect(bench.count(.expired) == 1)
+    }
+
     @Test func withoutACooldownTheFirstThreeOfAWindowGoAsThemselves() throws {
         let bench = try Workbench.paced(PacingPolicy(cooldownSeconds: 0))
         let owner = try bench.account(mode: "alert")

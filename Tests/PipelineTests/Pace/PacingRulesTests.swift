@@ -273,6 +273,38 @@ import Testing
         #expect(driver.held == [.underWay, .cooldown])
     }
 
+    @Test func whatExpiresWhileItIsHeldWakesNobody() {
+        var driver = PaceDriver()
+        driver.match()
+        driver.match(expiresAt: PaceDriver.start + 30_000)
+        driver.match(expiresAt: PaceDriver.start + 40_000)
+        driver.go(to: 1000)
+        #expect(driver.pushes == [Push(at: 0, count: 1)])
+        #expect(driver.pacer.waitingDevices == 0)
+    }
+
+    @Test(arguments: [0, 61_000] as [Int64])
+    func aBatchExpiresWithTheLastOfItsMembers(expiresAt: Int64) {
+        var driver = PaceDriver()
+        driver.match()
+        let last = expiresAt == 0 ? 0 : PaceDriver.start + expiresAt
+        driver.match(expiresAt: last)
+        driver.match(expiresAt: PaceDriver.start + 30_000)
+        driver.match(expiresAt: last)
+        driver.go(to: 1000)
+        #expect(driver.pushes == [Push(at: 0, count: 1), Push(at: 60, count: 3)])
+    }
+
+    @Test func whatHasExpiredIsNotCountedWithWhatComes() {
+        var driver = PaceDriver()
+        driver.match()
+        driver.match(expiresAt: PaceDriver.start + 30_000)
+        driver.go(to: 40)
+        driver.match()
+        driver.go(to: 1000)
+        #expect(driver.pushes == [Push(at: 0, count: 1), Push(at: 60, count: 1)])
+    }
+
     @Test func whileAPushIsUnderWayFurtherMatchesAreHeld() {
         var driver = PaceDriver()
         driver.outcomes = [nil]

@@ -45,6 +45,8 @@ package struct DeliveryReport: Sendable, Hashable {
     package var attempt: Int
     /// When the next attempt is due at the earliest, in milliseconds since 1970; nil after a final one.
     package var nextDue: Int64?
+    /// Whether it failed so often that it lets what else there is for its device pass from now on. It may be delivered all the same.
+    package var standsAside: Bool
     /// When the delivery was accepted, in milliseconds since 1970; nil where what the outbox holds cannot be read.
     package var acceptedAt: Int64?
 
@@ -57,6 +59,7 @@ package struct DeliveryReport: Sendable, Hashable {
         reason: String,
         attempt: Int,
         nextDue: Int64? = nil,
+        standsAside: Bool = false,
         acceptedAt: Int64? = nil
     ) {
         self.delivery = delivery
@@ -67,6 +70,7 @@ package struct DeliveryReport: Sendable, Hashable {
         self.reason = reason
         self.attempt = attempt
         self.nextDue = nextDue
+        self.standsAside = standsAside
         self.acceptedAt = acceptedAt
     }
 }

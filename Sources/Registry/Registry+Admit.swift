@@ -59,7 +59,8 @@ extension Registry {
         _ changes: inout RegistryChanges
     ) throws -> IndexedDevice {
         // Later than any address handed out for the slot before, even if a client's clock went back.
-        let earlier = try rows.device(in: draft.slot)?.registeredAt ?? -1
+        let former = try rows.device(in: draft.slot)
+        let earlier = former?.registeredAt ?? -1
         let isPrompt = now - draft.arrivedAt <= Self.promptness
         let registeredAt = max(earlier + 1, isPrompt ? min(draft.event.createdAt * 1000, now) : now)
         let content = draft.content
@@ -77,6 +78,7 @@ extension Registry {
             locale: content.language,
             hasSealingKey: content.sealingKey != nil
         )
+        let isElsewhere = try former.map { try !rows.isRegistered($0.device, on: row.route, handle) } ?? false
         let (device, firstRegisteredAt) = try rows.put(row)
         try rows.putSecrets(
             of: device,
@@ -105,7 +107,8 @@ extension Registry {
             hasSealingKey: row.hasSealingKey,
             route: route,
             routeID: row.route,
-            wishes: content.wishes
+            wishes: content.wishes,
+            isElsewhere: isElsewhere
         )
     }
 }

@@ -114,12 +114,13 @@ extension Courier {
     }
 
     private func resolve(_ ticket: Ticket, isServed: Bool) throws -> (DeviceAddress?, Resolution) {
-        guard isServed else { return (nil, .noTransport) }
         let delivery = ticket.stored.delivery
         guard let address = try environment.directory.address(of: delivery.device) else { return (nil, .unregistered) }
         guard address.platform == delivery.platform, address.app == delivery.app else {
             return (nil, try move(delivery, to: address))
         }
+        // Whoever is elsewhere by now need not wait until somebody serves the former place.
+        guard isServed else { return (nil, .noTransport) }
         return (address, .found(host: environment.host(address)))
     }
 

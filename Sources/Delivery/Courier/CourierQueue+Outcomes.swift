@@ -150,6 +150,8 @@ extension CourierQueue {
         actions.changes.reschedulings.append(
             OutboxChanges.Rescheduling(key: stored.key, due: due, attempts: attempts)
         )
+        // What is about the device is about all that waits for it.
+        let standsAside = attempts >= limits.standAsideAfter && outcome.scope != .device
         actions.reports.append(
             DeliveryReport(
                 delivery: delivery.id,
@@ -160,19 +162,19 @@ extension CourierQueue {
                 reason: outcome.reason,
                 attempt: attempts,
                 nextDue: due,
+                standsAside: standsAside,
                 acceptedAt: delivery.acceptedAt
             )
         )
         retrying.insert(stored.key)
         let rescheduled = stored.rescheduled(attempts: attempts, due: due)
-        // What is about the device is about all that waits for it.
-        if attempts < limits.standAsideAfter || outcome.scope == .device {
-            lanes[lane].waiting[0] = rescheduled
-            park(lane, until: due)
-        } else {
+        if standsAside {
             lanes[lane].waiting.removeFirst()
             park(rescheduled, until: due)
             proceed(lane)
+        } else {
+            lanes[lane].waiting[0] = rescheduled
+            park(lane, until: due)
         }
     }
 

@@ -8,6 +8,6 @@ enum Resolution: Sendable, Equatable {
     case moved
     /// The directory could not be read.
     case unavailable
-    /// No transport serves this queue.
+    /// It has one, and no transport serves this queue.
     case noTransport
 }

@@ -22,27 +22,31 @@ extension Outbox {
         guard !ends.isEmpty else { return }
         let delivered = try RawStatement(
             database,
-            "UPDATE outbox_pace SET under_way = NULL, pushed = ?3 WHERE device = ?1 AND under_way = ?2"
+            "UPDATE outbox_pace SET under_way = NULL, pushed = ?3, aside = 0 WHERE device = ?1 AND under_way = ?2"
         )
-        let failed = try RawStatement(
-            database,
-            """
-            UPDATE outbox_pace SET under_way = NULL,
-                pushes = pushes - (pushes > 0 AND day = min(released, ?3) / 86400000)
-            WHERE device = ?1 AND under_way = ?2
-            """
-        )
+        let failed = try RawStatement(database, failure("aside"))
+        let aside = try RawStatement(database, failure("aside + 1") + " AND aside < \(PaceRow.mostAside)")
         defer {
             delivered.reset()
             failed.reset()
+            aside.reset()
         }
         for end in ends {
-            let update = end.isDelivered ? delivered : failed
+            let update = end.isDelivered ? delivered : end.standsAside ? aside : failed
             try update.bind(end.device.rawValue, at: 1)
             try update.bind(end.moment, at: 3)
             try bind(end.delivery, at: 2, of: update) { try update.run() }
             update.reset()
         }
+    }
+
+    /// What counts for nothing, with what `aside` is then.
+    private static func failure(_ aside: String) -> String {
+        """
+        UPDATE outbox_pace SET under_way = NULL, aside = \(aside),
+            pushes = pushes - (pushes > 0 AND day = min(released, ?3) / 86400000)
+        WHERE device = ?1 AND under_way = ?2
+        """
     }
 
     private static func forget(_ devices: [DeviceID], _ database: Database) throws {
@@ -61,19 +65,19 @@ extension Outbox {
             database,
             """
             INSERT OR REPLACE INTO outbox_pace
-                (device, pushed, window_start, matches, day, pushes, released, under_way)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                (device, pushed, window_start, matches, day, pushes, released, aside, under_way)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """
         )
         defer { insert.reset() }
         for row in rows {
             let integers = [
                 row.device.rawValue, row.pushedAt, row.windowStart, Int64(row.matches), Int64(row.dayOfPushes),
-                Int64(row.pushes), row.releasedAt,
+                Int64(row.pushes), row.releasedAt, Int64(row.aside),
             ]
             for (index, value) in integers.enumerated() { try insert.bind(value, at: Int32(index) + 1) }
             if let underWay = row.underWay {
-                try bind(underWay, at: 8, of: insert) { try insert.run() }
+                try bind(underWay, at: 9, of: insert) { try insert.run() }
             } else {
                 try insert.run()
             }

@@ -32,6 +32,7 @@ extension Outbox: PaceStore {
 
     /// Of groups of several, when the first of them was worth nothing any more was all that was known.
     static let paceAdditions = """
+        ALTER TABLE outbox_pace ADD COLUMN aside INTEGER NOT NULL DEFAULT 0;
         UPDATE outbox_held SET expires = 0 WHERE count > 1;
         """
 
@@ -65,7 +66,9 @@ extension Outbox: PaceStore {
     static func readPaces(_ database: Database, of device: DeviceID? = nil, _ body: (PaceRow) -> Void) throws {
         let select = try RawStatement(
             database,
-            "SELECT device, pushed, window_start, matches, day, pushes, under_way, released FROM outbox_pace"
+        // Readers may find an outbox of before.
+        let aside = try database.columns(in: "outbox_pace").contains { $0.name == "aside" } ? "aside" : "0"
+            "SELECT device, pushed, window_start, matches, day, pushes, under_way, released, \(aside) FROM outbox_pace"
                 + (device == nil ? "" : " WHERE device = ?")
         )
         defer { select.reset() }
@@ -80,7 +83,8 @@ extension Outbox: PaceStore {
                     dayOfPushes: Int32(clamping: select.integer(at: 4)),
                     pushes: Int32(clamping: select.integer(at: 5)),
                     underWay: select.isNull(at: 6) ? nil : select.text(at: 6),
-                    releasedAt: select.integer(at: 7)
+                    releasedAt: select.integer(at: 7),
+                    aside: Int32(clamping: select.integer(at: 8))
                 )
             )
         }

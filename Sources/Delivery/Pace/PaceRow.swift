@@ -14,6 +14,11 @@ package struct PaceRow: Sendable, Hashable {
     /// The id of the delivery that was released last; nil once its end is known.
     package var underWay: String?
     package var releasedAt: Int64
+    /// How many deliveries in a row stood aside and let the next one go.
+    package var aside: Int32
+
+    /// So many in a row are no bad deliveries, but a push service that is down: what follows is gathered.
+    package static let mostAside: Int32 = 3
 
     package init(
         device: DeviceID,
@@ -23,7 +28,8 @@ package struct PaceRow: Sendable, Hashable {
         dayOfPushes: Int32 = 0,
         pushes: Int32 = 0,
         underWay: String? = nil,
-        releasedAt: Int64 = 0
+        releasedAt: Int64 = 0,
+        aside: Int32 = 0
     ) {
         self.device = device
         self.pushedAt = pushedAt
@@ -33,5 +39,6 @@ package struct PaceRow: Sendable, Hashable {
         self.pushes = pushes
         self.underWay = underWay
         self.releasedAt = releasedAt
+        self.aside = aside
     }
 }

@@ -1,3 +1,4 @@
+import Delivery
 import Nostr
 import Notifications
 import Registry
@@ -26,6 +27,8 @@ package struct DevicePace: Hashable, Sendable {
     /// change nothing, so of those that fail only the last gives its push back.
     var underWay: String?
     var releasedAt: Int64 = 0
+    /// How many deliveries in a row stood aside and let the next one go.
+    var aside: Int32 = 0
     var groups: [HeldGroup] = []
 
     /// One more match.
@@ -102,12 +105,31 @@ package struct DevicePace: Hashable, Sendable {
     /// The end of a delivery; false if it is not the one under way. One that failed counts for nothing.
     mutating func end(_ delivery: String, isDelivered: Bool, at now: Int64) -> Bool {
         guard underWay == delivery else { return false }
-        underWay = nil
         if isDelivered {
+            underWay = nil
             pushedAt = now
-        } else if Self.number(ofDay: min(releasedAt, now)) == dayOfPushes, pushes > 0 {
-            pushes -= 1
+            aside = 0
+        } else {
+            giveBack(at: now)
         }
+        return true
+    }
+
+    /// A delivery failed so often that the courier lets others pass; false if it is not the one under way, or if too many did so in a
+    /// row. However it ends later counts for nothing.
+    mutating func standAside(_ delivery: String, at now: Int64) -> Bool {
+        guard underWay == delivery, aside < PaceRow.mostAside else { return false }
+        aside += 1
+        giveBack(at: now)
+        return true
+    }
+
+    /// The device is at another push service, or another place there: whether the former one is down matters no more, nor what waits
+    /// for it. False if that is nothing new.
+    mutating func move() -> Bool {
+        guard underWay != nil || aside > 0 else { return false }
+        aside = 0
+        if underWay != nil { giveBack(at: releasedAt) }
         return true
     }
 
@@ -142,6 +164,12 @@ package struct DevicePace: Hashable, Sendable {
             wait(end, .quiet)
         }
         return reason.map { (until, $0) }
+    }
+
+    /// The push under way counts for nothing.
+    private mutating func giveBack(at now: Int64) {
+        underWay = nil
+        if Self.number(ofDay: min(releasedAt, now)) == dayOfPushes, pushes > 0 { pushes -= 1 }
     }
 
     /// Counts a match; true when its window had enough.

@@ -12,7 +12,8 @@ extension PaceRow {
             dayOfPushes: pace.dayOfPushes,
             pushes: pace.pushes,
             underWay: pace.underWay,
-            releasedAt: pace.releasedAt
+            releasedAt: pace.releasedAt,
+            aside: pace.aside
         )
     }
 }
@@ -27,7 +28,8 @@ extension DevicePace {
             dayOfPushes: row.dayOfPushes,
             pushes: row.pushes,
             underWay: row.underWay,
-            releasedAt: row.releasedAt
+            releasedAt: row.releasedAt,
+            aside: row.aside
         )
     }
 }

@@ -23,6 +23,8 @@ package struct Pacer {
     private var before: [DeviceID: DevicePace?] = [:]
     /// Devices of which the disk knows less than we do, though nothing that it may not lose.
     private var unwritten: Set<DeviceID> = []
+    /// Whether there is one among them that the disk must know all the same: else it would wait again after a restart.
+    private var isOwed = false
     /// Devices that are no more, and of which the disk has not been told; with what waited for them.
     private(set) var forgotten: [DeviceID: [HeldGroup]] = [:]
     /// Groups that became part of others in this batch, and left no other sign of it.
@@ -95,11 +97,30 @@ package struct Pacer {
 
     /// The end of a delivery; those that nobody counted change nothing.
     package mutating func end(_ delivery: String, of device: DeviceID, isDelivered: Bool, at now: Int64) {
-        guard var pace = places[device]?.pace, pace.end(delivery, isDelivered: isDelivered, at: now) else { return }
+        conclude(device) { $0.end(delivery, isDelivered: isDelivered, at: now) }
+    }
+
+    /// A delivery that failed so often that it keeps nothing else waiting.
+    mutating func standAside(_ delivery: String, of device: DeviceID, at now: Int64) {
+        conclude(device) { $0.standAside(delivery, at: now) }
+    }
+
+    private mutating func conclude(_ device: DeviceID, _ body: (inout DevicePace) -> Bool) {
+        guard var pace = places[device]?.pace, body(&pace) else { return }
         places[device]?.pace = pace
         // Else its row was last written when the push set out, and the outbox takes the end down by itself.
         guard !pace.groups.isEmpty else { return }
         unwritten.insert(device)
+        reconsider(device)
+    }
+
+    /// The device is registered at another place by now. This may come amid a batch, and holds if the disk refuses that.
+    mutating func move(_ device: DeviceID) {
+        if case .some(.some(var former)) = before[device], former.move() { before.updateValue(former, forKey: device) }
+        guard var pace = places[device]?.pace, pace.move() else { return }
+        places[device]?.pace = pace
+        unwritten.insert(device)
+        isOwed = true
         reconsider(device)
     }
 
@@ -210,7 +231,7 @@ extension Pacer {
     }
 
     /// Whether there is anything that the disk must take for this batch to be kept.
-    var isTouched: Bool { !before.isEmpty || !forgotten.isEmpty }
+    var isTouched: Bool { !before.isEmpty || !forgotten.isEmpty || isOwed }
 
     /// All of which the disk knows less than we do.
     var changes: [Change] {
@@ -228,6 +249,7 @@ extension Pacer {
     package mutating func commit() {
         before.removeAll(keepingCapacity: true)
         unwritten.removeAll(keepingCapacity: true)
+        isOwed = false
         forgotten.removeAll(keepingCapacity: true)
         merges.removeAll(keepingCapacity: true)
         dropped.removeAll(keepingCapacity: true)

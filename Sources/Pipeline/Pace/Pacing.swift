@@ -59,7 +59,9 @@ struct Pacing {
 
     mutating func take(_ change: IndexChange) {
         switch change {
-        case .put(let device): pacer.reconsider(device.device)
+        case .put(let device):
+            if device.isElsewhere { pacer.move(device.device) }
+            pacer.reconsider(device.device)
         case .remove(let device, _): pacer.forget(device)
         case .messageKeys: break
         }
@@ -67,7 +69,12 @@ struct Pacing {
 
     mutating func take(_ ends: [PushEnd], at now: Int64) {
         for end in ends {
-            pacer.end(end.delivery, of: end.device, isDelivered: end.isDelivered, at: min(end.moment, now))
+            let moment = min(end.moment, now)
+            if end.standsAside {
+                pacer.standAside(end.delivery, of: end.device, at: moment)
+            } else {
+                pacer.end(end.delivery, of: end.device, isDelivered: end.isDelivered, at: moment)
+            }
         }
     }
 

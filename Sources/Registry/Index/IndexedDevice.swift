@@ -18,4 +18,6 @@ package struct IndexedDevice: Hashable, Sendable {
     package var route: Route
     package var routeID: RouteID
     package var wishes = DeviceWishes()
+    /// Whether it was registered on another platform, for another app or with another token before.
+    package var isElsewhere = false
 }

@@ -16,6 +16,14 @@ extension RegistryRows {
         try one("SELECT \(Self.holderColumns) FROM devices WHERE id = ?", [id.rawValue]).map(holder)
     }
 
+    /// Whether a device has that route and the token of that handle.
+    func isRegistered(_ device: DeviceID, on route: RouteID, _ handle: [UInt8]) throws -> Bool {
+        try one(
+            "SELECT 1 FROM devices JOIN secrets ON id = device WHERE id = ? AND route = ? AND handle = ?",
+            [device.rawValue, Int64(route.rawValue), Data(handle)]
+        ) != nil
+    }
+
     /// Whether there are so many devices. Device numbers are given in their order and never again, so that there are seldom as many
     /// as the last one says, and counting is seldom called for.
     func devices(atLeast count: Int) throws -> Bool {

@@ -50,6 +50,20 @@ struct CourierQueuesTests {
         #expect(driver.numbersUnderWay == [2])
         driver.end(2, delivered)
         #expect(driver.numbersUnderWay == [1])
+        #expect(driver.reports.map(\.standsAside) == [false, false, true, false])
+    }
+
+    @Test func whatStandsAsideIsAnEndForItsDevicesPace() {
+        var driver = QueuesDriver(limits: CourierLimits(standAsideAfter: 2))
+        driver.accept(.sample(1))
+        for _ in 0..<3 {
+            driver.end(1, unavailable)
+            while driver.numbersUnderWay.isEmpty, let wakeAt = driver.wakeAt { driver.advance(to: wakeAt) }
+        }
+        driver.end(1, delivered)
+        let ends = driver.reports.map { PushEnd($0, at: 0) }
+        #expect(ends.map { $0?.standsAside } == [nil, true, true, false])
+        #expect(ends.map { $0?.isDelivered } == [nil, false, false, true])
     }
 
     @Test func backoffGrowsWithEveryFailureAndIsWrittenDown() {

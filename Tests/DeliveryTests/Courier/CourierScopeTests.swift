@@ -30,6 +30,7 @@ struct CourierScopeTests {
         driver.end(1, delivered)
         #expect(driver.numbersUnderWay == [3, 2])
         #expect(driver.pauses.isEmpty)
+        #expect(!driver.reports.contains { $0.standsAside })
     }
 
     @Test func aDevicesTroubleIsNotItsHosts() {

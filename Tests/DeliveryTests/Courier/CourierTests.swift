@@ -16,7 +16,8 @@ struct CourierTests {
     private func courier(
         _ store: any DeliveryStore,
         _ transport: FakeTransport?,
-        limits: CourierLimits = CourierLimits()
+        limits: CourierLimits = CourierLimits(),
+        serves isServed: @escaping @Sendable (QueueName) -> Bool = { _ in true }
     ) throws -> Courier {
         let environment = CourierEnvironment(
             store: store,
@@ -25,7 +26,7 @@ struct CourierTests {
             now: { [time] in time.now },
             alarm: time,
             random: LargestGenerator(),
-            transport: { _ in transport }
+            transport: { isServed($0) ? transport : nil }
         )
         return try Courier(environment, limits: limits, log: log)
     }
@@ -299,6 +300,22 @@ struct CourierTests {
         #expect(transport.attempts.map(\.delivery.platform) == ["ios", "ios"])
         #expect(transport.attempts.map(\.delivery.app) == ["default", "default"])
         #expect(Set(transport.attempts.map(\.delivery.number)) == [1, 2])
+        #expect(outbox.count == 0)
+    }
+
+    @Test func whoIsElsewhereOrGoneWaitsForNoTransport() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport { [delivered] _ in delivered }
+        let courier = try courier(outbox, transport, serves: { $0.platform == "ios" })
+        courier.start()
+        try directory.removeGone(DeviceID(rawValue: 7), registeredAt: .max)
+        try courier.accept([.sample(1, platform: "unifiedpush"), .sample(2, device: 7, platform: "unifiedpush")])
+        let record = await observer.record { $0.reports.count == 3 }
+        await courier.shutdown(deadline: .max)
+        #expect(record.ended(.moved).map(\.queue.platform) == ["unifiedpush"])
+        #expect(record.ended(.delivered).map(\.queue.platform) == ["ios"])
+        #expect(record.ended(.unregistered).map(\.device.rawValue) == [7])
+        #expect(record.pauses.isEmpty)
         #expect(outbox.count == 0)
     }
 

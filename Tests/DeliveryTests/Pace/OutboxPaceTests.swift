@@ -146,6 +146,36 @@ struct OutboxPaceTests {
 
     @Test func aFailureOfYesterdaysPushGivesNothingBackToday() throws {
         let outbox = try Outbox(DatabaseQueue())
+    @Test func whatStandsAsideIsTakenDownAsFailedUnlessTooManyDid() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let (first, last, delivered) = (row(1, underWay: "a", pushes: 3), row(2, underWay: "b"), row(3, underWay: "c"))
+        try put(outbox) { changes in
+            changes.rows = zip([first, last, delivered], [1, PaceRow.mostAside, 2]).map { row, aside in
+                var row = row
+                row.aside = aside
+                return row
+            }
+        }
+        var changes = OutboxChanges()
+        changes.ends = [first, last, delivered].map { row in
+            PushEnd(
+                device: row.device,
+                delivery: row.underWay ?? "",
+                isDelivered: row.underWay == "c",
+                standsAside: row.underWay != "c",
+                moment: now
+            )
+        }
+        try outbox.apply(changes)
+        var paces: [PaceRow] = []
+        // Without what a start makes of it.
+        try outbox.writer.read { try Outbox.readPaces($0) { paces.append($0) } }
+        #expect(paces.map(\.underWay) == [nil, "b", nil])
+        #expect(paces.map(\.aside) == [2, PaceRow.mostAside, 0])
+        #expect(paces.map(\.pushes) == [2, 1, 1])
+        #expect(paces.map(\.pushedAt) == [now - 5000, now - 5000, now])
+    }
+
         var late = row(1, underWay: "a")
         late.releasedAt = now - 86_400_000
         try put(outbox) { $0.rows = [late] }

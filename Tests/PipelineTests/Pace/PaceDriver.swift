@@ -100,6 +100,14 @@ struct PaceDriver {
         }
     }
 
+    /// The courier lets others pass by the oldest delivery under way.
+    mutating func standAside() {
+        guard let (device, delivery) = underWay.first else { return }
+        underWay.removeFirst()
+        pacer.standAside(delivery, of: device, at: now)
+        work()
+    }
+
     /// Brings the oldest delivery under way to its end.
     mutating func end(isDelivered: Bool) {
         guard !underWay.isEmpty else { return }

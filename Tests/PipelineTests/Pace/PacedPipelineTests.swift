@@ -344,4 +344,20 @@ import Testing
         try bench.end(isDelivered: false)
         #expect(bench.kept.map(\.notification.count) == [1, 199])
     }
+
+    @Test(arguments: [false, true])
+    func aPushThatStandsAsideSilencesNobody(afterARestart: Bool) throws {
+        let bench = try Workbench.paced()
+        let owner = try bench.account(mode: "alert")
+        bench.submit([try bench.note(to: owner, "poison")])
+        if !afterARestart { bench.submit([try bench.note(to: owner, "second")]) }
+        try bench.standAside()
+        if afterARestart {
+            // With nothing that waits only the outbox has written it down.
+            try bench.restart()
+            bench.submit([try bench.note(to: owner, "second")])
+        }
+        #expect(bench.kept.map(\.notification.body) == ["poison", "second"])
+        #expect(bench.outbox?.count == 2)
+    }
 }

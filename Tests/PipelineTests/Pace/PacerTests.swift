@@ -77,6 +77,40 @@ import Testing
         }
     }
 
+    @Test func howEndsWhatStoodAsideMeansNothing() {
+        var pacer = Pacer()
+        pacer.notice(start)
+        _ = pacer.admit(match(1), of: device, account, pace, at: start)
+        pacer.release("a", to: device, at: start)
+        pacer.commit()
+        pacer.standAside("a", of: device, at: start + 1)
+        let before = pacer[device]
+        #expect(before?.underWay == nil && before?.pushes == 0 && before?.aside == 1)
+        pacer.end("a", of: device, isDelivered: true, at: start + 2)
+        pacer.standAside("a", of: device, at: start + 2)
+        #expect(pacer[device] == before)
+    }
+
+    @Test func whoMovesWaitsForNothingAtTheFormerPlaceWhateverTheDiskSays() {
+        var pacer = Pacer()
+        pacer.notice(start)
+        _ = pacer.admit(match(1), of: device, account, pace, at: start)
+        pacer.release("a", to: device, at: start)
+        pacer.commit()
+        _ = pacer.admit(match(2), of: device, account, pace, at: start + 1)
+        pacer.move(device)
+        pacer.rollBack(until: start + 1001)
+        #expect(pacer[device]?.underWay == nil && pacer[device]?.pushes == 0 && pacer[device]?.groups == [])
+        #expect(pacer.isTouched)
+        #expect(pacer.changes.map(\.pace.underWay) == [nil])
+        pacer.commit()
+        #expect(!pacer.isTouched)
+        // Nothing is owed for those who had nothing under way.
+        pacer.move(device)
+        pacer.move(DeviceID(rawValue: 8))
+        #expect(!pacer.isTouched)
+    }
+
     @Test func endsOfOtherDeliveriesMeanNothing() {
         var pacer = Pacer()
         pacer.notice(start)

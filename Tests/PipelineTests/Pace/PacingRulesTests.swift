@@ -333,6 +333,43 @@ import Testing
         #expect(driver.pushes == [Push(at: 0, count: 1), Push(at: 3, count: 1)])
     }
 
+    @Test func onePushThatDoesNotEndSilencesNobody() {
+        var driver = PaceDriver(pace: Pace(cooldown: 60_000, dailyCap: 2))
+        driver.outcomes = [nil, true, true]
+        driver.match()
+        driver.go(to: 3)
+        driver.match()
+        driver.match()
+        driver.standAside()
+        driver.match()
+        driver.go(to: 1000)
+        driver.match()
+        // It counts neither as one of the two nor for the cooldown.
+        #expect(driver.pushes == [Push(at: 0, count: 1), Push(at: 3, count: 2), Push(at: 63, count: 1)])
+        #expect(driver.held == [.underWay, .underWay, .cooldown, .cap])
+    }
+
+    @Test func severalInARowAreAServiceThatIsDown() {
+        var driver = PaceDriver()
+        driver.outcomes = Array(repeating: nil, count: 4) + [true, nil]
+        driver.match()
+        for _ in 0..<10 {
+            driver.match()
+            driver.standAside()
+        }
+        #expect(driver.pushes == Array(repeating: Push(at: 0, count: 1), count: 4))
+        driver.go(to: 100)
+        // No longer listed by the driver, the last one ends all the same.
+        driver.pacer.end("1-3", of: DeviceID(rawValue: 1), isDelivered: true, at: driver.now)
+        driver.go(to: 160)
+        #expect(driver.pushes.last == Push(at: 160, count: 7))
+        driver.go(to: 1000)
+        driver.match()
+        driver.match()
+        driver.standAside()
+        #expect(driver.pushes.suffix(2) == [Push(at: 1000, count: 1), Push(at: 1000, count: 1)])
+    }
+
     @Test func devicesDoNotWaitForEachOther() {
         var driver = PaceDriver()
         driver.paces[2] = Pace(cooldown: 10_000)

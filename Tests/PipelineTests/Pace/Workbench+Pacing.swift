@@ -43,6 +43,23 @@ extension Workbench {
         if isTold { pipeline?.process(Arrivals(ends: [end])) }
     }
 
+    /// Lets others pass by the oldest delivery, as the courier would.
+    func standAside() throws {
+        guard let first = stored.first?.delivery else { return }
+        var changes = OutboxChanges()
+        changes.ends = [
+            PushEnd(
+                device: first.device,
+                delivery: first.id,
+                isDelivered: false,
+                standsAside: true,
+                moment: clock.now()
+            )
+        ]
+        try outbox?.apply(changes)
+        pipeline?.process(Arrivals(ends: changes.ends))
+    }
+
     func note(to keys: KeyPair, _ content: String = "x") throws -> Event {
         try event(
             .textNote,

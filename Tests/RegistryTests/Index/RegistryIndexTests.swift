@@ -117,6 +117,22 @@ struct RegistryIndexTests {
         #expect(try (1...5).compactMap { try language(of: $0, in: index, bench) } == [])
     }
 
+    @Test func changesSayWhetherADeviceIsElsewhere() throws {
+        let bench = try Bench()
+        var index = try bench.registry.load()
+        let contents = [
+            Samples.phone("a"), Samples.phone("a", further: #","mode":"alert""#), Samples.phone("b"),
+            #"{"platform":"android","token":"b"}"#, #"{"platform":"android","token":"b","app":"other"}"#,
+            #"{"platform":"android","token":"b","app":"other","locale":"de"}"#,
+        ]
+        var elsewhere: [Bool] = []
+        for (number, content) in contents.enumerated() {
+            _ = try bench.registry.apply(bench.event(of: 1, content, at: Int64(number)))
+            bench.registry.update(&index) { if case .put(let device) = $0 { elsewhere.append(device.isElsewhere) } }
+        }
+        #expect(elsewhere == [false, false, true, true, true, false])
+    }
+
     @Test func registrationsUseNoLanguageUp() throws {
         let further = (0..<300).compactMap { LanguageTag("de-\(100 + $0)") }
         let names = LanguageNames(further + further)

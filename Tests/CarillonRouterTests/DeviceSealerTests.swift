@@ -77,10 +77,12 @@ import Testing
         let envelope = try #require(object as? [String: Any])
         #expect(envelope["alg"] as? String == algorithm)
         #expect(envelope["from"] as? String == identity.publicKey.hex)
+        #expect(sealer.keyMark(of: device) == (try registry.sealingKey(of: device))?.mark)
     }
 
     @Test func whatCannotBeSealedIsNotThere() throws {
         #expect(sealer.seal(whole, id: "one", for: DeviceID(rawValue: 99)) == nil)
+        #expect(sealer.keyMark(of: DeviceID(rawValue: 99)) == nil)
         let point = Base64URL.encode([0x04] + Array(repeating: 0xFF, count: 64))
         let nowhere = try register(#","p256dh":"\#(point)","auth":"BTBZMqHH6r4Tts7J_aSIgg""#)
         #expect(sealer.seal(whole, id: "one", for: nowhere) == nil)

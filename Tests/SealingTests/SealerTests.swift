@@ -150,4 +150,13 @@ struct SealerTests {
         #expect(content["t"] as? String == "batch")
         #expect(content["n"] as? Int == 7)
     }
+
+    @Test func aMarkTellsKeysFromEachOtherAndIsAlwaysTheSame() {
+        let keys: [SealingKey] = [
+            .nip44([1, 2, 3]), .nip44([1, 2, 4]), .webPush(p256dh: "a", auth: "bc"), .webPush(p256dh: "ab", auth: "c"),
+        ]
+        #expect(Set(keys.map(\.mark)).count == 4)
+        // It is on disk.
+        #expect(keys[0].mark == 382_487_942_374_956_898)
+    }
 }

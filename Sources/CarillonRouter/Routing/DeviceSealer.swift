@@ -27,4 +27,17 @@ struct DeviceSealer: NotificationSealer {
             return nil
         }
     }
+
+    func keyMark(of device: DeviceID) -> Int64? {
+        do {
+            return try registry.sealingKey(of: device)?.mark
+        } catch {
+            // What was sealed before says less then.
+            logger.debug(
+                "The key that notifications to a device are sealed to could not be read",
+                metadata: ["device": "\(device.rawValue)", "reason": "\(error)"]
+            )
+            return nil
+        }
+    }
 }

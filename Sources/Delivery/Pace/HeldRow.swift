@@ -8,7 +8,7 @@ package struct HeldRow: Sendable, Hashable {
         case asBefore
         /// Nothing: they are several, and will be told as a number.
         case none
-        case notification(Notification)
+        case notification(HeldNotification)
     }
 
     package var key: HeldKey

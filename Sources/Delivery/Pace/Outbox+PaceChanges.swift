@@ -98,8 +98,9 @@ extension Outbox {
             try row.event.withUnsafeBytes { event in
                 try insert.bind(blob: event, at: 10)
                 try bind(row.signal.rawValue, at: 11, of: insert) {
-                    guard case .notification(let notification) = row.content else { return try insert.run() }
-                    try notification.blob.withUnsafeBytes { blob in
+                    guard case .notification(let held) = row.content else { return try insert.run() }
+                    if let key = held.sealedTo { try insert.bind(key, at: 13) }
+                    try held.notification.blob.withUnsafeBytes { blob in
                         try insert.bind(blob: blob, at: 12)
                         try insert.run()
                     }
@@ -109,16 +110,17 @@ extension Outbox {
     }
 
     private static let columns = """
-        (number, is_message, has_overflowed, mode, urgency, count, since, expires, account, event, signal, notification)
+        (number, is_message, has_overflowed, mode, urgency, count, since, expires, account, event, signal, notification,
+        sealed_to)
         """
 
     private static let putGroup = """
-        INSERT OR REPLACE INTO outbox_held \(columns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT OR REPLACE INTO outbox_held \(columns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 
-    /// Leaves the notification as it is.
+    /// Leaves the notification, and what it is sealed to, as it is.
     private static let updateGroup = """
-        INSERT INTO outbox_held \(columns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)
+        INSERT INTO outbox_held \(columns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)
         ON CONFLICT (number) DO UPDATE SET
             is_message = excluded.is_message, has_overflowed = excluded.has_overflowed, mode = excluded.mode,
             urgency = excluded.urgency, count = excluded.count, since = excluded.since, expires = excluded.expires,

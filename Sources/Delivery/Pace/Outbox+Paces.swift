@@ -30,8 +30,9 @@ extension Outbox: PaceStore {
         ) STRICT;
         """
 
-    /// Of groups of several, when the first of them was worth nothing any more was all that was known.
+    /// Of groups of several nothing was known of when they expire but what the first of them said.
     static let paceAdditions = """
+        ALTER TABLE outbox_held ADD COLUMN sealed_to INTEGER;
         ALTER TABLE outbox_pace ADD COLUMN aside INTEGER NOT NULL DEFAULT 0;
         UPDATE outbox_held SET expires = 0 WHERE count > 1;
         """
@@ -64,10 +65,10 @@ extension Outbox: PaceStore {
 
     /// Of one device, or of all.
     static func readPaces(_ database: Database, of device: DeviceID? = nil, _ body: (PaceRow) -> Void) throws {
-        let select = try RawStatement(
-            database,
         // Readers may find an outbox of before.
         let aside = try database.columns(in: "outbox_pace").contains { $0.name == "aside" } ? "aside" : "0"
+        let select = try RawStatement(
+            database,
             "SELECT device, pushed, window_start, matches, day, pushes, under_way, released, \(aside) FROM outbox_pace"
                 + (device == nil ? "" : " WHERE device = ?")
         )
@@ -124,15 +125,19 @@ extension Outbox: PaceStore {
         }
     }
 
-    package func heldNotification(_ key: HeldKey) throws -> Notification? {
+    package func heldNotification(_ key: HeldKey) throws -> HeldNotification? {
         // The writer's connection: what a reader would see may be older.
         try watch.reading {
             try writer.writeWithoutTransaction { database in
-                let select = try RawStatement(database, "SELECT notification FROM outbox_held WHERE number = ?")
+                let select = try RawStatement(
+                    database,
+                    "SELECT notification, sealed_to FROM outbox_held WHERE number = ?"
+                )
                 defer { select.reset() }
                 try select.bind(key.rawValue, at: 1)
                 guard try select.step(), !select.isNull(at: 0) else { return nil }
-                return try? Notification(blob: select.bytes(at: 0))
+                guard let notification = try? Notification(blob: select.bytes(at: 0)) else { return nil }
+                return HeldNotification(notification, sealedTo: select.isNull(at: 1) ? nil : select.integer(at: 1))
             }
         }
     }

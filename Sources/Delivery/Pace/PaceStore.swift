@@ -9,5 +9,5 @@ package protocol PaceStore: Sendable {
     func loadPaces(at now: Int64, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws
 
     /// What the only member of that group says; nil when there is nothing, or it cannot be read.
-    func heldNotification(_ key: HeldKey) throws -> Notification?
+    func heldNotification(_ key: HeldKey) throws -> HeldNotification?
 }

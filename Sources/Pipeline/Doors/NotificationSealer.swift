@@ -6,4 +6,7 @@ package protocol NotificationSealer: Sendable {
     /// readable than a push service may see. `id` is the delivery's. Nil when it cannot be sealed: the stricter form goes out
     /// then.
     func seal(_ notification: Notification, id: String, for device: DeviceID) -> Notification?
+
+    /// Tells the key that notifications to `device` are sealed to now from others, and says nothing else of it; nil when there is none.
+    func keyMark(of device: DeviceID) -> Int64?
 }

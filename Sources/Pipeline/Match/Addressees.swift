@@ -13,7 +13,7 @@ struct Addressees {
     private let asksForLanguage: Bool
     private let defaultMode: Mode
     private let encryptingPlatforms: Set<String>
-    private let sealer: (any NotificationSealer)?
+    let sealer: (any NotificationSealer)?
     let deliveryID: @Sendable (EventID, DeviceID) -> String
 
     init(

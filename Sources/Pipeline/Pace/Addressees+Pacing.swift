@@ -1,3 +1,4 @@
+import Delivery
 import Nostr
 import Notifications
 import Registry
@@ -33,7 +34,7 @@ extension Addressees {
         switch admission {
         case .held(let why, let group):
             let id = deliveryID(group.event, device)
-            if group.count == 1 { pacing.keep(render(id), of: group, device) }
+            if group.count == 1 { pacing.keep(held(render(id), for: device), of: group, device) }
             batch.paced += 1
             batch.log.note(
                 group.count == 1 ? .held : .batched,
@@ -79,11 +80,11 @@ extension Addressees {
             // What cannot be read any more says less.
             let held =
                 try pacing.notification(of: first, device)
-                ?? .wake(first.signal, urgency: first.urgency)
-            guard !first.isExpired(held, at: batch.time) else {
+                ?? HeldNotification(.wake(first.signal, urgency: first.urgency))
+            guard !first.isExpired(held.notification, at: batch.time) else {
                 return note(.expired, of: first, for: device, reason: "while it was held", into: &batch)
             }
-            notification = held.atMost(addressee.mode)
+            notification = renewed(held, id: id, for: addressee)
         }
         if release.pace.isGathering { pacing.pacer.release(id, to: device, at: batch.time) }
         noteReleased(release.groups, id, device, into: &batch)
@@ -168,14 +169,5 @@ extension Addressees {
 extension HeldGroup {
     fileprivate func isExpired(_ notification: Notification, at now: Int64) -> Bool {
         [expiresAt, notification.expiresAt].contains { $0 > 0 && $0 <= now }
-    }
-}
-
-extension Notification {
-    /// The device may have been registered anew while this was held, and may show less now.
-    fileprivate func atMost(_ mode: Mode) -> Notification {
-        var notification = self
-        while notification.mode > mode, let stricter = notification.stricter { notification = stricter }
-        return notification
     }
 }

@@ -69,11 +69,11 @@ package struct DevicePace: Hashable, Sendable {
         return ready.sorted { ($0.since, $0.slot) < ($1.since, $1.slot) }
     }
 
-    /// Takes out what is not worth telling any more.
-    mutating func takeExpired(at now: Int64) -> [HeldGroup] {
-        let expired = groups.filter { $0.isExpired(at: now) }
-        if !expired.isEmpty { groups.removeAll { expired.contains($0) } }
-        return expired
+    /// Takes out what shall not be told any more.
+    mutating func takeOut(where isDropped: (HeldGroup) -> Bool) -> [HeldGroup] {
+        let dropped = groups.filter(isDropped)
+        if !dropped.isEmpty { groups.removeAll { dropped.contains($0) } }
+        return dropped
     }
 
     /// When anything that waits may go as far as is known now; nil: not before something else happens.

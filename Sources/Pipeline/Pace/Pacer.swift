@@ -84,7 +84,7 @@ package struct Pacer {
         at now: Int64
     ) -> DevicePace.Admission {
         // What comes now shall neither be counted with what is worth nothing any more nor lose its text to it.
-        dropExpired(of: device, at: now)
+        drop(of: device, .expired) { $0.isExpired(at: now) }
         let admission = change(device) { $0.admit(match, account: account, pace, at: now) }
         arm(device, pace, at: now)
         return admission
@@ -149,10 +149,11 @@ package struct Pacer {
     }
 
     /// What goes now, of `limit` devices at most. `wish` says at what pace a device of an account is woken; nil: it is
-    /// registered no more, and is forgotten.
+    /// registered no more, and is forgotten. `isWanted` says whether it still wishes to be told of the only event of a group.
     package mutating func takeDue(
         at now: Int64,
         limit: Int = .max,
+        isWanted: (DeviceID, HeldGroup) -> Bool = { _, _ in true },
         wish: (DeviceID, PublicKey) -> Pace?
     ) -> [Release] {
         var releases: [Release] = []
@@ -166,7 +167,8 @@ package struct Pacer {
                 forget(timer.device)
                 continue
             }
-            dropExpired(of: timer.device, at: now)
+            drop(of: timer.device, .expired) { $0.isExpired(at: now) }
+            drop(of: timer.device, .unwanted) { $0.count == 1 && !isWanted(timer.device, $0) }
             let ready = change(timer.device) { $0.takeReady(pace, at: now) }
             if !ready.isEmpty { releases.append(Release(device: timer.device, pace: pace, groups: ready)) }
             arm(timer.device, pace, at: now)
@@ -182,12 +184,10 @@ package struct Pacer {
         setTimer(of: device, to: due)
     }
 
-    private mutating func dropExpired(of device: DeviceID, at now: Int64) {
-        guard let groups = places[device]?.pace.groups, groups.contains(where: { $0.isExpired(at: now) }) else {
-            return
-        }
-        for group in change(device, mayMerge: false, { $0.takeExpired(at: now) }) {
-            dropped.append(DroppedGroup(device: device, group: group, step: .expired))
+    private mutating func drop(of device: DeviceID, _ step: PipelineStep, where isDropped: (HeldGroup) -> Bool) {
+        guard let groups = places[device]?.pace.groups, groups.contains(where: isDropped) else { return }
+        for group in change(device, mayMerge: false, { $0.takeOut(where: isDropped) }) {
+            dropped.append(DroppedGroup(device: device, group: group, step: step))
         }
     }
 

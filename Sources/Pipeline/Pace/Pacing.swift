@@ -16,7 +16,7 @@ struct Pacing {
     private let store: (any PaceStore)?
     var pacer = Pacer()
     /// What the only members of new groups say, until the disk has it.
-    private var unkept: [HeldKey: Notification] = [:]
+    private var unkept: [HeldKey: HeldNotification] = [:]
 
     init(policy: PacingPolicy?, store: (any PaceStore)?) {
         self.policy = store == nil ? nil : policy
@@ -85,12 +85,12 @@ struct Pacing {
     }
 
     /// Remembers what the first member of a new group says until the disk does.
-    mutating func keep(_ notification: Notification, of group: HeldGroup, _ device: DeviceID) {
+    mutating func keep(_ notification: HeldNotification, of group: HeldGroup, _ device: DeviceID) {
         unkept[HeldKey(device: device, slot: group.slot)] = notification
     }
 
     /// What the only member of a group says that waits no longer; nil when the disk knows nothing of it.
-    func notification(of group: HeldGroup, _ device: DeviceID) throws -> Notification? {
+    func notification(of group: HeldGroup, _ device: DeviceID) throws -> HeldNotification? {
         let key = HeldKey(device: device, slot: group.slot)
         return try unkept[key] ?? store?.heldNotification(key)
     }

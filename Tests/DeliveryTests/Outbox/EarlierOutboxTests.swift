@@ -49,7 +49,8 @@ struct EarlierOutboxTests {
         #expect(held.map(\.count) == [1, 5])
         // Of several it is not known whether all of them expire.
         #expect(held.map(\.expiresAt) == [time + 60_000, 0])
-        #expect(try outbox.heldNotification(HeldKey(device: device, slot: 0)) == .wake(.dm, urgency: .normal))
+        let notification = Notification.wake(.dm, urgency: .normal)
+        #expect(try outbox.heldNotification(HeldKey(device: device, slot: 0)) == HeldNotification(notification))
     }
 
     private let time: Int64 = 1_773_446_400_000

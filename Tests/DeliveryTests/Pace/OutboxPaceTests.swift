@@ -60,12 +60,14 @@ struct OutboxPaceTests {
         let notification = Notification(mode: .alert, signal: .reply, title: "hello")
         try put(outbox) { changes in
             changes.rows = [row(1), row(2)]
-            changes.held = [held(1, .notification(notification)), held(1, slot: 2, .none, count: 9)]
+            changes.held = [
+                held(1, .notification(HeldNotification(notification, sealedTo: 7))), held(1, slot: 2, .none, count: 9),
+            ]
         }
         let loaded = try load(outbox)
         #expect(loaded.paces == [row(1), row(2)])
         #expect(loaded.held == [held(1, .asBefore), held(1, slot: 2, .asBefore, count: 9)])
-        #expect(try outbox.heldNotification(held(1, .none).key) == notification)
+        #expect(try outbox.heldNotification(held(1, .none).key) == HeldNotification(notification, sealedTo: 7))
         #expect(try outbox.heldNotification(held(1, slot: 2, .none).key) == nil)
         #expect(try outbox.heldNotification(held(2, .none).key) == nil)
     }
@@ -73,9 +75,9 @@ struct OutboxPaceTests {
     @Test func aNotificationStaysUntilItsGroupIsMoreThanOneOrGone() throws {
         let outbox = try Outbox(DatabaseQueue())
         let notification = Notification(mode: .alert, signal: .reply, title: "hello")
-        try put(outbox) { $0.held = [held(1, .notification(notification))] }
+        try put(outbox) { $0.held = [held(1, .notification(HeldNotification(notification, sealedTo: 7)))] }
         try put(outbox) { $0.held = [held(1, .asBefore)] }
-        #expect(try outbox.heldNotification(held(1, .none).key) == notification)
+        #expect(try outbox.heldNotification(held(1, .none).key) == HeldNotification(notification, sealedTo: 7))
         try put(outbox) { $0.held = [held(1, .none, count: 2)] }
         #expect(try outbox.heldNotification(held(1, .none).key) == nil)
         try put(outbox) { $0.released = [held(1, .none).key] }
@@ -144,8 +146,6 @@ struct OutboxPaceTests {
         #expect(paces.map(\.pushes) == [1, 2, 1])
     }
 
-    @Test func aFailureOfYesterdaysPushGivesNothingBackToday() throws {
-        let outbox = try Outbox(DatabaseQueue())
     @Test func whatStandsAsideIsTakenDownAsFailedUnlessTooManyDid() throws {
         let outbox = try Outbox(DatabaseQueue())
         let (first, last, delivered) = (row(1, underWay: "a", pushes: 3), row(2, underWay: "b"), row(3, underWay: "c"))
@@ -176,6 +176,8 @@ struct OutboxPaceTests {
         #expect(paces.map(\.pushedAt) == [now - 5000, now - 5000, now])
     }
 
+    @Test func aFailureOfYesterdaysPushGivesNothingBackToday() throws {
+        let outbox = try Outbox(DatabaseQueue())
         var late = row(1, underWay: "a")
         late.releasedAt = now - 86_400_000
         try put(outbox) { $0.rows = [late] }

@@ -6,6 +6,8 @@ import Synchronization
 final class FakeSealer: NotificationSealer {
     let given = Mutex<[(id: String, device: DeviceID, notification: Notification)]>([])
     let refuses: Bool
+    /// Which key all devices have.
+    let key = Mutex<Int64>(1)
 
     init(refuses: Bool = false) {
         self.refuses = refuses
@@ -22,4 +24,6 @@ final class FakeSealer: NotificationSealer {
             sealed: "{\"for\":\(device.rawValue)}"
         )
     }
+
+    func keyMark(of device: DeviceID) -> Int64? { key.withLock(\.self) }
 }

@@ -110,7 +110,7 @@ import Pipeline
                 count: 1,
                 since: start,
                 expiresAt: 0,
-                content: .notification(notification)
+                content: .notification(HeldNotification(notification))
             )
             return (row, held)
         }
@@ -133,7 +133,7 @@ import Pipeline
                     let (row, held) = rows(number)
                     changes.rows.append(row)
                     changes.released.append(held.key)
-                    guard let notification = try outbox.heldNotification(held.key) else { continue }
+                    guard let notification = try outbox.heldNotification(held.key)?.notification else { continue }
                     deliveries.append(
                         Delivery(
                             id: UUID().uuidString,

@@ -106,8 +106,9 @@ def ios(token: str, **more) -> dict:
 class Socket:
     """A connection to a relay that says exactly what it is told to."""
 
-    def __init__(self, router: Router):
-        self._context = connect(router.url, proxy=None, compression=None, max_size=None)
+    def __init__(self, router: Router, **options):
+        """`options` are those of the `websockets` package."""
+        self._context = connect(router.url, proxy=None, compression=None, max_size=None, **options)
         self.connection = self._context.__enter__()
         greeting = self.receive()
         assert greeting[0] == "AUTH", greeting

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from websockets.exceptions import InvalidStatus
 
 from authority import Authority
 from console import Console
@@ -198,3 +199,29 @@ def test_devices_are_looked_after(console, stopped_router, lab, alice, bob):
     assert stopped_router.stop() == 0
     assert len(lab.received()) == 2
 
+
+def test_what_clients_are_refused_is_counted_at_each_door(console, stopped_router):
+    """By the client that a proxy on this machine names, which is believed unless the configuration says otherwise."""
+    limits = {"connections_per_client": 1, "per_connection_per_second": 1, "connection_burst": 2}
+    stopped_router.configuration["relay"]["limits"] = limits
+    stopped_router.configuration["sealed_ingress"] = {"listen": "127.0.0.1:0"}
+    console.start()
+    client = {"additional_headers": {"X-Forwarded-For": "198.51.100.7, 203.0.113.7"}}
+    with Socket(stopped_router, **client) as socket, Socket(stopped_router):
+        with pytest.raises(InvalidStatus, match="429"):
+            Socket(stopped_router, **client)
+        for _ in range(6):
+            socket.send("nonsense")
+            socket.receive()
+        while console.ask("/healthz", token=None)[0] == 200:
+            pass
+        found = families(console)
+        connections, refused = found["carillon_connections"], found["carillon_clients_refused"]
+        assert value(connections, door="socket") >= 2 and value(connections, door="api") >= 1
+        assert value(connections, door="ingress") == 0
+        assert value(refused, "_total", door="socket", why="connections") == 1
+        assert value(refused, "_total", door="socket", why="messages") >= 1
+        assert value(refused, "_total", door="api", why="requests") == 1
+        assert value(refused, "_total", door="ingress") == 0
+        assert len(refused.samples) == 13
+    assert value(found["carillon_trace_lost"], "_total") == 0

@@ -117,6 +117,7 @@ import Testing
         bench.submit([try note("hello", by: alice, to: owner, bench)], from: .feed)
         #expect([first, second, third].map(\.questions.count) == [1, 1, 0])
         #expect(bench.observed.steps.first { $0.step == .filtered }?.reason == "two")
+        #expect(bench.observed.filtered.withLock { $0 } == ["two": 1])
     }
 
     @Test func anAccountIsAskedAboutOnceForAllItsDevices() throws {
@@ -187,6 +188,7 @@ import Testing
         #expect(told(bench) == ["hello!!"])
         #expect(early.questions.allSatisfy { $0.notification == nil })
         #expect(bench.observed.steps.first { $0.step == .filtered }?.reason == "late: its title")
+        #expect(bench.observed.filtered.withLock { $0 } == ["late": 1])
     }
 
     @Test func giftWrapsHaveNoAuthorAndZapsTheirSender() throws {

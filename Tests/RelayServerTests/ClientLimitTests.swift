@@ -16,13 +16,15 @@ import Testing
     private func connection(
         of address: String,
         in tables: ClientTables,
-        _ limits: RelayServerConfiguration.Limits
+        _ limits: RelayServerConfiguration.Limits,
+        _ counts: DoorCounts = DoorCounts()
     ) throws -> RelayConnection {
         RelayConnection(
             limits: limits,
             url: "",
             challenge: "word",
             share: ClientShare(of: try client(address), in: tables),
+            counts: counts,
             now: now
         )
     }
@@ -90,6 +92,58 @@ import Testing
         let message = Array(#"["EVENT",\#(event)"sig":"\#(digits)\#(digits)"}]"#.utf8)
         #expect(!isRefusedForSpeed(first.receive(message, now: now)))
         #expect(isRefusedForSpeed(second.receive(message, now: now)))
+    }
+
+    @Test func whatIsRefusedIsCountedByItsLimit() throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.burst = 3
+        limits.messagesPerSecond = 1
+        limits.clientBurst = 4
+        limits.messageBytes = 16
+        limits.bytesPerClientPerSecond = 2
+        limits.registrationBurst = 0
+        let tables = ClientTables(limits)
+        let counts = DoorCounts(RelayServer.clientLimits)
+        var first = try connection(of: "203.0.113.7", in: tables, limits, counts)
+        var second = try connection(of: "203.0.113.7", in: tables, limits, counts)
+        let digits = String(repeating: "0a", count: 32)
+        let registration =
+            #"{"id":"\#(digits)","pubkey":"\#(digits)","created_at":1,"kind":10062,"tags":[],"content":"","#
+        _ = first.receive(controlFrameOf: 16, now: now)
+        #expect(
+            counts.refused.values.allSatisfy { $0 == 0 } && Set(counts.refused.keys) == Set(RelayServer.clientLimits)
+        )
+        _ = first.receive(controlFrameOf: 1, now: now)
+        #expect(counts.refused[.bytes] == 1)
+        for _ in 0..<2 { _ = first.receiveFragment(now: now) }
+        #expect(counts.refused[.messages] == 1)
+        for _ in 0..<2 { _ = second.receiveFragment(now: now) }
+        #expect(counts.refused[.messages] == 2)
+        var other = connection(limits, counts)
+        _ = other.receive(Array(#"["EVENT",\#(registration)"sig":"\#(digits)\#(digits)"}]"#.utf8), now: now)
+        #expect(counts.refused[.registrations] == 1 && counts.refused.values.reduce(0, +) == 4)
+    }
+
+    private func connection(_ limits: RelayServerConfiguration.Limits, _ counts: DoorCounts) -> RelayConnection {
+        RelayConnection(limits: limits, url: "", challenge: "word", counts: counts, now: now)
+    }
+
+    @Test func connectionsAreCountedAtTheDoor() async throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.connectionsPerClient = 1
+        limits.openingsPerClientPerMinute = 2
+        let counts = DoorCounts(RelayServer.clientLimits)
+        try await ServedRelay.run(limits: limits, counts: counts, isTrustedProxy: Self.isThisMachine) { port, _ in
+            let client = try await WebSocketClient(port: port, forwardedFor: "203.0.113.7")
+            for _ in 0..<2 {
+                await #expect(throws: (any Error).self) {
+                    _ = try await WebSocketClient(port: port, forwardedFor: "203.0.113.7")
+                }
+            }
+            #expect(counts.refused[.connections] == 1 && counts.refused[.openings] == 1)
+            #expect(counts.openConnections >= 1)
+            try await client.close()
+        }
     }
 
     @Test(arguments: ["127.0.0.1", "::1", "::ffff:127.0.0.1"])

@@ -1,3 +1,4 @@
+import Listening
 import Logging
 import NIOPosix
 
@@ -8,6 +9,7 @@ enum ServedRelay {
     static func run(
         _ backend: RecordingBackend = RecordingBackend(),
         limits: RelayServerConfiguration.Limits = RelayServerConfiguration.Limits(),
+        counts: DoorCounts = DoorCounts(),
         isTrustedProxy: @escaping @Sendable (String) -> Bool = { _ in false },
         _ body: (Int, RelayServer) async throws -> Void
     ) async throws {
@@ -30,6 +32,7 @@ enum ServedRelay {
             group: .singletonMultiThreadedEventLoopGroup,
             now: { 1_700_000_000_000 },
             challenge: { "word" },
+            counts: counts,
             logger: Logger(label: "test")
         )
         let listener = try await server.start()

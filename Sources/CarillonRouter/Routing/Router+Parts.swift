@@ -1,6 +1,7 @@
 import Cipher
 import Delivery
 import HTTPLanes
+import Listening
 import Logging
 import NIOCore
 import Nostr
@@ -37,6 +38,7 @@ extension Router {
         backend: SocketBackend,
         group: any EventLoopGroup,
         now: @escaping @Sendable () -> Int64,
+        counts: DoorCounts,
         logger: Logger
     ) -> RelayServer {
         var relay = RelayServerConfiguration()
@@ -59,6 +61,7 @@ extension Router {
             group: group,
             now: now,
             challenge: { Hex.encode(SecureRandom.bytes(16)) },
+            counts: counts,
             logger: logger
         )
     }

@@ -6,6 +6,7 @@ import EventTrace
 import Feed
 import Foundation
 import HTTPLanes
+import Listening
 import Logging
 import NIOCore
 import NIOPosix
@@ -42,6 +43,7 @@ package final class Router: Service {
     let courier: Courier
     let outbox: Outbox
     let counts: RouterCounts
+    let doors: Doors
     let identity: KeyPair
     let inForce: InForce
     let reloading = ReloadGate()
@@ -163,6 +165,7 @@ package final class Router: Service {
         }
         let counts = RouterCounts(now: now)
         self.counts = counts
+        doors = Doors(configuration)
         intake = Intake(answered: counts.answered)
         let observers = RouterObservers(
             pipeline: [log, counts] + (trace.map { [$0] } ?? []),
@@ -210,6 +213,7 @@ package final class Router: Service {
             ),
             group: group,
             now: now,
+            counts: doors.socket,
             logger: logger
         )
         ingress = Self.sealedIngress(
@@ -218,6 +222,7 @@ package final class Router: Service {
             courier: courier,
             loop: group.next(),
             now: now,
+            counts: doors.ingress ?? DoorCounts(),
             logger: logger
         )
         feed = try Self.feed(configuration, into: intake, end: feedEnd, now: now, logger: logger)

@@ -12,6 +12,10 @@ extension RouterObservers: PipelineObserver {
         for observer in pipeline { observer.record(counts) }
     }
 
+    func filtered(_ counts: [String: Int]) {
+        for observer in pipeline { observer.filtered(counts) }
+    }
+
     func trace(_ steps: [TraceStep], at time: Int64) {
         for observer in pipeline { observer.trace(steps, at: time) }
     }

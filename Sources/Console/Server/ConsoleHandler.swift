@@ -15,6 +15,7 @@ final class ConsoleHandler: Sendable {
     private let configuration: ConsoleConfiguration
     private let token: @Sendable () -> APIToken
     private let backend: any ConsoleBackend
+    private let counts: DoorCounts
     private let now: @Sendable () -> Int64
     private let state: Mutex<State>
 
@@ -22,11 +23,13 @@ final class ConsoleHandler: Sendable {
         configuration: ConsoleConfiguration,
         token: @escaping @Sendable () -> APIToken,
         backend: any ConsoleBackend,
+        counts: DoorCounts,
         now: @escaping @Sendable () -> Int64
     ) {
         self.configuration = configuration
         self.token = token
         self.backend = backend
+        self.counts = counts
         self.now = now
         state = Mutex(
             State(
@@ -63,7 +66,10 @@ final class ConsoleHandler: Sendable {
         case .unknown(let expected): return .failure(404, expected)
         }
         guard isTrusted || isOpen(call) else { return Self.unauthorized }
-        guard begin() else { return .failure(503, "too many calls are in work: try again later") }
+        guard begin() else {
+            counts.refused(by: .work)
+            return .failure(503, "too many calls are in work: try again later")
+        }
         defer { state.withLock { $0.callsInWork -= 1 } }
         return await backend.answer(call)
     }
@@ -85,9 +91,12 @@ final class ConsoleHandler: Sendable {
         guard let address = ClientAddress(peer: peer, forwardedFor: [], isTrustedProxy: { _ in false }) else {
             return nil
         }
-        return state.withLock { state in
-            state.strangers.take(address, now: now()) ? nil : .tooMany(retryAfter: state.strangers.pause)
+        let (isAdmitted, pause) = state.withLock { state in
+            (state.strangers.take(address, now: now()), state.strangers.pause)
         }
+        guard !isAdmitted else { return nil }
+        counts.refused(by: .requests)
+        return .tooMany(retryAfter: pause)
     }
 
     private func begin() -> Bool {

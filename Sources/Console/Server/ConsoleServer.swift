@@ -1,11 +1,15 @@
 import HTTPListening
 import HTTPTypes
 import HummingbirdCore
+import Listening
 import Logging
 import NIOCore
 
 /// The API's HTTP server: health, readiness and metrics for machines, and what the commands ask of a running router.
 package final class ConsoleServer: Sendable {
+    /// What clients can meet here.
+    package static let clientLimits: [ClientLimit] = [.connections, .requests, .work]
+
     private let server: GuardedHTTPServer
 
     /// - Parameters:
@@ -14,6 +18,7 @@ package final class ConsoleServer: Sendable {
     ///   - backend: Answers.
     ///   - loop: The event loop to run on; stays the caller's.
     ///   - now: Milliseconds since 1970.
+    ///   - counts: Where connections and refusals are counted.
     ///   - logger: Where connections are logged, without addresses.
     package init(
         configuration: ConsoleConfiguration,
@@ -21,13 +26,23 @@ package final class ConsoleServer: Sendable {
         backend: any ConsoleBackend,
         loop: any EventLoop,
         now: @escaping @Sendable () -> Int64,
+        counts: DoorCounts = DoorCounts(),
         logger: Logger
     ) {
-        let handler = ConsoleHandler(configuration: configuration, token: token, backend: backend, now: now)
-        server = GuardedHTTPServer(terms: configuration.terms, loop: loop, now: now, logger: logger) {
-            request,
-            writer,
-            channel in
+        let handler = ConsoleHandler(
+            configuration: configuration,
+            token: token,
+            backend: backend,
+            counts: counts,
+            now: now
+        )
+        server = GuardedHTTPServer(
+            terms: configuration.terms,
+            loop: loop,
+            now: now,
+            counts: counts,
+            logger: logger
+        ) { request, writer, channel in
             let answer = try await handler.answer(request, on: channel)
             let head = answer.head
             guard request.method != .head else { return try await writer.writeResponse(head) }

@@ -15,6 +15,7 @@ package final class GuardedHTTPServer: Sendable {
     private let terms: HTTPListeningTerms
     private let loop: any EventLoop
     private let now: @Sendable () -> Int64
+    private let counts: DoorCounts
     private let logger: Logger
     private let respond: HTTPChannelHandler.Responder
     private let census: Mutex<ConnectionCensus>
@@ -24,18 +25,21 @@ package final class GuardedHTTPServer: Sendable {
     ///   - terms: Where to listen and what a client may do.
     ///   - loop: The event loop to run on; stays the caller's.
     ///   - now: Milliseconds since 1970.
+    ///   - counts: Where connections and refused ones are counted.
     ///   - logger: Where refused connections are logged, without addresses.
     ///   - respond: Answers a request. What it throws ends the connection.
     package init(
         terms: HTTPListeningTerms,
         loop: any EventLoop,
         now: @escaping @Sendable () -> Int64,
+        counts: DoorCounts,
         logger: Logger,
         respond: @escaping HTTPChannelHandler.Responder
     ) {
         self.terms = terms
         self.loop = loop
         self.now = now
+        self.counts = counts
         self.logger = logger
         self.respond = respond
         census = Mutex(
@@ -99,7 +103,10 @@ package final class GuardedHTTPServer: Sendable {
     private func gate() -> ConnectionGate {
         ConnectionGate(
             admit: { self.admit($0) },
-            leave: { address in self.census.withLock { $0.leave(address) } }
+            leave: { address in
+                self.census.withLock { $0.leave(address) }
+                self.counts.closed()
+            }
         )
     }
 
@@ -107,8 +114,10 @@ package final class GuardedHTTPServer: Sendable {
         let isProxy = terms.isTrustedProxy(address)
         switch census.withLock({ $0.admit(address, isProxy: isProxy, now: now()) }) {
         case .admitted:
+            counts.opened()
             return true
         case .refused(let limit, let isWorthALine):
+            counts.refused(by: .connections)
             if isWorthALine { logger.warning("\(terms.refusalLine)", metadata: ["limit": "\(limit)"]) }
             return false
         }

@@ -10,6 +10,9 @@ import Nostr
 /// Our own relay socket: takes registrations and any event to be routed, serves what it stores, and tells subscribers of
 /// what comes to be.
 package final class RelayServer: Sendable {
+    /// What clients can meet here.
+    package static let clientLimits: [ClientLimit] = [.connections, .openings, .messages, .bytes, .registrations]
+
     private let configuration: RelayServerConfiguration
     private let information: RelayInformation
     private let backend: any RelayBackend
@@ -20,6 +23,7 @@ package final class RelayServer: Sendable {
     private let census: NIOLockedValueBox<ConnectionCensus>
     private let audience: LiveAudience
     private let clients: ClientTables
+    private let counts: DoorCounts
 
     /// - Parameters:
     ///   - configuration: Where to listen and what a client may do.
@@ -28,6 +32,7 @@ package final class RelayServer: Sendable {
     ///   - group: The event loops to run on; stays the caller's.
     ///   - now: Milliseconds since 1970.
     ///   - challenge: A fresh random word for each connection (NIP-42).
+    ///   - counts: Where connections and refusals are counted.
     ///   - logger: Where connections are logged, without addresses.
     package init(
         configuration: RelayServerConfiguration,
@@ -36,6 +41,7 @@ package final class RelayServer: Sendable {
         group: any EventLoopGroup,
         now: @escaping @Sendable () -> Int64,
         challenge: @escaping @Sendable () -> String,
+        counts: DoorCounts = DoorCounts(),
         logger: Logger
     ) {
         self.configuration = configuration
@@ -44,6 +50,7 @@ package final class RelayServer: Sendable {
         self.group = group
         self.now = now
         self.challenge = challenge
+        self.counts = counts
         self.logger = logger
         self.census = NIOLockedValueBox(
             ConnectionCensus(
@@ -140,6 +147,7 @@ package final class RelayServer: Sendable {
                 url: configuration.url,
                 challenge: challenge(),
                 share: ClientShare(of: client(of: channel, head), in: clients),
+                counts: counts,
                 now: now()
             )
             let progress = MessageDeadline.Progress()
@@ -183,13 +191,19 @@ extension RelayServer {
         let isProxy = configuration.isTrustedProxy(address)
         let now = now()
         if !isProxy, let client = client(of: channel), !client.isLoopback, !clients.mayOpen(client, now: now) {
+            counts.refused(by: .openings)
             return false
         }
         switch census.withLockedValue({ $0.admit(address, isProxy: isProxy, now: now) }) {
         case .admitted:
-            channel.closeFuture.whenComplete { _ in self.census.withLockedValue { $0.leave(address) } }
+            counts.opened()
+            channel.closeFuture.whenComplete { _ in
+                self.census.withLockedValue { $0.leave(address) }
+                self.counts.closed()
+            }
             return true
         case .refused(let limit, let isWorthALine):
+            counts.refused(by: .connections)
             if isWorthALine {
                 logger.warning("Refusing connections: too many are open", metadata: ["limit": "\(limit)"])
             }
@@ -202,7 +216,14 @@ extension RelayServer {
         guard configuration.isTrustedProxy(ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")),
             let client = client(of: channel, head), !client.isLoopback
         else { return true }
-        guard clients.mayOpen(client, now: now()), clients.enter(client) else { return false }
+        guard clients.mayOpen(client, now: now()) else {
+            counts.refused(by: .openings)
+            return false
+        }
+        guard clients.enter(client) else {
+            counts.refused(by: .connections)
+            return false
+        }
         channel.closeFuture.whenComplete { _ in self.clients.leave(client) }
         return true
     }

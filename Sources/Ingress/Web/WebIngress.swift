@@ -1,11 +1,15 @@
 import HTTPListening
 import HummingbirdCore
+import Listening
 import Logging
 import NIOCore
 
 /// Takes push messages of any Web Push sender for devices that only Apple's service reaches, and hands them on as they are (seed
 /// 001): a drop-in replacement of metatext-apns.
 package final class WebIngress: Sendable {
+    /// What senders can meet here.
+    package static let clientLimits: [ClientLimit] = [.connections, .requests, .bytes, .device, .work]
+
     private let server: GuardedHTTPServer
 
     /// - Parameters:
@@ -13,25 +17,31 @@ package final class WebIngress: Sendable {
     ///   - backend: Where messages go.
     ///   - loop: The event loop to run on; stays the caller's.
     ///   - now: Milliseconds since 1970.
+    ///   - counts: Where connections and refusals are counted.
     ///   - logger: Where connections are logged, without addresses.
     package init(
         configuration: WebIngressConfiguration,
         backend: any IngressBackend,
         loop: any EventLoop,
         now: @escaping @Sendable () -> Int64,
+        counts: DoorCounts = DoorCounts(),
         logger: Logger
     ) {
         let handler = PushHandler(
             configuration: configuration,
             payload: PushPayload(locKey: configuration.locKey),
-            limits: PushLimits(configuration.limits),
+            limits: PushLimits(configuration.limits, counts: counts),
             queue: PushQueue(backend: backend, capacity: configuration.limits.waiting),
+            counts: counts,
             now: now
         )
-        server = GuardedHTTPServer(terms: configuration.terms, loop: loop, now: now, logger: logger) {
-            request,
-            writer,
-            channel in
+        server = GuardedHTTPServer(
+            terms: configuration.terms,
+            loop: loop,
+            now: now,
+            counts: counts,
+            logger: logger
+        ) { request, writer, channel in
             let answer = try await handler.answer(request, on: channel)
             try await writer.writeResponse(answer.head)
         }

@@ -6,8 +6,8 @@ final class FilterSession {
     /// What came of asking.
     enum Ruling {
         case pass
-        /// `reason` names the filter and says why, for the trace.
-        case drop(reason: String)
+        /// `filter` is the filter's name; `reason` names it too and says why, for the trace.
+        case drop(filter: String, reason: String)
     }
 
     private struct Rendered {
@@ -39,7 +39,7 @@ final class FilterSession {
                 verdict = ask(place, signal)
                 early.append((place, signal, verdict))
             }
-            if let reason = drop(verdict, of: place) { return .drop(reason: reason) }
+            if let reason = drop(verdict, of: place) { return .drop(filter: filters.all[place].name, reason: reason) }
         }
         return .pass
     }
@@ -57,7 +57,7 @@ final class FilterSession {
                 verdict = ask(place, notification.signal, notification)
                 late.append(Rendered(place: place, before: notification, verdict: verdict))
             }
-            if let reason = drop(verdict, of: place) { return .drop(reason: reason) }
+            if let reason = drop(verdict, of: place) { return .drop(filter: filters.all[place].name, reason: reason) }
             if case .edited(let edited) = verdict { notification = edited }
         }
         return .pass

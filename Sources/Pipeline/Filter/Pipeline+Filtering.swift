@@ -42,8 +42,16 @@ extension Pipeline {
         guard let session else { return plan }
         var passing = plan
         passing.targets.removeAll { target in
-            guard case .drop(let reason) = session.ruling(target.filters, target.renderer.signal) else { return false }
-            batch.log.note(.filtered, event: event, account: plan.account, device: target.device, reason: reason)
+            guard case .drop(let filter, let reason) = session.ruling(target.filters, target.renderer.signal) else {
+                return false
+            }
+            batch.log.note(
+                filter: filter,
+                event: event,
+                account: plan.account,
+                device: target.device,
+                reason: reason
+            )
             return true
         }
         return passing

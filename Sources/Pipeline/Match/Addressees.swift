@@ -151,9 +151,9 @@ struct Addressees {
             var filtered: Notification?
             if let session, session.isAskedAfterRendering(target.filters) {
                 var notification = renderer.notification(in: target.mode, target.language, context: &context, at: now)
-                if case .drop(let reason) = session.filter(&notification, target.filters) {
+                if case .drop(let filter, let reason) = session.filter(&notification, target.filters) {
                     batch.log.note(
-                        .filtered,
+                        filter: filter,
                         event: event,
                         account: plan.account,
                         device: target.device,

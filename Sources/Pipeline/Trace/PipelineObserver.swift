@@ -1,11 +1,14 @@
 /// Learns how many events came to which end. Called once a batch, on the pipeline's thread: hand on, and return soon.
 package protocol PipelineObserver: Sendable {
     func record(_ counts: [PipelineStep: Int])
+    /// How many devices filters spared a batch's events, by the filter's name. Not called for a batch in which none did.
+    func filtered(_ counts: [String: Int])
     /// The steps of a batch that are worth keeping, in order; `time` is the batch's, in milliseconds since 1970. Not called
     /// for a batch that has none.
     func trace(_ steps: [TraceStep], at time: Int64)
 }
 
 extension PipelineObserver {
+    package func filtered(_ counts: [String: Int]) {}
     package func trace(_ steps: [TraceStep], at time: Int64) {}
 }

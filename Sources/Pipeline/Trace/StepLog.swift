@@ -8,6 +8,8 @@ import Notifications
 struct StepLog {
     private let logger: Logger
     private(set) var counts: [PipelineStep: Int] = [:]
+    /// How many devices filters spared events, by the filter's name.
+    private(set) var filtered: [String: Int] = [:]
     /// Of the steps under reserve.
     private var reserved: [PipelineStep: Int] = [:]
     /// In the order in which they were taken.
@@ -15,6 +17,12 @@ struct StepLog {
 
     init(logger: Logger) {
         self.logger = logger
+    }
+
+    /// Says that the filter of that name spares a device an event, and why.
+    mutating func note(filter: String, event: EventID, account: PublicKey, device: DeviceID, reason: String) {
+        filtered[filter, default: 0] += 1
+        note(.filtered, event: event, account: account, device: device, reason: reason)
     }
 
     /// Says what is known at that place: `account` where the step is about one account, `device` where it is about one of its

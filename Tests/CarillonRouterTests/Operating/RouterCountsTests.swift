@@ -55,6 +55,15 @@ import Testing
         ] { #expect(text.contains(line + "\n"), "\(line)") }
     }
 
+    @Test func countsWhatEachFilterDid() {
+        counts.filtered(["mutes": 2])
+        counts.filtered(["mutes": 1, "removed": 1])
+        let text = Exposition.text(of: [counts.filters(["noise", "mutes"])])
+        for (name, count) in [("mutes", 3), ("noise", 0), ("removed", 1)] {
+            #expect(text.contains("carillon_filtered_total{filter=\"\(name)\"} \(count)\n"))
+        }
+    }
+
     @Test func reasonsWithoutEndBecomeOther() {
         counts.deliveriesReported((0..<3_000).map { report(.rejected, "reason-\($0)") })
         #expect(text.split(separator: "\n").count { $0.hasPrefix("carillon_deliveries_total{") } == 2_001)

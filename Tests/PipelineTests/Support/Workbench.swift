@@ -17,12 +17,17 @@ final class Workbench {
 
     final class Observed: PipelineObserver {
         let counts = Mutex<[PipelineStep: Int]>([:])
+        let filtered = Mutex<[String: Int]>([:])
         private let traced = Mutex<[TraceStep]>([])
 
         var steps: [TraceStep] { traced.withLock(\.self) }
 
         func record(_ new: [PipelineStep: Int]) {
             counts.withLock { $0.merge(new, uniquingKeysWith: +) }
+        }
+
+        func filtered(_ new: [String: Int]) {
+            filtered.withLock { $0.merge(new, uniquingKeysWith: +) }
         }
 
         func trace(_ steps: [TraceStep], at time: Int64) {

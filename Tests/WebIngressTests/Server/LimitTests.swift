@@ -1,4 +1,5 @@
 import Foundation
+import Listening
 import ListeningTestSupport
 import Testing
 
@@ -26,6 +27,7 @@ import Testing
             #expect(try await ingress.status(Self.push()) == 202)
             #expect(try await ingress.status(Self.push()) == 429)
             #expect(backend.pushes.count == 4)
+            #expect(ingress.counts.refused == [.device: 2, .connections: 0, .requests: 0, .bytes: 0, .work: 0])
         }
     }
 
@@ -60,6 +62,7 @@ import Testing
                 String($0.prefix(3))
             }
             #expect(answers == Array(repeating: "\(status)", count: 2) + Array(repeating: "429", count: 8))
+            #expect(ingress.counts.refused[.requests] == 9)
             #expect(try await ingress.status(Self.push(from: "192.0.2.2")) == 202)
             ingress.clock.now += 1_000
             #expect(try await ingress.status(Self.push(from: "192.0.2.1")) == 202)
@@ -78,6 +81,7 @@ import Testing
             await connection.send("\(Self.push(from: "192.0.2.1"))\r\nHost: a\r\nContent-Length: 4096\r\n\r\n")
             await connection.send(message)
             #expect(await connection.rest() == "")
+            #expect(ingress.counts.refused[.bytes] ?? 0 >= 1)
             #expect(try await ingress.status(Self.push(from: "192.0.2.2"), message) == 202)
             ingress.clock.now += 4_000
             #expect(try await ingress.status(Self.push(from: "192.0.2.1"), message) == 202)
@@ -104,6 +108,7 @@ import Testing
             await second.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await second.status() == 200)
             #expect(try await ingress.connect().rest() == "")
+            #expect(ingress.counts.openConnections == 2 && ingress.counts.refused[.connections] == 1)
             await first.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
             #expect(await first.rest().hasPrefix("HTTP/1.1 200 "))
             await first.close()

@@ -1,3 +1,4 @@
+import Listening
 import ListeningTestSupport
 import Logging
 import NIOCore
@@ -11,6 +12,7 @@ struct ServedIngress {
     let port: Int
     let ingress: WebIngress
     let clock: ManualClock
+    let counts: DoorCounts
 
     static func configuration(_ change: (inout WebIngressConfiguration) -> Void) -> WebIngressConfiguration {
         var configuration = WebIngressConfiguration()
@@ -28,14 +30,16 @@ struct ServedIngress {
         _ body: (ServedIngress) async throws -> Void
     ) async throws {
         let clock = ManualClock()
+        let counts = DoorCounts(WebIngress.clientLimits)
         let ingress = WebIngress(
             configuration: configuration,
             backend: backend,
             loop: MultiThreadedEventLoopGroup.singleton.next(),
             now: { clock.now },
+            counts: counts,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
-        let served = ServedIngress(port: try await ingress.start(), ingress: ingress, clock: clock)
+        let served = ServedIngress(port: try await ingress.start(), ingress: ingress, clock: clock, counts: counts)
         do {
             try await body(served)
         } catch {

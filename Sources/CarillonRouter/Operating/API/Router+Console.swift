@@ -1,6 +1,8 @@
 import Console
 import Delivery
+import EventTrace
 import HTTPLanes
+import Listening
 import Logging
 import NIOCore
 import NIOPosix
@@ -27,6 +29,7 @@ extension Router {
             // One loop: swift-nio's generic decoders do not stand being needed on several for the first time.
             loop: group.next(),
             now: now,
+            counts: doors.api ?? DoorCounts(),
             logger: logger
         )
         do {
@@ -42,7 +45,9 @@ extension Router {
     /// Everything that there is to count, at this moment.
     func metrics() async -> [MetricFamily] {
         let serving = transports.current
-        return await [MetricFamily.buildInfo] + counts.families + MetricFamily.queues(courier.status)
+        let filters = counts.filters(inForce.configuration.filters.map(\.name))
+        return await [MetricFamily.buildInfo] + counts.families + [filters, MetricFamily.trace(lost: trace?.shed)]
+            + doors.families + MetricFamily.queues(courier.status)
             + MetricFamily.outbox(rows: outbox.count, limit: outbox.limit) + MetricFamily.intake(intake.backlog)
             + MetricFamily.waiting(pipeline.gauges) + [MetricFamily.relays(pool.status)]
             + MetricFamily.lanes(lanes.snapshot())

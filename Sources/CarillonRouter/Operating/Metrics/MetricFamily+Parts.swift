@@ -73,6 +73,17 @@ extension MetricFamily {
         return [devices, events]
     }
 
+    /// `lost` is nil where nothing is traced.
+    static func trace(lost: Int?) -> MetricFamily {
+        var family = MetricFamily(
+            "carillon_trace_lost_total",
+            .counter,
+            "Entries of the trace that were not kept: the disk was too slow or refused, or strangers caused too many."
+        )
+        if let lost { family.add(lost) }
+        return family
+    }
+
     static func relays(_ relays: [RelayStatus]) -> MetricFamily {
         var family = MetricFamily("carillon_relay_connections", .gauge, "Relays by whose they are and how it stands.")
         for (owner, isOperators) in [("operator", true), ("users", false)] {

@@ -6,6 +6,8 @@ import Synchronization
 /// Counts what the stages report. They report in batches, so that no event costs a lock.
 final class RouterCounts: PipelineObserver, DeliveryObserver {
     private let steps = Mutex<[PipelineStep: UInt64]>([:])
+    /// By the filter's name.
+    private let spared = Mutex<[String: UInt64]>([:])
     private let deliveries = Mutex(DeliveryCounts())
     private let pauses = Mutex<[QueueName: [QueuePause.Cause: UInt64]]>([:])
     private let outboxFailures = Atomic<UInt64>(0)
@@ -43,6 +45,10 @@ final class RouterCounts: PipelineObserver, DeliveryObserver {
 
     func record(_ counts: [PipelineStep: Int]) {
         steps.withLock { $0.merge(counts.mapValues(UInt64.init), uniquingKeysWith: +) }
+    }
+
+    func filtered(_ counts: [String: Int]) {
+        spared.withLock { $0.merge(counts.mapValues(UInt64.init), uniquingKeysWith: +) }
     }
 
     func deliveriesReported(_ reports: [DeliveryReport]) {
@@ -89,6 +95,18 @@ final class RouterCounts: PipelineObserver, DeliveryObserver {
         var failures = MetricFamily("carillon_outbox_failures_total", .counter, "Failures of writing the outbox.")
         failures.add(outboxFailures.load(ordering: .relaxed))
         return [events, answers] + Self.families(deliveries) + [paused, failures]
+    }
+
+    /// What filters did; those of `names` are there from the start.
+    func filters(_ names: [String]) -> MetricFamily {
+        var family = MetricFamily(
+            "carillon_filtered_total",
+            .counter,
+            "How often a filter spared a device an event, by the filter's name in the configuration."
+        )
+        let spared = spared.withLock { $0 }
+        for name in Set(names).union(spared.keys).sorted() { family.add(spared[name] ?? 0, ["filter": name]) }
+        return family
     }
 
     private static func families(_ counts: DeliveryCounts) -> [MetricFamily] {

@@ -1,4 +1,5 @@
 import Delivery
+import Listening
 import Logging
 import NIOCore
 import Registry
@@ -13,6 +14,7 @@ extension Router {
         courier: Courier,
         loop: any EventLoop,
         now: @escaping @Sendable () -> Int64,
+        counts: DoorCounts,
         logger: Logger
     ) -> WebIngress? {
         guard let settings = configuration.sealedIngress else { return nil }
@@ -24,7 +26,14 @@ extension Router {
             now: now,
             logger: logger
         )
-        return WebIngress(configuration: settings.web, backend: backend, loop: loop, now: now, logger: logger)
+        return WebIngress(
+            configuration: settings.web,
+            backend: backend,
+            loop: loop,
+            now: now,
+            counts: counts,
+            logger: logger
+        )
     }
 
     /// Where the sealed ingress listens; nil before it does, and where there is none.

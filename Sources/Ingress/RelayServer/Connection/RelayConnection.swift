@@ -24,6 +24,7 @@ struct RelayConnection {
     private var registrations: TokenBucket
     /// What the client has left over all its connections; nil where nobody knows whose they are.
     private let share: ClientShare?
+    private let counts: DoorCounts
     /// Refusals for speed that are answered before the connection ends.
     private var patience: TokenBucket
     private var scanner = EventScanner()
@@ -37,10 +38,17 @@ struct RelayConnection {
     private var waitingQueries: [(behind: Int, query: Action)] = []
     private var queriesInWork = 0
 
-    init(limits: RelayServerConfiguration.Limits, url: String, challenge: String, share: ClientShare? = nil, now: Int64)
-    {
+    init(
+        limits: RelayServerConfiguration.Limits,
+        url: String,
+        challenge: String,
+        share: ClientShare? = nil,
+        counts: DoorCounts = DoorCounts(),
+        now: Int64
+    ) {
         self.limits = limits
         self.share = share
+        self.counts = counts
         self.authentication = ClientAuthentication(url: url, challenge: challenge)
         self.bucket = TokenBucket(capacity: limits.burst, perSecond: limits.messagesPerSecond, now: now)
         self.registrations = TokenBucket(
@@ -111,7 +119,11 @@ struct RelayConnection {
     }
 
     private mutating func isWithinRate(bytes: Int, now: Int64) -> Bool {
-        bucket.take(at: now) && share?.take(messageOf: bytes, now: now) ?? true
+        guard let limit = bucket.take(at: now) ? share?.take(messageOf: bytes, now: now) : .messages else {
+            return true
+        }
+        counts.refused(by: limit)
+        return false
     }
 
     /// The answers to the next `count` events, of `bytes` bytes in all, are out. Returns the queries that waited for them.
@@ -147,7 +159,9 @@ struct RelayConnection {
     }
 
     private mutating func mayRegister(now: Int64) -> Bool {
-        registrations.take(at: now) && share?.takeRegistration(now: now) ?? true
+        if registrations.take(at: now), share?.takeRegistration(now: now) ?? true { return true }
+        counts.refused(by: .registrations)
+        return false
     }
 
     private mutating func request(_ subscription: SubscriptionID, _ filters: [Filter]) -> Action {

@@ -59,8 +59,11 @@ final class ClientTables: Sendable {
         }
     }
 
-    fileprivate func take(messageOf bytes: Int, from client: ClientAddress, now: Int64) -> Bool {
-        tables.withLockedValue { $0.messages.take(client, now: now) && $0.bytes.take(client, bytes, now: now) }
+    fileprivate func take(messageOf bytes: Int, from client: ClientAddress, now: Int64) -> ClientLimit? {
+        tables.withLockedValue { tables in
+            guard tables.messages.take(client, now: now) else { return .messages }
+            return tables.bytes.take(client, bytes, now: now) ? nil : .bytes
+        }
     }
 
     fileprivate func takeRegistration(from client: ClientAddress, now: Int64) -> Bool {
@@ -80,8 +83,8 @@ struct ClientShare: Sendable {
         self.client = client
     }
 
-    /// Whether a message of so many bytes may pass at `now`, in milliseconds since 1970.
-    func take(messageOf bytes: Int, now: Int64) -> Bool {
+    /// What stands against a message of so many bytes at `now`, in milliseconds since 1970; nil: it may pass.
+    func take(messageOf bytes: Int, now: Int64) -> ClientLimit? {
         tables.take(messageOf: bytes, from: client, now: now)
     }
 

@@ -17,8 +17,11 @@ final class PushLimits: Sendable {
     }
 
     private let tables: Mutex<Tables>
+    private let counts: DoorCounts
 
-    init(_ limits: WebIngressConfiguration.Limits) {
+    /// `counts` are told of whatever does not pass.
+    init(_ limits: WebIngressConfiguration.Limits, counts: DoorCounts) {
+        self.counts = counts
         tables = Mutex(
             Tables(
                 clients: RateTable(
@@ -48,7 +51,9 @@ final class PushLimits: Sendable {
     /// Whether so many more bytes of a body may come at `now`, in milliseconds since 1970.
     func admits(_ bytes: Int, from client: ClientAddress?, now: Int64) -> Bool {
         guard let client, !client.isLoopback else { return true }
-        return tables.withLock { $0.bytes.take(client, bytes, now: now) }
+        let isAdmitted = tables.withLock { $0.bytes.take(client, bytes, now: now) }
+        if !isAdmitted { counts.refused(by: .bytes) }
+        return isAdmitted
     }
 
     /// What stands against one more request at `now`, in milliseconds since 1970; nil when nothing does. Throws where the client
@@ -60,8 +65,10 @@ final class PushLimits: Sendable {
             let isAdmitted = tables.clients.take(client, now: now)
             return (isAdmitted, isAdmitted || tables.patience.take(client, now: now), tables.clients.pause)
         }
+        guard !isAdmitted else { return nil }
+        counts.refused(by: .requests)
         guard isTold else { throw .tooFast }
-        return isAdmitted ? nil : .tooMany(retryAfterSeconds: pause)
+        return .tooMany(retryAfterSeconds: pause)
     }
 
     /// What stands against one more message for a device at `now`, in milliseconds since 1970; nil when nothing does.
@@ -70,8 +77,11 @@ final class PushLimits: Sendable {
         hasher.combine(resource.deviceToken)
         hasher.combine(resource.isSandbox)
         let device = hasher.finalize()
-        return tables.withLock { tables in
-            tables.devices.take(device, now: now) ? nil : .tooMany(retryAfterSeconds: tables.devices.pause)
+        let (isAdmitted, pause) = tables.withLock { tables in
+            (tables.devices.take(device, now: now), tables.devices.pause)
         }
+        guard !isAdmitted else { return nil }
+        counts.refused(by: .device)
+        return .tooMany(retryAfterSeconds: pause)
     }
 }

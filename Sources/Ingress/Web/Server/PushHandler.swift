@@ -10,6 +10,7 @@ struct PushHandler: Sendable {
     let payload: PushPayload
     let limits: PushLimits
     let queue: PushQueue
+    let counts: DoorCounts
     /// Milliseconds since 1970.
     let now: @Sendable () -> Int64
 
@@ -44,7 +45,9 @@ struct PushHandler: Sendable {
             isSandbox: resource.isSandbox,
             notification: notification
         )
-        return PushAnswer(await queue.keep(push))
+        let answer = await queue.keep(push)
+        if answer == .busy { counts.refused(by: .work) }
+        return PushAnswer(answer)
     }
 
     /// Nil when it is longer than what can be passed on.

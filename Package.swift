@@ -548,8 +548,7 @@ for target in package.targets where target.type != .system && target.name != "Ca
 if Context.environment["CARILLON_FUZZ"] == "1" {
     let parsers = [
         "Cipher", "Schnorr", "Nostr", "Notifications", "YAMLReading", "Patterns", "Rules", "WebPushEncryption",
-        "COpenSSL",
-        "CSecp256k1", "CPCRE2",
+        "COpenSSL", "CSecp256k1", "CPCRE2", "CLibcurl", "CCurl",
     ]
     package.products = [.executable(name: "carillon-fuzz", targets: ["CarillonFuzz"])]
     package.targets =
@@ -574,17 +573,24 @@ if Context.environment["CARILLON_FUZZ"] == "1" {
                     "Vault/SealingKey+Registration.swift",
                 ]
             ),
+            .target(
+                name: "HTTPLanes",
+                path: "Sources/HTTPLanes/Address",
+                sources: [
+                    "AddressBlock.swift", "AddressGuard.swift", "IPAddress.swift", "Origin.swift", "URLParts.swift",
+                ]
+            ),
             .systemLibrary(name: "CLibFuzzer", path: "contrib/fuzz/CLibFuzzer"),
             .executableTarget(
                 name: "CarillonFuzz",
                 dependencies: [
-                    "CLibFuzzer", "Cipher", "Nostr", "Notifications", "Registry", "Rules", "WebIngress",
-                    "WebPushEncryption",
+                    "CLibFuzzer", "CCurl", "Cipher", "HTTPLanes", "Nostr", "Notifications", "Registry", "Rules",
+                    "WebIngress", "WebPushEncryption",
                 ],
                 path: "contrib/fuzz/Sources"
             ),
         ]
-    for target in package.targets where target.type != .system {
+    for target in package.targets where target.type != .system && target.name != "CCurl" {
         target.swiftSettings = swiftSettings + [.unsafeFlags(["-sanitize=fuzzer"])]
     }
 }

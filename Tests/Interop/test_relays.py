@@ -235,20 +235,22 @@ def test_own_expired_and_self_addressed_events_wake_nobody(stopped_router, lab, 
 
 def test_a_follow_is_a_name_that_was_not_in_the_last_list(stopped_router, lab, relay_of, alice, bob):
     relay = relay_of(NostrRelay)
-    carol, now = Person(), int(time.time())
+    carol = Person()
 
     def follow(author: Person, *people: Person, at: int):
-        event = author.event(3, "", [["p", person.hex] for person in people], now + at)
+        event = author.event(3, "", [["p", person.hex] for person in people], registered_at + at)
         publish(relay, author, event)
         router.wait_for_log(f"event={event['id']}")
 
-    publish(relay, bob, bob.event(3, "", [["p", alice.hex]], now - 100))
+    publish(relay, bob, bob.event(3, "", [["p", alice.hex]], int(time.time()) - 100))
     stopped_router.watch(always=[relay])
     router = stopped_router.start()
     tokens = {person.hex: device_token() for person in [alice, carol]}
     for count, person in enumerate([alice, carol], start=1):
         register(router, person, tokens[person.hex])
         router.wait_until_read(count)
+    # What is older than a registration is no news to it.
+    registered_at = int(time.time())
     # Bob follows Carol as well; Alice's name is no news.
     follow(bob, alice, carol, at=1)
     # Nobody has seen a list of Carol's before, and what the relay had was read.

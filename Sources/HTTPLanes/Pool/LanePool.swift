@@ -91,11 +91,16 @@ final class LanePool: Sendable {
 
     /// Fails whatever is outstanding and closes every connection.
     func shutDown() async {
+        for end in beginShutDown() { try? await end.get() }
+    }
+
+    /// Takes nothing more, and returns futures of when each origin has let go of what it had.
+    func beginShutDown() -> [EventLoopFuture<Void>] {
         let origins = state.withLockedValue { state in
             state.isShutDown = true
             return Array(state.table.origins.values) + Array(state.table.leaving.values)
         }
-        for origin in origins { try? await origin.shutDown().get() }
+        return origins.map { $0.shutDown() }
     }
 
     private func place(of route: LaneRoute) -> Place {

@@ -89,7 +89,7 @@ def test_operators_see_what_is_held_and_until_when(paced_router, lab, alice, bob
 
 
 def test_why_an_event_is_not_there_yet_can_be_explained(paced_router, lab, alice, bob):
-    first_push(paced_router, lab, alice, bob, batch={"cooldown_seconds": 3})
+    first_push(paced_router, lab, alice, bob, batch={"cooldown_seconds": 8})
     held = [bob.note(f"number {number}", alice) for number in range(2)]
     publish(paced_router, *held)
     paced_router.wait_for_log("step=batched")

@@ -3,6 +3,7 @@
 import Dispatch
 import Synchronization
 
+/// Unchecked: that it is not safe is what it is for.
 final class Unguarded: @unchecked Sendable { var count = 0 }
 
 let unguarded = Unguarded()

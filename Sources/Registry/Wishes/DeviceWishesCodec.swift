@@ -25,7 +25,8 @@ enum DeviceWishesCodec {
             append(number, count: 4, to: &fields)
         }
         for (name, isOn) in wishes.filters.byName.sorted(by: { $0.key < $1.key }) {
-            precondition(name.utf8.count < 128, "a filter's name is bounded when it is read")
+            // No plugin's filter has such a name, and registrations with one are refused.
+            guard name.utf8.count < 128 else { continue }
             fields.append(UInt8(truncatingIfNeeded: name.utf8.count) | (isOn ? 0x80 : 0))
             fields.append(contentsOf: name.utf8)
         }

@@ -139,12 +139,14 @@ class Socket:
         return answer[2], answer[3]
 
     def publish(self, *events: dict):
-        """Publishes events one after the other without waiting between; all must be accepted."""
+        """Publishes events one after the other without waiting between; all must be accepted, in whatever order."""
         for event in events:
             self.send(["EVENT", event])
-        for event in events:
+        unanswered = {event["id"] for event in events}
+        while unanswered:
             answer = self.receive()
-            assert answer[:3] == ["OK", event["id"], True], answer
+            assert answer[0] == "OK" and answer[1] in unanswered and answer[2] is True, answer
+            unanswered.remove(answer[1])
 
     def query(self, *filters: dict) -> list[dict]:
         """The stored events that match, or fails when the relay refuses."""

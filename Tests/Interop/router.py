@@ -5,8 +5,10 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 from lab import Lab
@@ -148,6 +150,20 @@ class Router:
 
     def wait_for_deliveries(self, count: int):
         wait_until(lambda: len(self.delivered) >= count, f"{count} deliveries end well", self.process)
+
+    @property
+    def outbox(self) -> Path:
+        return self.folder / "carillon.sqlite-outbox"
+
+    @property
+    def waiting(self) -> int:
+        """How many deliveries are in its outbox: what waits, and what is under way."""
+        with closing(sqlite3.connect(f"file:{self.outbox}?mode=ro", uri=True)) as database:
+            return database.execute("SELECT count(*) FROM outbox_delivery").fetchone()[0]
+
+    def wait_until_nothing_waits(self):
+        """After a kill this tells more than a count of pushes, among which are repeats of those that were under way."""
+        wait_until(lambda: self.waiting == 0, "nothing is in its outbox", self.process)
 
     def wait_for_connection(self, relay):
         """Until the router is connected to a relay of the operator's."""

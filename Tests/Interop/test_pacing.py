@@ -164,10 +164,9 @@ def test_a_push_service_that_is_down_gets_one_push_a_device_when_it_is_back(pace
 def test_a_removed_device_takes_along_what_was_held_for_it(paced_router, lab, alice, bob):
     first_push(paced_router, lab, alice, bob, mode="alert")
     publish(paced_router, bob.note("never-to-be-told", alice))
-    outbox = paced_router.folder / "carillon.sqlite-outbox"
 
     def is_on_disk() -> bool:
-        with sqlite3.connect(f"file:{outbox}?mode=ro", uri=True) as database:
+        with sqlite3.connect(f"file:{paced_router.outbox}?mode=ro", uri=True) as database:
             rows = database.execute("SELECT notification FROM outbox_held").fetchall()
         return any(b"never-to-be-told" in (row[0] or b"") for row in rows)
 

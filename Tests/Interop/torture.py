@@ -40,17 +40,16 @@ class TorturedRouter(Router):
     @property
     def held(self) -> int:
         """How many events a stopped router holds back for later."""
-        with closing(sqlite3.connect(f"file:{self.folder}/carillon.sqlite-outbox?mode=ro", uri=True)) as database:
+        with closing(sqlite3.connect(f"file:{self.outbox}?mode=ro", uri=True)) as database:
             return database.execute("SELECT coalesce(sum(count), 0) FROM outbox_held").fetchone()[0]
 
     def left_in_outbox(self, folder: Path) -> tuple[set[str], set[str]]:
         """The deliveries and their events that are in the outbox of a dead router, read from a copy: opening it would mend what is to be mended."""
-        outbox = self.folder / "carillon.sqlite-outbox"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         for end in ["", "-wal"]:
-            if Path(f"{outbox}{end}").exists():
-                shutil.copy(f"{outbox}{end}", folder / f"outbox{end}")
+            if Path(f"{self.outbox}{end}").exists():
+                shutil.copy(f"{self.outbox}{end}", folder / f"outbox{end}")
         if not (folder / "outbox").exists():
             return set(), set()
         with closing(sqlite3.connect(folder / "outbox")) as database:

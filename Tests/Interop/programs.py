@@ -1,6 +1,8 @@
 """The programs under test, as `swift build` left them, and how to wait for them."""
 
 import os
+import random
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -39,3 +41,15 @@ def wait_until(condition, what: str, process: subprocess.Popen | None = None, ti
         assert process is None or process.poll() is None, f"the process ended with {process.poll()} before {what}"
         assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
         time.sleep(0.01)
+
+
+def free_port() -> int:
+    """A port for a program that must be told one, or that must find its own again: none of those that systems give away by themselves."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port

@@ -12,13 +12,7 @@ from websockets.sync.client import connect
 from websockets.sync.server import serve
 
 from nostr import Person
-from programs import PATIENCE, wait_until
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from programs import PATIENCE, free_port, wait_until
 
 
 class OutsideRelay:

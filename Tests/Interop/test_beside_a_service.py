@@ -6,8 +6,7 @@ import pytest
 
 from console import Console
 from nostr import Person, Socket, device_token, ios
-from programs import carillon
-from test_reload import free_port
+from programs import carillon, free_port
 
 SERVICE = 61234
 """As systemd's DynamicUser= numbers them."""

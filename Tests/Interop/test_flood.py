@@ -1,15 +1,21 @@
-"""More events than can be pushed, by every way in: the socket (the short form of contrib/bench/load), relays and feeds."""
+"""More than can be pushed, by every way in: the socket (the short form of contrib/bench/load), relays, feeds and the ingress."""
 
+import http.client
 import json
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from pywebpush import WebPusher
 
+from collector import Collector
 from flood import Flood, FloodedRouter
-from programs import wait_until
+from nostr import device_token
+from programs import free_port, wait_until
 from relays import ScriptedRelay
+from subscriptions import App
 
 
 @pytest.fixture
@@ -120,5 +126,80 @@ def test_sources_without_answers_are_slowed_down_and_lose_nothing(tmp_path, lab,
         assert sorted(pushed) == sorted(note["id"] for note in notes)
     finally:
         source.stop()
+        if router.is_running:
+            router.kill()
+
+
+class Senders:
+    """Servers such as Mastodon, each of which keeps its connection, and comes again with what was refused."""
+
+    def __init__(self, port: int, messages: list[str]):
+        """`messages` are the paths to post to."""
+        self._port = port
+        self._left = iter(messages)
+        self._choice = threading.Lock()
+        subscription = {"endpoint": "https://unused.example", "keys": App().keys}
+        self._body = WebPusher(subscription).encode(b"somebody favourited your post")["body"]
+        self.accepted: list[str] = []
+        self.refused = 0
+        self.slowest = 0.0
+
+    def run(self, count: int):
+        with ThreadPoolExecutor(count) as senders:
+            for sender in [senders.submit(self._send) for _ in range(count)]:
+                sender.result()
+
+    def _send(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        while (path := self._next()) is not None:
+            while not self._post(connection, path):
+                time.sleep(0.2)
+        connection.close()
+
+    def _next(self) -> str | None:
+        with self._choice:
+            return next(self._left, None)
+
+    def _post(self, connection: http.client.HTTPConnection, path: str) -> bool:
+        begin = time.monotonic()
+        connection.request("POST", path, self._body, {"content-encoding": "aes128gcm", "ttl": "3600"})
+        answer = connection.getresponse()
+        answer.read()
+        self.slowest = max(self.slowest, time.monotonic() - begin)
+        if answer.status == 202:
+            self.accepted.append(path)
+            return True
+        assert answer.status == 503 and int(answer.headers["retry-after"]) > 0, answer.status
+        self.refused += 1
+        return False
+
+
+def test_senders_of_push_messages_are_told_to_come_again_and_lose_nothing(tmp_path, lab):
+    router = FloodedRouter(tmp_path / "router", lab)
+    router.configuration["store"]["max_waiting"] = 200
+    port = free_port()
+    router.configuration["sealed_ingress"] = {"listen": f"127.0.0.1:{port}"}
+    collector = Collector(lab)
+    router.start()
+    try:
+        tokens = [device_token() for _ in range(20)]
+        messages = [f"/push/{tokens[number % 20]}/message-{number}" for number in range(1_500)]
+        senders = Senders(port, messages)
+        before = router.resident
+        lab.misbehave("delay", milliseconds=3_000, times=0)
+        sending = threading.Thread(target=senders.run, args=[8], daemon=True)
+        sending.start()
+        wait_until(lambda: senders.refused > 100, "senders are told to come again", router.process)
+        assert 200 <= len(senders.accepted) < 600, "nothing slowed them down"
+        assert router.waiting < 200 + 100
+        lab.behave()
+        wait_until(lambda: not sending.is_alive(), "everything is brought", router.process, timeout=120)
+        router.wait_until_nothing_waits()
+        assert router.resident < before + 200
+        assert router.stop() == 0
+        collector.stop()
+        pushed = sorted(push.payload["i"] for push in collector.accepted)
+        assert pushed == sorted(path.rpartition("/")[2] for path in messages)
+    finally:
         if router.is_running:
             router.kill()

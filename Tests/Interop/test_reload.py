@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket as sockets
 import threading
 
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -10,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from console import Console
 from nostr import Socket, device_token, ios
-from programs import carillon, wait_until
+from programs import carillon, free_port, wait_until
 
 IN_FORCE = "The configuration was read anew and is in force"
 REFUSED = "The new configuration is refused"
@@ -29,11 +28,6 @@ def rules(router, title: str) -> None:
         f'version: 1\nrules:\n  - {{ match: {{ kinds: [1] }}, signal: mention, title: "{title}" }}\n'
     )
     router.configuration["rules"] = "rules.yaml"
-
-
-def free_port() -> int:
-    with sockets.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def test_reloads_in_mid_traffic_lose_nothing(stopped_router, lab, alice, bob):

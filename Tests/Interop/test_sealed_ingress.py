@@ -10,16 +10,10 @@ import pytest
 from pywebpush import WebPusher, webpush
 
 from nostr import device_token
-from programs import built, wait_until
+from programs import built, free_port, wait_until
 from subscriptions import App, base64url
 
 MESSAGE = b'{"access_token":"t","title":"bob favourited your toot","body":"\xf0\x9f\x94\x94 hello"}'
-
-
-def free_port() -> int:
-    with sockets.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture

@@ -162,7 +162,7 @@ class ScriptedRelay:
         self._subscriptions: list[tuple] = []
         self.connections = 0
         self.requests: list[list] = []
-        self._server = serve(self._serve, "127.0.0.1", 0, compression=None, max_size=None)
+        self._server = serve(self._serve, "127.0.0.1", free_port(), compression=None, max_size=None)
         self.url = f"ws://127.0.0.1:{self._server.socket.getsockname()[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -206,7 +206,7 @@ class CountingProxy:
         self.requests = 0
         self.bytes = 0
         self.refused = 0
-        self._server = serve(self._serve, "127.0.0.1", 0, compression=None, max_size=None)
+        self._server = serve(self._serve, "127.0.0.1", free_port(), compression=None, max_size=None)
         self.url = f"ws://127.0.0.1:{self._server.socket.getsockname()[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 

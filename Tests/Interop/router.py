@@ -1,5 +1,6 @@
 """`carillon serve` as a process."""
 
+import codecs
 import json
 import os
 import re
@@ -35,6 +36,11 @@ class Router:
         """Beside the tests' own."""
         self.process: subprocess.Popen | None = None
         self.port = 0
+        self._heard = 0
+        self._log_text = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._delivered: set[str] = set()
+        self._searched = 0
         folder.mkdir()
         self.plugins.mkdir(mode=0o755)
         for name in self.plugin_names:
@@ -141,12 +147,23 @@ class Router:
 
     @property
     def log_text(self) -> str:
-        return self.log.read_text(errors="replace") if self.log.exists() else ""
+        """Everything it has said so far, also before it was started anew."""
+        if self.log.exists():
+            with self.log.open("rb") as log:
+                log.seek(self._heard)
+                new = log.read()
+            self._heard += len(new)
+            self._log_text += self._decoder.decode(new)
+        return self._log_text
 
     @property
     def delivered(self) -> set[str]:
         """The names (`apns-id` where that is one) of the deliveries that ended well, as the log has them."""
-        return set(re.findall(r"delivery=(\S+) .*outcome=delivered", self.log_text))
+        text = self.log_text
+        end = text.rfind("\n") + 1
+        self._delivered.update(re.findall(r"delivery=(\S+) .*outcome=delivered", text[self._searched : end]))
+        self._searched = end
+        return self._delivered
 
     def wait_for_deliveries(self, count: int):
         wait_until(lambda: len(self.delivered) >= count, f"{count} deliveries end well", self.process)

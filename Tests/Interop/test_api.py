@@ -108,8 +108,13 @@ def test_metrics_are_what_prometheus_reads(console, stopped_router, lab, alice, 
         socket.publish(alice.registration(stopped_router, ios(token)), bob.message("hello", alice))
         forged = bob.note("hello", alice) | {"content": "something else"}
         assert not socket.offer(forged)[0]
-    stopped_router.wait_for_deliveries(1)
-    found = families(console)
+
+    def settled() -> dict | None:
+        found = families(console)
+        is_over = "carillon_deliveries" in found and value(found["carillon_outbox_deliveries"]) == 0
+        return found if is_over else None
+
+    found = wait_until(settled, "the delivery's end is counted", stopped_router.process)
     for family in found.values():
         assert family.documentation.endswith((".", "seconds.", "bytes.")), family.name
         if family.type == "histogram":
@@ -212,9 +217,9 @@ def test_what_clients_are_refused_is_counted_at_each_door(console, stopped_route
             Socket(stopped_router, **client)
         for _ in range(6):
             socket.send("nonsense")
+        for _ in range(6):
             socket.receive()
-        while console.ask("/healthz", token=None)[0] == 200:
-            pass
+        wait_until(lambda: console.ask("/api/reload", "POST", token="wrong")[0] == 429, "the API refuses a stranger")
         found = families(console)
         connections, refused = found["carillon_connections"], found["carillon_clients_refused"]
         assert value(connections, door="socket") >= 2 and value(connections, door="api") >= 1

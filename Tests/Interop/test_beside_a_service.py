@@ -6,7 +6,7 @@ import pytest
 
 from console import Console
 from nostr import Person, Socket, device_token, ios
-from programs import carillon, free_port
+from programs import carillon, free_port, wait_until
 
 SERVICE = 61234
 """As systemd's DynamicUser= numbers them."""
@@ -39,8 +39,7 @@ def test_root_runs_commands_on_a_services_files_and_they_stay_the_services(stopp
     router.wait_for_deliveries(1)
     hand_over(router)
     assert alice.hex in command(router, "devices", "show", "1").stdout
-    explained = command(router, "explain", note["id"])
-    assert "delivered" in explained.stdout, explained.stderr
+    wait_until(lambda: "delivered" in command(router, "explain", note["id"]).stdout, "explain tells root")
     assert command(router, "reload").returncode == 0
     checked = command(router, "check")
     assert (checked.returncode, checked.stderr) == (0, "")

@@ -19,6 +19,8 @@ def relay(request, tmp_path):
 @pytest.fixture
 def router(stopped_router, relay):
     stopped_router.watch(always=[relay])
+    # A relay of another process may take its time to answer.
+    stopped_router.configuration["context"] = {"wait_milliseconds": 10_000}
     return stopped_router.start()
 
 
@@ -56,6 +58,9 @@ def test_an_event_that_comes_over_the_socket_is_explained_by_relays(router, lab,
 
 def test_what_no_relay_knows_holds_nothing_up(router, lab, relay, alice, bob):
     note = alice.note("nowhere to be found")
+    router.stop()
+    router.configuration["context"] = {"wait_milliseconds": 1_500}
+    router.start()
     register(router, alice)
     router.wait_for_connection(relay)
     began = time.monotonic()

@@ -100,7 +100,7 @@ def test_what_was_under_way_when_the_disk_failed_is_not_pushed_twice(stopped_rou
     router = stopped_router.start()
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
-        lab.misbehave("delay", milliseconds=1000)
+        lab.misbehave("delay", milliseconds=1000, times=0)
         socket.publish(*(bob.note(f"number {number}", alice) for number in range(30)))
         lab.attempts(1)
         disk.fail("ENOSPC")
@@ -166,7 +166,7 @@ def test_a_router_on_a_full_disk_still_stops_in_time(stopped_router, disk, lab, 
     router = stopped_router.start()
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
-        lab.misbehave("delay", milliseconds=500)
+        lab.misbehave("delay", milliseconds=3_000)
         socket.publish(bob.note("under way", alice))
         lab.attempts(1)
         disk.fail("ENOSPC")

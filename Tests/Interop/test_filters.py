@@ -167,8 +167,13 @@ def test_follows_of_follows_are_found_at_relays(stopped_router, lab, relay, alic
     router = stopped_router.start()
     register(router, alice)
     router.wait_until_read()
-    publish(relay, alice, contact_list(alice, bob))
-    router.wait_for_log("learned")
+    followed = contact_list(alice, bob)
+    publish(relay, alice, followed)
+    wait_until(
+        lambda: any(followed["id"] in line and "learned" in line for line in router.log_text.splitlines()),
+        "whom Alice follows is learned",
+        router.process,
+    )
     publish(relay, carol, carol.note("a friend of a friend", alice))
     publish(relay, mallory, mallory.note("a stranger", alice))
     publish(relay, bob, bob.note("a friend", alice))

@@ -1,8 +1,8 @@
 """What an operator does to a router, by mistake or not: none of it loses or doubles a push."""
 
 import signal
+import socket as sockets
 import subprocess
-import time
 
 from nostr import Socket, device_token, ios
 from programs import built, wait_until
@@ -37,12 +37,10 @@ def test_a_port_that_is_taken_is_named_and_nothing_is_sent(router, socket, lab, 
     port = router.port
     router.kill()
     lab.behave()
-    with subprocess.Popen(["python3", "-m", "http.server", str(port), "--bind", "127.0.0.1"]) as other:
-        time.sleep(1)
+    with sockets.create_server(("127.0.0.1", port)):
         lab.forget()
         router.configuration["relay"]["listen"] = f"127.0.0.1:{port}"
         refused = serve(router)
-        other.kill()
     assert refused.returncode == 1
     assert f"relay.listen: cannot listen on 127.0.0.1:{port}" in refused.stderr
     assert lab.received() == []

@@ -10,7 +10,7 @@ import nostr_sdk as sdk
 import pytest
 
 from nostr import Person, Socket, device_token, ios
-from programs import carillon, wait_until
+from programs import carillon, free_port, wait_until
 from relays import Client, LocalRelay, NostrRelay
 
 
@@ -92,9 +92,9 @@ def test_a_session_from_connect_to_logout(meeting_place, lab, alice, bob):
 def test_nostr_sdk_connects_by_the_url_that_the_command_prints(stopped_router):
     stopped_router.configuration["registration"] = {"secret_file": "secrets"}
     router = stopped_router.start()
-    port = router.port
     router.stop()
-    # A port that stays: the URL names it.
+    # A port that is known before: the URL names it.
+    port = free_port()
     router.configuration["relay"] = {"listen": f"127.0.0.1:{port}", "url": f"ws://127.0.0.1:{port}"}
     printed = carillon("keys", "bunker", "--config", router.configuration_file)
     assert printed.returncode == 0, printed.stderr
@@ -160,7 +160,7 @@ def test_who_asks_on_our_socket_is_answered_there_and_nowhere_else(stopped_route
     relay = LocalRelay(tmp_path / "relay").start()
     stopped_router.watch(always=[relay])
     router = stopped_router.start()
-    router.wait_for_connection(relay)
+    wait_until(lambda: is_answered(router, relay), "the router listens for requests at the relay", router.process)
     stranger, client = Person(), Person()
     with Socket(router) as socket, Client(relay, client) as connection, Client(relay, Person()) as witness:
         witness.send(["REQ", "answers", {"kinds": [24133], "authors": [router.public_key]}])

@@ -25,7 +25,7 @@ def test_what_was_promised_outlives_six_kills(tortured, lab):
     run = Torture(tortured, lab, seed=int(time.time()), kills=6, rate=50, accounts=40)
     asyncio.run(run.run())
     verdict = judge(run)
-    assert not verdict.faults, verdict.faults[:10]
+    assert not verdict.faults, (run.seed, verdict.faults[:10])
     assert verdict.owed > 100 and verdict.excused < verdict.owed / 2, verdict.rows
     assert all(slot.operations for slot in run.cast.slots[:5])
 
@@ -35,7 +35,7 @@ def test_being_told_to_stop_loses_nothing_and_repeats_nothing(tortured, lab):
     run = Torture(tortured, lab, seed=int(time.time()), kills=4, rate=50, accounts=40, orderly=True)
     asyncio.run(run.run())
     verdict = judge(run)
-    assert not verdict.faults, verdict.faults[:10]
+    assert not verdict.faults, (run.seed, verdict.faults[:10])
     assert verdict.owed > 100 and verdict.repeats == 0, verdict.rows
 
 
@@ -44,5 +44,5 @@ def test_nothing_that_is_held_back_is_lost_or_counted_twice(tortured, lab):
     run = Torture(tortured, lab, seed=int(time.time()), kills=4, rate=60, accounts=15, paced=True)
     asyncio.run(run.run())
     verdict = judge(run)
-    assert not verdict.faults, verdict.faults[:10]
+    assert not verdict.faults, (run.seed, verdict.faults[:10])
     assert verdict.batches > 10, verdict.rows

@@ -14,6 +14,7 @@ extension Pipeline {
     /// ones, when the registry cannot be read. Where and how long events wait for context stays as it was at the start.
     func adopt(_ new: PipelineSettings) throws {
         let (old, rules) = (settings, new.rules)
+        let (oldKinds, askedForFollows) = (keptKinds, asksForFollows)
         if rules.namedSignals != old.rules.namedSignals || rules.languages != old.rules.languages {
             try registry.rename(signals: Array(rules.namedSignals), languages: rules.languages, in: &index) {
                 pacing.take($0)
@@ -23,6 +24,8 @@ extension Pipeline {
         settings = new
         addressees = Addressees(settings: new, sealer: doors.sealer, deliveryID: deliveryID)
         gate.purposes = Purposes(new, addressees.filters, doors: doors, ourKey: registry.ourKey)
+        // What was sought and found may be forgotten since, or have been kept for what was asked of it then.
+        if keptKinds != oldKinds || asksForFollows != askedForFollows { context.forgetSoughtLists() }
         do {
             try forgetUnreadLists()
         } catch {

@@ -6,6 +6,7 @@ import time
 import nostr_sdk as sdk
 import pytest
 
+from console import Console
 from nostr import Person, Socket, device_token, ios
 from programs import carillon, wait_until
 from relays import LocalRelay, publish
@@ -29,8 +30,8 @@ def mute_list(person: Person, *entries, private=(), **details) -> dict:
     return person.event(10000, content, entries, **details)
 
 
-def contact_list(person: Person, *people: Person) -> dict:
-    return person.event(3, "", [["p", other.hex] for other in people])
+def contact_list(person: Person, *people: Person, **details) -> dict:
+    return person.event(3, "", [["p", other.hex] for other in people], **details)
 
 
 def worked(person: Person, content: str, to: Person, bits: int) -> dict:
@@ -181,6 +182,27 @@ def test_follows_of_follows_are_found_at_relays(stopped_router, lab, relay, alic
     texts = told(router, lab, 2)
     assert "a friend of a friend" in "".join(texts) and "stranger" not in "".join(texts)
     assert "web-of-trust: nobody the recipient follows follows the author" in router.log_text
+
+
+def test_friends_of_friends_are_found_after_trust_was_widened(stopped_router, lab, relay, alice, bob):
+    """Alice follows Bob, Bob follows Carol. Relays send a list once, and what is kept of it depends on the level."""
+    router = stopped_router
+    carol = Person()
+    router.configuration["context"] = {"wait_milliseconds": 10_000}
+    router.watch(always=[relay])
+    long_ago = int(time.time()) - 30 * 86_400
+    publish(relay, alice, contact_list(alice, bob, created_at=long_ago))
+    publish(relay, bob, contact_list(bob, carol))
+    console = Console(router).start()
+    register(router, alice)
+    router.wait_until_read()
+    for level in ["follows", "follows-of-follows", "follows", "follows-of-follows"]:
+        router.configuration["filters"] = {"web-of-trust": {"devices": "always", "settings": {"level": level}}}
+        router.configuration_file  # writes it
+        assert console.ask("/api/reload", "POST")[0] == 200
+        publish_in_turn(router, carol.note(f"trust in {level}", alice))
+    texts = told(router, lab, 2)
+    assert all("trust in follows-of-follows" in text for text in texts)
 
 
 def test_work_is_measured_as_others_do_it(stopped_router, lab, alice, bob):

@@ -1,11 +1,12 @@
 import Delivery
 import Nostr
 import Notifications
-import Pipeline
 import Registry
 import Rules
 import Synchronization
 import Testing
+
+@testable import Pipeline
 
 /// Filters between plan and delivery.
 @Suite struct FilterTests {
@@ -377,6 +378,73 @@ import Testing
         #expect(probe.questions.isEmpty)
         find([try follows(bob, of: alice, bench)], bench)
         #expect(probe.questions.map(\.followDistance) == [.second])
+    }
+
+    /// Of a list that came while only whom it names mattered, nothing else was kept.
+    @Test(arguments: [true, false])
+    func theListIsSoughtWhereOnlyWhomItNamesIsKnown(isReloaded: Bool) throws {
+        let probe = Probe()
+        let bench = try bench(trusting(.followed, probe))
+        let owner = try bench.account(["mention"])
+        let list = try follows(alice, of: owner, bench)
+        bench.submit([list])
+        if isReloaded { try adopt([trusting(.distance, probe)], bench) }
+        if !isReloaded { try bench.restart(filters: [trusting(.distance, probe)]) }
+        bench.submit(
+            [try note("friend", by: alice, to: owner, bench), try note("one", by: bob, to: owner, bench)],
+            from: .relay(.live)
+        )
+        #expect(probe.questions.map(\.followDistance) == [.followed])
+        #expect(fetcher.last?.wants == ContextWants(contactLists: [owner.publicKey]))
+        find([list], bench)
+        #expect(fetcher.last?.wants.distances == [DistanceWant(account: owner.publicKey, author: bob.publicKey)])
+        find([try follows(bob, of: alice, bench)], bench)
+        #expect(probe.questions.map(\.followDistance) == [.followed, .second] && told(bench) == ["friend", "one"])
+    }
+
+    @Test func aListThatNobodyHasAnyMoreLeavesItAtWhomItNames() throws {
+        let probe = Probe()
+        let bench = try bench(trusting(.followed, probe))
+        let owner = try bench.account(["mention"])
+        bench.submit([try follows(alice, of: owner, bench)])
+        try adopt([trusting(.distance, probe)], bench)
+        bench.submit([try note("one", by: bob, to: owner, bench)], from: .relay(.live))
+        find([], bench)
+        bench.submit([try note("two", by: bob, to: owner, bench)], from: .relay(.live))
+        #expect(probe.questions.map(\.followDistance) == [.notFollowed, .notFollowed] && fetcher.count == 1)
+    }
+
+    /// What goes with one configuration and comes back with the next was sought in vain or for something else.
+    @Test(arguments: [FollowNeed.followed, .nothing])
+    func otherFiltersSeekAnewWithoutAPause(between: FollowNeed) throws {
+        let probe = Probe()
+        let bench = try bench(trusting(.distance, probe))
+        let owner = try bench.account(["mention"])
+        let list = try follows(alice, of: owner, bench)
+        bench.submit([try note("one", by: bob, to: owner, bench)], from: .relay(.live))
+        find([list], bench)
+        find([], bench)
+        try adopt([trusting(between, probe)], bench)
+        try adopt([trusting(.distance, probe)], bench)
+        let (count, carol) = (fetcher.count, try Workbench.keys())
+        bench.submit([try note("two", by: carol, to: owner, bench)], from: .relay(.live))
+        #expect(fetcher.count == count + 1)
+        #expect(fetcher.last?.wants == ContextWants(contactLists: [owner.publicKey]))
+        find([list], bench)
+        find([try follows(carol, of: alice, bench)], bench)
+        #expect(probe.questions.map(\.followDistance) == [.stranger, .second])
+        // Settings that read the same lists leave it at what was sought.
+        try adopt([trusting(.distance, probe)], bench)
+        bench.submit([try note("three", by: carol, to: owner, bench)], from: .relay(.live))
+        #expect(probe.last?.followDistance == .second && fetcher.count == count + 2)
+    }
+
+    /// Other filters while it runs.
+    private func adopt(_ filters: [EventFilter], _ bench: Workbench) throws {
+        let pipeline = try #require(bench.pipeline)
+        var settings = pipeline.settings
+        settings.filters = filters
+        try pipeline.adopt(settings)
     }
 
     @Test func withoutAListDistanceIsUnknown() throws {

@@ -37,7 +37,7 @@ public final class WebOfTrustFilter: PluginFilter {
             return .drop(reason: "nobody the recipient follows follows the author")
         case (.notFollowed, .followsOfFollows):
             return settings.undecided == .pass
-                ? .pass : .drop(reason: "who follows the author was not found out in time")
+                ? .pass : .drop(reason: "no relay told in time who follows the author")
         case (.unknown, _):
             return settings.unknown == .pass ? .pass : .drop(reason: "whom the recipient follows is not known")
         }

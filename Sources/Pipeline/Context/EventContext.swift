@@ -8,13 +8,15 @@ import Rules
 struct EventContext {
     /// Older profiles go on being used, but are worth looking for again. In milliseconds.
     static let profileAge: Int64 = 7 * 86_400_000
+    /// How many lists are remembered to have been sought, at least.
+    private static let listsSought = 20_000
 
     private var profiles: ContextTable<PublicKey, ContextProfile>
     private var notes: ContextTable<EventID, ContextNote>
     /// When relays were asked for whose contact list.
-    private var contactListsSoughtAt = GenerationalCache<PublicKey, Int64>(capacity: 20_000)
+    private var contactListsSoughtAt = GenerationalCache<PublicKey, Int64>(capacity: listsSought)
     /// When relays were asked for which list.
-    private var listsSoughtAt = GenerationalCache<ListWant, Int64>(capacity: 20_000)
+    private var listsSoughtAt = GenerationalCache<ListWant, Int64>(capacity: listsSought)
     private let store: ContextStore?
 
     /// `profiles` and `notes` are how many stay in memory at least.
@@ -87,6 +89,12 @@ struct EventContext {
         for id in wants.events { notes.noteSought(id, at: now) }
         for account in wants.contactLists { contactListsSoughtAt.insert(now, for: account) }
         for list in wants.lists { listsSoughtAt.insert(now, for: list) }
+    }
+
+    /// Every list is worth seeking again.
+    mutating func forgetSoughtLists() {
+        contactListsSoughtAt = GenerationalCache(capacity: Self.listsSought)
+        listsSoughtAt = GenerationalCache(capacity: Self.listsSought)
     }
 
     /// Has what was learned since the last time written to the store, without waiting for it. For the end of each batch.

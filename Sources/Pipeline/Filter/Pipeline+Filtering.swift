@@ -73,7 +73,11 @@ extension Pipeline {
         guard let author = Self.author(of: event, concern), author != account else { return wants }
         let need = filters.need(selection)
         guard need > .nothing else { return wants }
-        guard let isFollowed = try registry.isFollowed(author, by: account) else {
+        let isFollowed = try registry.isFollowed(author, by: account)
+        if isFollowed == true { return wants }
+        let list = need == .distance ? try registry.recipientList(.contactList, of: account) : nil
+        // Where no filter asked for distances before, whom the list names may be known, and the list itself not.
+        guard isFollowed != nil, need < .distance || list != nil else {
             if context.isContactListWorthSeeking(account, at: now) {
                 wants.contactLists.insert(account)
                 let want = DistanceWant(account: account, author: author)
@@ -81,7 +85,7 @@ extension Pipeline {
             }
             return wants
         }
-        if need == .distance, !isFollowed, let want = try askableDistance(from: account, to: author, at: now) {
+        if let list, let want = askableDistance(from: account, to: author, by: list.mark.id, at: now) {
             wants.distances.insert(want)
         }
         return wants
@@ -118,12 +122,12 @@ extension Pipeline {
     private func askableDistance(
         from account: PublicKey,
         to author: PublicKey,
+        by list: EventID,
         at now: Int64
-    ) throws -> DistanceWant? {
-        guard let list = try registry.recipientList(.contactList, of: account) else { return nil }
+    ) -> DistanceWant? {
         let want = DistanceWant(account: account, author: author)
-        guard distances.distance(want, by: list.mark.id, at: now) == nil else { return nil }
-        distances.ask(want, by: list.mark.id)
+        guard distances.distance(want, by: list, at: now) == nil else { return nil }
+        distances.ask(want, by: list)
         return want
     }
 }

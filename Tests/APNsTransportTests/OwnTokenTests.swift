@@ -5,7 +5,7 @@ import Testing
 
 @testable import APNsTransport
 
-/// Pushes that go to tokens of their own (facts 1.3), and what becomes of those whose token is dead.
+/// Pushes that go to tokens of their own, and what becomes of those whose token is dead.
 struct OwnTokenTests {
     struct Kind: Sendable, CustomTestStringConvertible {
         let type: String

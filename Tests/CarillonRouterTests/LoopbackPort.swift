@@ -9,18 +9,23 @@ final class LoopbackPort {
 
     init(isListening: Bool) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        guard let number = Self.bind(descriptor), !isListening || listen(descriptor, 1) == 0 else { throw NoPort() }
+        self.number = number
+    }
+
+    /// To a port that the system gives to nobody by itself, so that it stays free for whoever closes it.
+    private static func bind(_ descriptor: Int32) -> Int? {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let descriptor = descriptor
-        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+        return (0..<100).lazy.map { _ in in_port_t.random(in: 10_000..<32_000) }.first { port in
+            address.sin_port = port.bigEndian
+            return withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    Foundation.bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+                }
             }
-        }
-        number = Int(in_port_t(bigEndian: address.sin_port))
-        guard isBound, !isListening || listen(descriptor, 1) == 0 else { throw NoPort() }
+        }.map(Int.init)
     }
 
     deinit {

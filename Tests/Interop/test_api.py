@@ -1,6 +1,7 @@
 """What operators and monitoring ask a running router. Prometheus' own parser judges the metrics."""
 
 import math
+import re
 import stat
 import time
 
@@ -11,7 +12,7 @@ from websockets.exceptions import InvalidStatus
 from authority import Authority
 from console import Console
 from nostr import Socket, device_token, ios
-from programs import carillon, wait_until
+from programs import REPOSITORY, carillon, wait_until
 from test_operation import serve
 
 
@@ -90,6 +91,16 @@ def test_a_transport_that_waits_for_a_human_is_not_ready(console, stopped_router
     found = families(console)
     assert value(found["carillon_queue_paused"], platform="ios", cause="misconfigured") == 1
     assert value(found["carillon_outbox_deliveries"]) == 1
+
+
+def test_every_metric_is_in_the_documents():
+    folder = REPOSITORY / "Sources/CarillonRouter/Operating/Metrics"
+    code = "".join(path.read_text() for path in folder.rglob("*.swift"))
+    made = set(re.findall(r'"(carillon_[a-z_]+)"', code)) | {
+        f"process_{name}" for name in re.findall(r'family\("([a-z_]+)"', code)
+    }
+    documented = set(re.findall(r"`((?:carillon|process)_[a-z_]+)`", (REPOSITORY / "contrib/docs/metrics.md").read_text()))
+    assert len(made) > 30 and documented == made
 
 
 def test_metrics_are_what_prometheus_reads(console, stopped_router, lab, alice, bob, tmp_path):

@@ -57,7 +57,7 @@ import Testing
         let verdict = pattern.match(value, within: &budget)
         let spent = Self.threadTime() - start
         #expect(verdict != .matches)
-        #expect(spent < 0.1, "a few milliseconds, and room for a busy machine and a debug build")
+        #expect(spent < 1, "a few milliseconds, and room for a busy machine and a debug build")
     }
 
     @Test(arguments: [

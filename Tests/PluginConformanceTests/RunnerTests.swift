@@ -35,8 +35,8 @@ struct RunnerTests {
     }
 
     @Test func silenceEndsTheProcess() async throws {
-        let report = try await run("echo '\(started)'; exec sleep 600", silence: 300)
-        #expect(report.ending == .hung(milliseconds: 300))
+        let report = try await run("echo '\(started)'; exec sleep 600", silence: 3_000)
+        #expect(report.ending == .hung(milliseconds: 3_000))
         #expect(report.failures.map(\.check) == [.threads])
     }
 

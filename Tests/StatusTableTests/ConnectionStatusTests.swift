@@ -1,7 +1,7 @@
 import CarillonLab
 import Testing
 
-/// What happens to requests below HTTP's semantics (facts/protocols 1.8; RFC 9113 sections 6.8, 7 and 8.7). What was provably not
+/// What happens to requests below HTTP's semantics (RFC 9113 sections 6.8, 7 and 8.7). What was provably not
 /// processed is sent again within the attempt; all else may have been, and is another attempt's.
 struct ConnectionStatusTests {
     /// Of the busy push services.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import APNsTransport
 
-/// Every answer to a broadcast (facts 1.9).
+/// Every answer to a broadcast.
 struct BroadcastAnswerTests {
     typealias Row = APNsAnswerTests.Row
 

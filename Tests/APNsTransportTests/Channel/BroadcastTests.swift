@@ -5,7 +5,7 @@ import Testing
 
 @testable import APNsTransport
 
-/// Broadcasts for Live Activities (facts 1.9).
+/// Broadcasts for Live Activities.
 struct BroadcastTests {
     static let channel = "dHN0LXNyY2gtY2hubA=="
     static let key = "the operator's own key"

@@ -6,7 +6,7 @@ import Testing
 
 @testable import APNsTransport
 
-/// What an operator does with broadcast channels (facts 1.9).
+/// What an operator does with broadcast channels.
 struct ChannelCommandTests {
     private final class Answers: Sendable {
         private let all = Mutex<[CommandAnswer]>([])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import APNsTransport
 
-/// Certificates in the place of provider tokens (facts 1.6).
+/// Certificates in the place of provider tokens.
 struct CertificateTests {
     private func mistake(_ certificate: String, _ more: [String: any Sendable] = [:]) -> String? {
         #expect(throws: PluginError.self) { try TransportFixture(certificate: certificate, more) }?.description

@@ -4,7 +4,7 @@ import Testing
 
 @testable import APNsTransport
 
-/// Which connections pushes go by (facts 1.5 and 1.8).
+/// Which connections pushes go by.
 struct ConnectionTests {
     @Test func allPushesOfAnAppShareTheirConnections() throws {
         let fixture = try TransportFixture()

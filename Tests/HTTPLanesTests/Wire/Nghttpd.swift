@@ -9,15 +9,23 @@ final class Nghttpd: @unchecked Sendable {
     let port: Int
     private let process = Process()
 
+    /// None of those that the system gives to others by itself before nghttpd has it.
+    private static func freePort() async throws -> Int {
+        let bootstrap = ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+        while true {
+            let port = Int.random(in: 10_000..<32_000)
+            guard let probe = try? await bootstrap.bind(host: "127.0.0.1", port: port).get() else { continue }
+            try await probe.close()
+            return port
+        }
+    }
+
     init(address: String = "127.0.0.1", port wanted: Int? = nil, _ options: String...) async throws {
         let certificate = try TestCertificate.shared.get()
         if let wanted {
             port = wanted
         } else {
-            let probe = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-                .bind(host: "127.0.0.1", port: 0).get()
-            port = probe.localAddress?.port ?? 0
-            try await probe.close()
+            port = try await Self.freePort()
         }
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments =

@@ -3,7 +3,7 @@ import Testing
 
 @testable import APNsTransport
 
-/// facts/protocols 1.7 and 1.8, row by row.
+/// Apple's “Handling notification responses from APNs”, row by row.
 @Suite(.stage(APNs()))
 struct APNsStatusTests {
     private static let older = #"{"reason":"Unregistered","timestamp":1600000000000}"#

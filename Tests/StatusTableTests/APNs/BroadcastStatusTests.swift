@@ -3,7 +3,7 @@ import Testing
 
 @testable import APNsTransport
 
-/// facts/protocols 1.9, row by row. A channel is a registration of an operator's; what concerns one channel or one message stops
+/// Apple's “Handling error responses from Apple Push Notification service” for broadcasts, row by row. A channel is a registration of an operator's; what concerns one channel or one message stops
 /// no pushes to devices.
 @Suite(.stage(APNs()))
 struct BroadcastStatusTests {

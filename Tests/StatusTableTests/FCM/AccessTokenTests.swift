@@ -2,7 +2,7 @@ import CarillonLab
 import Delivery
 import Testing
 
-/// facts/protocols 2.1, and RFC 6749 section 5.2: what Google's token endpoint says when it gives no access token.
+/// RFC 6749 section 5.2, and what Google's token endpoint says when it gives no access token.
 ///
 /// What comes after is the machine's clock's affair, for by that the plugin leaves the endpoint in peace.
 struct AccessTokenTests {

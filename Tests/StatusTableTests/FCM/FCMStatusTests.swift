@@ -3,7 +3,7 @@ import Testing
 
 @testable import FCMTransport
 
-/// facts/protocols 2.4, row by row.
+/// FCM's “ErrorCode” table of the HTTP v1 API, row by row.
 @Suite(.stage(FCM()))
 struct FCMStatusTests {
     private static let notAToken = googleRefusal(

@@ -1,7 +1,7 @@
 import CarillonLab
 import Testing
 
-/// facts/protocols 3.5, row by row. A token that is refused is its owner's affair, who may have it back in a minute.
+/// What Gotify's API answers to a message, row by row. A token that is refused is its owner's affair, who may have it back in a minute.
 struct GotifyStatusTests {
     private static let rows: [StatusRow] = [
         .delivered(.says(200)),

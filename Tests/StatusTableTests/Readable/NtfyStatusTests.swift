@@ -3,7 +3,7 @@ import Delivery
 import Notifications
 import Testing
 
-/// facts/protocols 3.4, row by row: ntfy's own codes. Nothing deletes a device, for a topic has no end, and nothing but a server in
+/// ntfy's own error codes (`server/errors.go`), row by row. Nothing deletes a device, for a topic has no end, and nothing but a server in
 /// trouble holds up anybody else.
 @Suite(.stage(Ntfy()))
 struct NtfyStatusTests {

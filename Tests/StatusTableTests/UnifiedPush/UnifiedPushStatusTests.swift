@@ -1,7 +1,7 @@
 import CarillonLab
 import Testing
 
-/// facts/protocols 3.2, and of 3.4 what ntfy says as a UnifiedPush server, row by row.
+/// UnifiedPush's server specification, and what ntfy says as such a server, row by row.
 @Suite(.stage(UnifiedPush()))
 struct UnifiedPushStatusTests {
     private static let rows: [StatusRow] = [

@@ -3,7 +3,7 @@ import Testing
 
 @testable import WebPushMessage
 
-/// facts/protocols 4.1 and 4.9, row by row: what browsers' push services say, each in its own form.
+/// RFC 8030 and RFC 8292, row by row, and what browsers' push services say beyond them, each in its own form.
 struct WebPushStatusTests {
     /// RFC 8030, and proxies in front of whoever it is.
     private static let plain: [StatusRow] = [

@@ -22,7 +22,7 @@ import Testing
         return try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
     }
 
-    /// Seed 001, and what its service made of Mastodon's message (facts 4.7).
+    /// Seed 001, and what its service made of Mastodon's message in the wild.
     @Test func aLegacyMessageIsPassedOnAsItAlwaysWas() throws {
         let body: [UInt8] = [0xFB, 0xFF] + [UInt8](repeating: 7, count: 18)
         #expect(

@@ -17,7 +17,7 @@ enum Samples {
     static let standardKey =
         "BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8"
 
-    /// As Mastodon sends it (facts 4.6).
+    /// As Mastodon sends it.
     static func legacy(_ body: [UInt8] = [UInt8](repeating: 0xAB, count: 100)) -> PushRequest {
         PushRequest(
             contentEncoding: ["aesgcm"],

@@ -12,7 +12,7 @@ import Notifications
 ///
 /// A message that nobody could decrypt, or that does not fit into a notification, is the alert with `i` alone.
 struct PushPayload {
-    /// Apple's limit, in bytes (facts 1.2).
+    /// Apple's limit, in bytes (“Generating a remote notification”).
     static let limit = 4096
     /// What a plugin may write differently than we count.
     private static let margin = 64

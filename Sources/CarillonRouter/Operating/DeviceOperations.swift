@@ -118,10 +118,7 @@ package final class DeviceOperations: Sendable {
         for device in Set(history.compactMap(\.device)) {
             surroundings.devices[device] = try attempt { try registry.listing(of: device) }
         }
-        surroundings.waiting = paces(of: Array(surroundings.devices.keys)).compactMapValues { pace in
-            pace.held > 0 ? pace.waiting : nil
-        }
-        surroundings.held = heldDeliveries(of: Array(surroundings.devices.keys))
+        surroundings.held = held(for: Array(surroundings.devices.keys))
         surroundings.pauses = pauses
         surroundings.outbox = try? files.outbox.contained(of: Explainer.unfinished(history))
         let registered = try key.map { key throws(OperationFailure) in
@@ -164,11 +161,12 @@ package final class DeviceOperations: Sendable {
     /// What is not known of a push is left out: a missing trace is no reason to show no devices.
     private func overviews(of listings: [DeviceListing]) -> [DeviceOverview] {
         let statuses = (try? files.trace.statuses(of: listings.map(\.device))) ?? [:]
-        let paces = paces(of: listings.map(\.device))
+        let forecasts = forecasts(of: listings.map(\.device))
         let pauses = pauses
         return listings.map { listing in
             let queue = QueueName(platform: listing.route.platform, app: listing.route.app)
-            return DeviceOverview(listing, statuses[listing.device], paces[listing.device], pauses[queue])
+            let pace = forecasts[listing.device].map(DevicePaceOverview.init)
+            return DeviceOverview(listing, statuses[listing.device], pace, pauses[queue])
         }
     }
 
@@ -176,22 +174,32 @@ package final class DeviceOperations: Sendable {
     private var pauses: [QueueName: TracedPause] { (try? files.trace.pauses()) ?? [:] }
 
     /// How each of these devices is woken now; empty when that cannot be read.
-    private func paces(of devices: [DeviceID]) -> [DeviceID: DevicePaceOverview] {
+    private func forecasts(of devices: [DeviceID]) -> [DeviceID: PaceForecast] {
         guard let stored = try? files.outbox.paces(of: devices) else { return [:] }
         let policy = pacing()
-        var paces: [DeviceID: DevicePaceOverview] = [:]
+        var forecasts: [DeviceID: PaceForecast] = [:]
         for device in devices {
             guard let wishes = (try? registry.wishes(of: device))?.pace else { continue }
-            let forecast = PaceForecast(
+            forecasts[device] = PaceForecast(
                 stored[device]?.row,
                 stored[device]?.held ?? [],
                 wishes: wishes,
                 policy: policy,
                 at: now()
             )
-            paces[device] = DevicePaceOverview(forecast, wishes.quiet)
         }
-        return paces
+        return forecasts
+    }
+
+    /// Why and until when events are held for these devices, in words, by the delivery that they would be.
+    private func held(for devices: [DeviceID]) -> [String: String] {
+        var held: [String: String] = [:]
+        for (device, forecast) in forecasts(of: devices) {
+            for group in forecast.groups {
+                held[deliveryID(group.event, device)] = HoldWords.words(group, forecast.pace.quiet)
+            }
+        }
+        return held
     }
 
     /// Whether more is known of an event than its history for one recipient.
@@ -200,18 +208,6 @@ package final class DeviceOperations: Sendable {
             return false
         }
         return whole.count > history.count
-    }
-
-    /// Under which numbers events are held for these devices.
-    private func heldDeliveries(of devices: [DeviceID]) -> Set<String> {
-        var deliveries: Set<String> = []
-        for (device, pace) in (try? files.outbox.paces(of: devices)) ?? [:] {
-            for group in pace.held {
-                guard let event = EventID(bytes: group.event) else { continue }
-                deliveries.insert(deliveryID(event, device))
-            }
-        }
-        return deliveries
     }
 
     private func attempt<Value>(_ body: () throws -> Value) throws(OperationFailure) -> Value {

@@ -90,6 +90,16 @@ package struct DevicePace: Hashable, Sendable {
         return obstacle(false, isFull, pace, at: now)
     }
 
+    /// What stands against a group, as it waits now.
+    mutating func obstacle(
+        to group: HeldGroup,
+        _ pace: Pace,
+        at now: Int64
+    ) -> (until: Int64, reason: HoldReason)? {
+        settle(pace, at: now)
+        return obstacle(group.isMessage, group.hasOverflowed, pace, at: now)
+    }
+
     /// A push sets out.
     mutating func release(_ delivery: String, at now: Int64) {
         let today = Self.number(ofDay: now)

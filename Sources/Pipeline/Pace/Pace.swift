@@ -3,12 +3,12 @@ import Registry
 /// How often one device may be woken: what it wished, as far as the operator allows it.
 package struct Pace: Hashable, Sendable {
     /// Between the end of one push and the next one, in milliseconds; 0: none.
-    var cooldown: Int64 = 0
+    package internal(set) var cooldown: Int64 = 0
     /// In milliseconds; 0: none.
-    var window: Int64 = 0
+    package internal(set) var window: Int64 = 0
     /// Pushes a UTC day; nil: any number.
-    var dailyCap: Int?
-    var quiet: QuietHours?
+    package internal(set) var dailyCap: Int?
+    package internal(set) var quiet: QuietHours?
 
     package init(cooldown: Int64 = 0, window: Int64 = 0, dailyCap: Int? = nil, quiet: QuietHours? = nil) {
         self.cooldown = cooldown
@@ -27,5 +27,5 @@ package struct Pace: Hashable, Sendable {
     var isGathering: Bool { cooldown > 0 || window > 0 || dailyCap != nil }
 
     /// What a longer cooldown gathers needs no window.
-    var hasWindow: Bool { window > cooldown }
+    package var hasWindow: Bool { window > cooldown }
 }

@@ -39,7 +39,7 @@ import Testing
     private static let noon: Int64 = 1_773_446_400_000
     private static let token = String(repeating: "ab", count: 32)
     private let folder: URL
-    private let configuration: Configuration
+    private var configuration: Configuration
     private let identity: KeyPair
     private let registry: Registry
     private let alice: KeyPair
@@ -244,7 +244,11 @@ import Testing
     }
 
     /// Accepts deliveries and lets events wait, as the pipeline would.
-    private func fillOutbox(_ deliveries: [String], held: [(event: EventID, count: UInt32)], of device: Int64) throws {
+    private func fillOutbox(
+        _ deliveries: [String],
+        held: [(event: EventID, signal: Signal, count: UInt32)],
+        of device: Int64
+    ) throws {
         let outbox = try Outbox(path: configuration.outboxPath)
         var changes = PaceChanges()
         changes.rows = [PaceRow(device: DeviceID(rawValue: device), pushedAt: Self.noon)]
@@ -253,9 +257,9 @@ import Testing
                 key: HeldKey(device: DeviceID(rawValue: device), slot: UInt8(slot)),
                 account: alice.publicKey.array,
                 event: group.event.array,
-                isMessage: false,
-                hasOverflowed: slot > 0,
-                signal: .mention,
+                isMessage: group.signal == .dm,
+                hasOverflowed: false,
+                signal: group.signal,
                 mode: .wake,
                 urgency: .normal,
                 count: group.count,
@@ -296,7 +300,7 @@ import Testing
                 )
             }
         )
-        try fillOutbox([deliveries[2]], held: [(events[1], 1)], of: device)
+        try fillOutbox([deliveries[2]], held: [(events[1], .mention, 1)], of: device)
         let outcomes = try events.map { event in
             try #require(try operations().explain(event.hex).accounts.first?.devices.first?.outcome)
         }
@@ -304,6 +308,47 @@ import Testing
         #expect(outcomes[1].hasPrefix("held: the device was woken a moment ago; goes at "))
         #expect(outcomes[2] == "waits for its turn: no attempt has ended yet")
         #expect(outcomes[3].hasPrefix("its end is not known"))
+    }
+
+    @Test func eachGroupThatIsHeldHasItsOwnTime() throws {
+        let quiet = #","quiet":{"start":"00:00","end":"07:00","tz":"Z","dm_bypass_quiet":true}"#
+        let device = try register(quiet)
+        let events = (1...2).map { EventID(Bytes32(words: ($0 << 48, 2, 3, 4))) }
+        trace(
+            events.map { event in
+                TraceStep(
+                    step: .held,
+                    event: event,
+                    account: alice.publicKey,
+                    device: DeviceID(rawValue: device),
+                    delivery: "\(event.hex)-\(device)",
+                    reason: "cooldown"
+                )
+            }
+        )
+        try fillOutbox([], held: [(events[0], .mention, 3), (events[1], .dm, 2)], of: device)
+        let outcomes = try events.map { event in
+            try #require(try operations().explain(event.hex).accounts.first?.devices.first?.outcome)
+        }
+        #expect(
+            outcomes == [
+                "held: quiet hours until 07:00 (UTC); goes at 2026-03-14 07:00:00 UTC; 3 events wait",
+                "held: the device was woken a moment ago; goes at 2026-03-14 00:01:00 UTC; 2 events wait",
+            ]
+        )
+        let pace = try #require(try operations().show(device).pace)
+        #expect(pace.held == 5 && pace.nextPushAt == "2026-03-14T00:01:00.000Z")
+        #expect(pace.reason == "the device was woken a moment ago")
+    }
+
+    @Test func pushesThatNobodyCountsAreNoZero() throws {
+        let device = try register(#","batch":{"window_seconds":0,"cooldown_seconds":0}"#)
+        configuration.pacing.dailyCap = 0
+        let shown = try operations().show(device)
+        #expect(shown.pace?.pushesToday == nil && !shown.json.contains("pushes_today"))
+        #expect(shown.text.contains("pushes today  not counted"))
+        configuration.pacing.dailyCap = 100
+        #expect(try operations().show(device).pace?.pushesToday == 0)
     }
 
     @Test func beforeThereIsATraceThatIsSaid() throws {

@@ -73,12 +73,10 @@ import Testing
     private func explain(
         _ history: [TraceEntry],
         for recipient: PublicKey? = nil,
-        waiting: [DeviceID: String] = [:],
-        held: Set<String> = [],
+        held: [String: String] = [:],
         outbox: Set<String>? = nil
     ) -> EventExplanation {
         var surroundings = Explainer.Surroundings()
-        surroundings.waiting = waiting
         surroundings.held = held
         surroundings.outbox = outbox
         surroundings.recipient = recipient
@@ -135,8 +133,7 @@ import Testing
 
     @Test func whatIsHeldSaysUntilWhen() {
         let history = [step(.held, of: alice, on: 1, delivery: "a", reason: "quiet")]
-        let waiting = [DeviceID(rawValue: 1): "quiet hours until 07:00 (UTC+9)"]
-        let held = explain(history, waiting: waiting, held: ["a"], outbox: [])
+        let held = explain(history, held: ["a": "quiet hours until 07:00 (UTC+9)"], outbox: [])
         #expect(held.accounts[0].devices[0].outcome == "held: quiet hours until 07:00 (UTC+9)")
         let released =
             history + [
@@ -153,12 +150,12 @@ import Testing
             step(.batched, of: alice, on: 1, delivery: "b", reason: "cooldown"), group(.joined, "b", reason: "a"),
             report(.delivered, "a", on: 1),
         ]
-        let waiting = [DeviceID(rawValue: 1): "the device was woken a moment ago"]
-        let device = explain(history, waiting: waiting, held: ["c"], outbox: []).accounts[0].devices[0]
+        let waiting = ["c": "the device was woken a moment ago"]
+        let device = explain(history, held: waiting, outbox: []).accounts[0].devices[0]
         #expect(device.steps.map(\.step) == ["batched", "joined", "delivered"])
         #expect(device.outcome == "delivered: ios/default took it (200)")
         // Nothing was written down of how it went on.
-        let lost = explain(Array(history.prefix(1)), waiting: waiting, held: ["c"], outbox: [])
+        let lost = explain(Array(history.prefix(1)), held: waiting, outbox: [])
         #expect(lost.accounts[0].devices[0].outcome.hasPrefix("not sent: the device left"))
     }
 
@@ -167,11 +164,12 @@ import Testing
             step(.batched, of: alice, on: 1, delivery: "c", reason: "window"), group(.joined, "c", reason: "b"),
             group(.joined, "b", reason: "a"),
         ]
-        let waiting = [DeviceID(rawValue: 1): "the device's quiet hours"]
-        let held = explain(Array(history.prefix(2)), waiting: waiting, held: ["b"], outbox: [])
+        let others = "the device was woken a moment ago"
+        let groups = ["b": "the device's quiet hours", "d": others]
+        let held = explain(Array(history.prefix(2)), held: groups, outbox: [])
         #expect(held.accounts[0].devices[0].outcome == "held: the device's quiet hours")
         #expect(Explainer.unfinished(history) == ["a", "b", "c"])
-        let queued = explain(history, waiting: waiting, held: ["d"], outbox: ["a"])
+        let queued = explain(history, held: ["d": others], outbox: ["a"])
         #expect(queued.accounts[0].devices[0].outcome == "waits for its turn: no attempt has ended yet")
     }
 

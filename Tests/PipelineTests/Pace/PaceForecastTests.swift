@@ -1,4 +1,5 @@
 import Delivery
+import Nostr
 import Notifications
 import Registry
 import Testing
@@ -20,8 +21,8 @@ import Testing
     }
 
     private func expect(_ forecast: PaceForecast, _ reason: HoldReason?, until: Int64? = nil, pushes: Int = 0) {
-        #expect(forecast.reason == reason)
-        #expect(forecast.nextPushAt == until)
+        #expect(forecast.next.reason == reason)
+        #expect(forecast.next.at == until)
         #expect(forecast.pushesToday == pushes)
     }
 
@@ -47,12 +48,7 @@ import Testing
     }
 
     @Test func ofOneInItsQuietHours() throws {
-        let quiet = QuietHours(
-            start: try #require(TimeOfDay("11:00")),
-            end: try #require(TimeOfDay("13:00")),
-            offset: try #require(UTCOffset("Z"))
-        )
-        expect(forecast(nil, PaceWishes(quiet: quiet)), .quiet, until: now + 3_600_000)
+        expect(forecast(nil, try quiet(lettingThrough: true)), .quiet, until: now + 3_600_000)
     }
 
     @Test func ofOneWhoseWindowIsFull() {
@@ -66,5 +62,76 @@ import Testing
             pushes: 3
         )
         expect(forecast(row, PaceWishes(), policy), .window, until: now + 20_000, pushes: 3)
+    }
+
+    private func held(_ slot: UInt8, isMessage: Bool, hasOverflowed: Bool = false, _ count: UInt32 = 1) -> HeldRow {
+        HeldRow(
+            key: HeldKey(device: device, slot: slot),
+            account: [UInt8](repeating: 1, count: 32),
+            event: [UInt8](repeating: slot, count: 32),
+            isMessage: isMessage,
+            hasOverflowed: hasOverflowed,
+            signal: isMessage ? .dm : .mention,
+            mode: .wake,
+            urgency: .normal,
+            count: count,
+            since: now - 1000,
+            expiresAt: 0,
+            content: .none
+        )
+    }
+
+    private func quiet(lettingThrough: Bool) throws -> PaceWishes {
+        let quiet = QuietHours(
+            start: try #require(TimeOfDay("11:00")),
+            end: try #require(TimeOfDay("13:00")),
+            offset: try #require(UTCOffset("Z")),
+            letsDirectMessagesThrough: lettingThrough
+        )
+        return PaceWishes(quiet: quiet)
+    }
+
+    @Test func directMessagesThatPassQuietHoursHaveATurnOfTheirOwn() throws {
+        let row = PaceRow(device: device, pushedAt: now - 20_000, dayOfPushes: today, pushes: 1)
+        let rows = [held(0, isMessage: false, 3), held(1, isMessage: true, 2)]
+        let forecast = PaceForecast(
+            row,
+            rows,
+            wishes: try quiet(lettingThrough: true),
+            policy: PacingPolicy(),
+            at: now
+        )
+        #expect(forecast.held == 5 && forecast.groups.map(\.count) == [3, 2])
+        #expect(forecast.groups.map(\.turn.reason) == [.quiet, .cooldown])
+        #expect(forecast.groups.map(\.turn.at) == [now + 3_600_000, now + 40_000])
+        #expect(forecast.groups.map(\.event.array) == rows.map(\.event))
+        expect(forecast, .cooldown, until: now + 40_000, pushes: 1)
+        let strict = PaceForecast(
+            row,
+            rows,
+            wishes: try quiet(lettingThrough: false),
+            policy: PacingPolicy(),
+            at: now
+        )
+        #expect(Set(strict.groups.map(\.turn.at)) == [now + 3_600_000])
+    }
+
+    @Test func whatExceededItsWindowWaitsForItsEnd() throws {
+        let row = PaceRow(device: device, pushedAt: now - 6000, windowStart: now - 10_000, matches: 5)
+        let rows = [held(0, isMessage: true, hasOverflowed: true), held(1, isMessage: true)]
+        let policy = PacingPolicy(cooldownSeconds: 5)
+        let forecast = PaceForecast(row, rows, wishes: PaceWishes(), policy: policy, at: now)
+        #expect(forecast.groups.map(\.turn.reason) == [.window, nil])
+        #expect(forecast.groups.map(\.turn.at) == [now + 20_000, nil])
+        expect(forecast, nil)
+        let later = PaceForecast(row, rows, wishes: PaceWishes(), policy: policy, at: now + 20_000)
+        #expect(later.groups.map(\.turn.reason) == [nil, nil])
+    }
+
+    @Test func pushesThatNothingLimitsAreNotCounted() throws {
+        let unlimited = PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0)
+        #expect(forecast(nil, PaceWishes(), unlimited).pushesToday == nil)
+        #expect(forecast(nil, try quiet(lettingThrough: true), unlimited).pushesToday == nil)
+        #expect(forecast(nil).pushesToday == 0)
     }
 }

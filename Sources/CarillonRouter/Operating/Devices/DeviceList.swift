@@ -24,7 +24,7 @@ extension DeviceOverview {
                 "\($0.at.prefix(16))Z "
                     + ReportWords.short(kind: $0.outcome, status: $0.status ?? 0, reason: $0.reason ?? "")
             } ?? "-",
-            pace.map { "\($0.pushesToday)" } ?? "-",
+            pace?.pushesToday.map(String.init) ?? "-",
             queuePause.map { _ in "paused" }
                 ?? pace.map { $0.nextPushAt.map { "\($0.prefix(16))Z" } ?? $0.reason ?? "at once" } ?? "-",
         ]

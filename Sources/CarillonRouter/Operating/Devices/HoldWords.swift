@@ -9,6 +9,16 @@ enum HoldWords {
         return "quiet hours until \(time(quiet.end)) (\(offset(quiet.offset)))"
     }
 
+    /// What waits and until when, completing the sentence "held: …".
+    static func words(_ group: PaceForecast.Group, _ quiet: QuietHours?) -> String {
+        [
+            group.turn.reason.map { words($0, quiet) } ?? "the device's turn is now",
+            group.turn.at.map { "goes at \(UTCTime(milliseconds: $0).words)" },
+            group.count > 1 ? "\(group.count) events wait" : nil,
+        ]
+        .compactMap(\.self).joined(separator: "; ")
+    }
+
     private static func time(_ time: TimeOfDay) -> String { clock(time.minutes) }
 
     private static func offset(_ offset: UTCOffset) -> String {

@@ -12,10 +12,8 @@ struct Explainer {
         var traceBegan: Int64?
         /// Those of the devices named that are registered.
         var devices: [DeviceID: DeviceListing] = [:]
-        /// Of devices for which something waits, why and until when, in words.
-        var waiting: [DeviceID: String] = [:]
-        /// The deliveries under which events are held for those devices.
-        var held: Set<String> = []
+        /// Why and until when events are held for those devices, in words, by the delivery that they would be.
+        var held: [String: String] = [:]
         /// Which of the ``unfinished`` ones are in the outbox; nil: that cannot be told.
         var outbox: Set<String>?
         /// Queues in which deliveries wait.
@@ -100,7 +98,7 @@ struct Explainer {
             app: queue?.app,
             isRegistered: listing != nil,
             steps: steps,
-            outcome: outcome(entries, deliveries, of: device, queue)
+            outcome: outcome(entries, deliveries, isRegistered: listing != nil, queue)
         )
     }
 
@@ -118,16 +116,15 @@ struct Explainer {
     private func outcome(
         _ entries: [TraceEntry],
         _ deliveries: Set<String>,
-        of device: DeviceID,
+        isRegistered: Bool,
         _ queue: QueueName?
     ) -> String {
         // The courier may be faster than those who say that it has something to do.
         guard let last = entries.last(where: \.isEnd) ?? entries.last else { return "" }
         guard last.isOpen else { return line(last).words }
-        let waiting = deliveries.isDisjoint(with: surroundings.held) ? nil : surroundings.waiting[device]
-        if let waiting { return "held: \(waiting)" }
+        if let held = deliveries.lazy.compactMap({ surroundings.held[$0] }).first { return "held: \(held)" }
         if surroundings.outbox.map(deliveries.isDisjoint) ?? false {
-            guard last.isHeld, surroundings.devices[device] == nil else {
+            guard last.isHeld, !isRegistered else {
                 return "its end is not known: it came this moment, or the router ended before it was written down, or "
                     + "there was too much to write down"
             }

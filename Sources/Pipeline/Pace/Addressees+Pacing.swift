@@ -58,7 +58,7 @@ extension Addressees {
                     into: &batch
                 )
             }
-            noteReleased(waited, id, device, into: &batch)
+            noteReleased(waited, and: match, id, device, into: &batch)
             batch.log.note(.batched, event: match.event, account: account, device: device, delivery: id)
             deliver(batchOf: waited, and: match, id, to: addressee, into: &batch)
             pacing.pacer.arm(device, pace, at: batch.time)
@@ -87,7 +87,7 @@ extension Addressees {
             notification = renewed(held, id: id, for: addressee)
         }
         if release.pace.isGathering { pacing.pacer.release(id, to: device, at: batch.time) }
-        noteReleased(release.groups, id, device, into: &batch)
+        noteReleased(release.groups, and: nil, id, device, into: &batch)
         if let notification {
             deliver(
                 notification,
@@ -121,16 +121,22 @@ extension Addressees {
         )
     }
 
-    /// All of these go as one push, under the first one's number.
+    /// All of these go as one push, under the first one's number. How many they are is told to all of them.
     private func noteReleased(
         _ groups: [HeldGroup],
+        and match: PaceMatch?,
         _ delivery: String,
         _ device: DeviceID,
         into batch: inout Batch
     ) {
+        let count = groups.reduce(match == nil ? 0 : 1) { $0 + Int($1.count) }
         for (number, group) in groups.enumerated() {
-            let isFirst = number == 0
-            note(isFirst ? .released : .joined, of: group, for: device, reason: isFirst ? "" : delivery, into: &batch)
+            if number == 0 {
+                let size = count > 1 ? QueuedReason.batch + "\(count)" : ""
+                note(.released, of: group, for: device, reason: size, into: &batch)
+            } else {
+                note(.joined, of: group, for: device, reason: delivery, into: &batch)
+            }
         }
     }
 

@@ -64,7 +64,7 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case held
     /// It waits, or went, as one push with others.
     case batched
-    /// The device's time came.
+    /// The device's time came; the reason says of how many events the push is, if it is of several.
     case released
     /// What was held goes on together with what was held longer; the reason is that one's delivery.
     case joined

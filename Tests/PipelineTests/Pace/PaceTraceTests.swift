@@ -65,7 +65,8 @@ import Testing
         bench.pass(61)
         let push = try #require(bench.kept.last)
         #expect(bench.kept.count == 2 && push.notification.count == 3)
-        #expect(try steps(of: mention, bench).map(\.step) == [.released])
+        let released = try steps(of: mention, bench)
+        #expect(released.map(\.step) == [.released] && released.map(\.reason) == ["batch of 3"])
         for message in messages {
             let last = try #require(try steps(of: message, bench).last)
             #expect(last.step == .joined && last.reason == push.id && last.device == push.device)

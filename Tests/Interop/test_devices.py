@@ -104,6 +104,20 @@ def test_a_sealed_test_push_reads_to_the_device_alone(router, lab, socket, alice
     assert b"This is a test" not in push.body
 
 
+def test_a_test_push_says_less_where_every_push_does(router, lab, socket, alice):
+    # Nothing can be encrypted for a device that names no keys.
+    content = {"platform": "unifiedpush", "push_endpoint": lab.endpoint("upAlice"), "filters": {"dm": True}}
+    socket.publish(alice.registration(router, content | {"mode": "sealed"}, device="browser"))
+    [device] = listed(router)
+    run = devices(router, "test", device["device"], "--json")
+    assert run.returncode == 0, run.stdout + run.stderr
+    answer = json.loads(run.stdout)
+    assert (answer["outcome"], answer["status"], answer["mode"]) == ("delivered", 200, "nudge")
+    assert [reduction["mode"] for reduction in answer["reductions"]] == ["sealed"]
+    [push] = lab.received()
+    assert b"This is a test" in push.body
+
+
 def test_a_device_is_removed_on_the_files_of_a_stopped_router(router, lab, socket, alice, bob):
     registration = alice.registration(router, ios(device_token()), device="phone")
     socket.publish(registration, alice.registration(router, ios(device_token()), device="tablet"))

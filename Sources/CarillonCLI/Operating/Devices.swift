@@ -87,7 +87,8 @@ struct Devices: AsyncParsableCommand {
             abstract: "Send a push to a device and print the push service's own answer.",
             discussion: """
                 It goes out by the platform's plugin with the credentials of the configuration, beside the router and past \
-                quiet hours, caps and queues. Whatever the answer says, the registration stays as it is.
+                quiet hours, caps and queues; what does not pass in its mode says less, as every push does. Whatever the \
+                answer says, the registration stays as it is.
 
                   carillon devices test 7
                   carillon devices test 7 --mode alert --json

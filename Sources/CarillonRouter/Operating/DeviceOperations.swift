@@ -68,8 +68,8 @@ package final class DeviceOperations: Sendable {
         return RemovedDevice(removed: overview)
     }
 
-    /// Sends a push to one device; `mode` is a mode's name, nil: the device's own. Whatever the answer says, the registration
-    /// stays. Throws an ``OperationFailure`` when it cannot even be attempted.
+    /// Sends a push to one device; `mode` is a mode's name, nil: the device's own. What does not pass in that mode says less, as
+    /// every push does. Whatever the answer says, the registration stays. Throws an ``OperationFailure`` when it cannot even be attempted.
     package func test(_ device: Int64, mode: String? = nil) async throws(OperationFailure) -> TestPushAnswer {
         let asked = try mode.map { text throws(OperationFailure) in try OperatorWords.mode(text) }
         let listing = try listing(of: device)
@@ -85,14 +85,14 @@ package final class DeviceOperations: Sendable {
             guard let key else { throw .unavailable("the registration names no key to seal to") }
             notification = try attempt { try sealer.seal(notification, id: id, for: key) }
         }
-        return TestPushAnswer(
-            device: listing.device,
-            platform: address.platform,
-            app: address.app,
-            mode: mode,
-            delivery: id,
-            try await sender.send(notification, id: id, to: address)
-        )
+        var outcome = try await sender.send(notification, id: id, to: address)
+        var reductions: [TestPushAnswer.Reduction] = []
+        while let lessened = notification.lessened(after: outcome) {
+            reductions.append(TestPushAnswer.Reduction(notification.mode, outcome))
+            notification = lessened
+            outcome = try await sender.send(notification, id: id, to: address)
+        }
+        return TestPushAnswer(listing.device, address, notification.mode, reductions, delivery: id, outcome)
     }
 
     /// What became of an event, named as 64 hex digits, note1… or nevent1…, for `recipient` or for everybody whom it concerned.

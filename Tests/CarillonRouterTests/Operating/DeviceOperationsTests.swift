@@ -18,10 +18,11 @@ import Testing
     private final class FakeTestPushes: TestPushSender {
         let defaultMode = Mode.wake
         let sent = Mutex<[(Notifications.Notification, DeviceAddress)]>([])
-        let outcome: Outcome
+        /// In the order of the pushes; the last one is all further ones' too.
+        let outcomes: [Outcome]
 
-        init(_ outcome: Outcome = Outcome(.delivered, status: 200, reason: "")) {
-            self.outcome = outcome
+        init(_ outcomes: Outcome...) {
+            self.outcomes = outcomes.isEmpty ? [Outcome(.delivered, status: 200, reason: "")] : outcomes
         }
 
         func seals(_ platform: String) -> Bool { platform == "web" }
@@ -31,8 +32,10 @@ import Testing
             id: String,
             to address: DeviceAddress
         ) async throws(OperationFailure) -> Outcome {
-            sent.withLock { $0.append((notification, address)) }
-            return outcome
+            sent.withLock { sent in
+                sent.append((notification, address))
+                return outcomes[min(sent.count, outcomes.count) - 1]
+            }
         }
     }
 
@@ -216,6 +219,38 @@ import Testing
         }
     }
 
+    @Test func aTestPushSaysLessWhereRealOnesDo() async throws {
+        let device = try register(#","mode":"sealed""#)
+        let sender = FakeTestPushes(
+            Outcome(.rejected, reason: "unsupported"),
+            Outcome(.rejected, status: 413, reason: "payload-too-large"),
+            Outcome(.delivered, status: 200, reason: "delivered")
+        )
+        let answer = try await operations(sender).test(device)
+        #expect(answer.isDelivered && answer.mode == "wake")
+        #expect(answer.reductions.map(\.mode) == ["sealed", "nudge"] && answer.reductions.map(\.status) == [0, 413])
+        #expect(sender.sent.withLock { $0.map(\.0.mode) } == [.sealed, .nudge, .wake])
+        for words in [
+            "mode sealed does not pass (unsupported): it goes out again",
+            "mode nudge does not pass (413 payload-too-large)",
+            "the push service's answer: 200",
+        ] { #expect(answer.text.contains(words)) }
+    }
+
+    @Test(
+        arguments: [
+            (Outcome(.rejected, reason: "endpoint"), "the push service was not asked (endpoint)"),
+            (Outcome(.misconfigured, reason: "no-key"), "the push service was not asked (no-key)"),
+            (Outcome(.retry, reason: "unreachable"), "no answer from the push service (unreachable)"),
+            (Outcome(.retry, status: 503, reason: "busy"), "the push service's answer: 503 busy"),
+        ]
+    )
+    func whatNobodyAnsweredIsNoAnswer(_ outcome: Outcome, _ words: String) async throws {
+        let answer = try await operations(FakeTestPushes(outcome)).test(try register())
+        #expect(!answer.isDelivered && answer.reductions.isEmpty)
+        #expect(answer.text.split(separator: "\n").dropFirst().first == words[...])
+    }
+
     @Test func explainsFromTheTraceAndNamesDevices() throws {
         let device = try register()
         let event = EventID(Bytes32(words: (1, 2, 3, 4)))
@@ -344,6 +379,7 @@ import Testing
     @Test func pushesThatNobodyCountsAreNoZero() throws {
         let device = try register(#","batch":{"window_seconds":0,"cooldown_seconds":0}"#)
         configuration.pacing.dailyCap = 0
+        try fillOutbox([], held: [], of: device)
         let shown = try operations().show(device)
         #expect(shown.pace?.pushesToday == nil && !shown.json.contains("pushes_today"))
         #expect(shown.text.contains("pushes today  not counted"))

@@ -16,6 +16,8 @@ enum ReportWords {
         case .rejected: "not delivered: \(place) refuses it for good\(answer)"
         case .retry:
             "not delivered yet: \(place) failed\(answer)\(attempt); \(next(report.nextDue))"
+        case .reduced where reason == "unsupported":
+            "\(place) cannot send it to this device in its mode\(answer): it goes out again, saying less"
         case .reduced: "too much for \(place)\(answer): it goes out again, saying less"
         case .misconfigured:
             "not delivered yet: \(place) refuses the router's credentials\(answer); it waits until somebody mends them"

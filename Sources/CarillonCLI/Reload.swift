@@ -22,9 +22,10 @@ struct Reload: AsyncParsableCommand {
         var error: String?
         var mistakes: [String]?
         var needsRestart: [String]?
+        var warnings: [String]?
 
         enum CodingKeys: String, CodingKey {
-            case error, mistakes
+            case error, mistakes, warnings
             case needsRestart = "needs_restart"
         }
     }
@@ -47,6 +48,7 @@ struct Reload: AsyncParsableCommand {
             Terminal.error(content?.error ?? "the router answered with status \(answer.status)")
             throw ExitCode(1)
         }
+        for warning in content.warnings ?? [] { Terminal.error("warning: \(warning)") }
         print("The configuration was read anew and is in force.")
         let keys = content.needsRestart ?? []
         if !keys.isEmpty { print("What changed under these keys takes a restart: \(keys.joined(separator: ", "))") }

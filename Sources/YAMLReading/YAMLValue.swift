@@ -63,6 +63,15 @@ package struct YAMLValue {
         }
     }
 
+    /// The text of a scalar that stands there as it is meant; nil, and no mistake, for anything else, and where an environment
+    /// variable says it, which may be secret.
+    package var writtenText: String? {
+        guard case .scalar(let scalar) = node, node.null == nil || scalar.style != .plain,
+            file.expand(scalar.string) == scalar.string
+        else { return nil }
+        return scalar.string
+    }
+
     /// Whether it stands without quotes and is `true`, `no`, `On` or another word that YAML 1.1 takes for a flag.
     package var isPlainBool: Bool {
         guard case .scalar(let scalar) = node else { return false }

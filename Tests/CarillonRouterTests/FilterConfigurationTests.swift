@@ -40,6 +40,48 @@ import YAMLReading
         #expect(filters[2].settings.contains("/etc/carillon/words.txt"))
     }
 
+    /// Where a name came from the environment it may be secret, and what is no list of texts its plugin refuses.
+    @Test func signalsAreKnownWithTheirPlaces() throws {
+        let filters = try ConfigurationReader(
+            name: "carillon.yaml",
+            folder: "/",
+            environment: { ["SECRET": "secret"][$0] }
+        ).read(
+            """
+            identity: { key_file: k }
+            store: { path: s }
+            filters:
+              noise:
+                settings:
+                  except: [dm, "zaps", "${SECRET}", { dm: 1 }, null]
+                  difficulty:
+                    mention: 8
+                    relpy: 8
+              web-of-trust: { settings: { level: follows, except: [] } }
+              another: { settings: { except: [anything] } }
+            """
+        ).filters
+        #expect(
+            filters[0].signals == [
+                Configuration.NamedSignal(name: "dm", path: "filters.noise.settings.except[0]", line: 6, column: 16),
+                Configuration.NamedSignal(name: "zaps", path: "filters.noise.settings.except[1]", line: 6, column: 20),
+                Configuration.NamedSignal(
+                    name: "mention",
+                    path: "filters.noise.settings.difficulty.mention",
+                    line: 8,
+                    column: 18
+                ),
+                Configuration.NamedSignal(
+                    name: "relpy",
+                    path: "filters.noise.settings.difficulty.relpy",
+                    line: 9,
+                    column: 16
+                ),
+            ]
+        )
+        #expect(filters[1].signals.isEmpty && filters[2].signals.isEmpty)
+    }
+
     @Test(arguments: [
         ("filters: [mutes]", "expected a mapping"),
         ("filters: { mutes: { device: always } }", "unknown key 'device'"),

@@ -8,7 +8,7 @@ import pytest
 
 from console import Console
 from nostr import Person, Socket, device_token, ios
-from programs import carillon, wait_until
+from programs import carillon, free_port, wait_until
 from relays import LocalRelay, publish
 
 
@@ -237,6 +237,38 @@ def test_check_names_mistakes_in_filters(stopped_router):
     ]:
         assert mistake in check.stderr
     assert "filters.mutes" not in check.stderr
+
+
+def test_what_is_hardly_meant_is_told(stopped_router):
+    router = stopped_router
+    router.configuration["filters"] = {
+        "noise": {"settings": {"except": ["dms", "offer"], "difficulty": {"mentoin": 3}}},
+        "web-of-trust": {"settings": {"level": "follows-of-follows", "except": ["dm"]}},
+    }
+    (router.folder / "rules.yaml").write_text(
+        'version: 1\nrules:\n  - { match: { kinds: [30402] }, signal: offer, title: "an offer" }\n'
+    )
+    router.configuration["rules"] = "rules.yaml"
+    doubts = [
+        "filters.noise.settings.except[0]: no signal is called 'dms'; did you mean 'dm'?",
+        "filters.noise.settings.difficulty.mentoin: no signal is called 'mentoin'; did you mean 'mention'?",
+        "filters.web-of-trust: whether somebody whom the recipient follows follows the author is asked of relays, and ",
+    ]
+    check = carillon("check", "--config", router.configuration_file)
+    assert check.returncode == 0
+    warnings = [line for line in check.stderr.splitlines() if "filters." in line]
+    assert len(warnings) == len(doubts) and all(line.startswith("warning: ") for line in warnings)
+    console = Console(router, port=free_port()).start()
+    reload = carillon("reload", "--config", router.configuration_file)
+    assert reload.returncode == 0 and reload.stdout == "The configuration was read anew and is in force.\n"
+    status, answer = console.json("/api/reload", "POST")
+    assert status == 200 and len(answer["warnings"]) == len(doubts)
+    for doubt in doubts:
+        assert doubt in check.stderr and doubt in reload.stderr and doubt in " ".join(answer["warnings"])
+        assert router.log_text.count(doubt) == 3
+    router.configuration["filters"]["noise"]["settings"] = {"except": ["DM"]}
+    refused = carillon("reload", "--config", router.configuration_file)
+    assert refused.returncode == 1 and "except: expected signals such as dm, of 1 to 32 of a-z" in refused.stderr
 
 
 def test_filters_are_listed_and_keep_to_the_rules(stopped_router):

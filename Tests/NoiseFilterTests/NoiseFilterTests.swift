@@ -198,7 +198,16 @@ struct NoiseFilterTests {
         ),
         (#"{"burst":5}"#, "burst: expected as in { events: 5, seconds: 60 }, found a number"),
         (#"{"burst":{"events":5}}"#, "burst.seconds: expected a whole number from 1 to 86400, found nothing"),
-        (#"{"burst":{"events":5,"seconds":60,"x":1}}"#, "x: unknown key, expected only events, seconds"),
+        (#"{"burst":{"events":5,"seconds":60,"x":1}}"#, "burst.x: unknown key, expected only events, seconds"),
+        (#"{"burst":{"events":0,"seconds":60}}"#, "burst.events: expected a whole number from 1 to 100, found 0"),
+        (
+            #"{"except":["DM"]}"#,
+            "except: expected signals such as dm, of 1 to 32 of a-z, 0-9, _ and -, found another text"
+        ),
+        (
+            #"{"difficulty":{"Mention":8}}"#,
+            "difficulty.Mention: expected signals such as mention, of 1 to 32 of a-z, 0-9, _ and -"
+        ),
     ])
     func wrongSettingsAreRefused(settings: String, mistake: String) {
         #expect(#expect(throws: PluginError.self) { try filter(settings) }?.description == mistake)

@@ -95,6 +95,10 @@ struct WebOfTrustFilterTests {
         (#"{"level":"follows","except":"dm"}"#, "except: expected a list of signals such as dm, found text"),
         (#"{"level":"follows","except":[1]}"#, "except: expected signals such as dm in the list, found a number"),
         (
+            #"{"level":"follows","except":["dm","all of them"]}"#,
+            "except: expected signals such as dm, of 1 to 32 of a-z, 0-9, _ and -, found another text"
+        ),
+        (
             #"{"level":"follows","min_zap_sats":-1}"#,
             "min_zap_sats: expected a whole number from 0 to 2100000000000000, found -1"
         ),

@@ -31,6 +31,9 @@ struct DifficultyDemand {
                     "difficulty.zap: a zap's receipt holds its wallet's work, expected min_zap_sats instead"
                 )
             }
+            guard SignalName.isPossible(member.key) else {
+                throw PluginError("difficulty.\(member.key): expected signals such as mention, \(SignalName.form)")
+            }
             bySignal[member.key] = try Self.bits(member.value, "difficulty.\(member.key)")
         }
         usual = 0

@@ -18,13 +18,14 @@ struct NoiseSettings {
             "except", "hellthread", "min_zap_sats", "min_zap_sats_from_follows", "difficulty",
             "difficulty_from_follows", "burst",
         ])
-        except = Set(try object.texts("except", expected: "signals such as dm"))
+        except = try object.signals("except")
         hellthread = try object.integer("hellthread", in: 1...100_000).map { Int($0) }
         leastZap = try object.satoshis("min_zap_sats")
         leastZapFromFollows = try object.satoshis("min_zap_sats_from_follows") ?? leastZap
         difficulty = try DifficultyDemand(object)
         burst = try object.mapping("burst", expected: "as in { events: 5, seconds: 60 }").map {
-            object throws(PluginError) in try BurstLimit(object)
+            object throws(PluginError) in
+            do throws(PluginError) { return try BurstLimit(object) } catch { throw error.inside("burst") }
         }
     }
 

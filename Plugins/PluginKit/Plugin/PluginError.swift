@@ -8,6 +8,9 @@ public struct PluginError: Error, CustomStringConvertible, Sendable {
         self.description = description
     }
 
+    /// The same of a block that stands under `key`, where the sentence begins with a key of that block.
+    public func inside(_ key: StaticString) -> PluginError { PluginError("\(key).\(description)") }
+
     /// Writes the sentence into the room that a caller of the ABI lent, cut at a character when it does not fit.
     func write(to error: UnsafeMutablePointer<carillon_error>?) {
         guard let error, let room = error.pointee.buf else { return }

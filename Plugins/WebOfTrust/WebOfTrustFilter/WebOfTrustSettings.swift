@@ -28,7 +28,7 @@ struct WebOfTrustSettings {
             throw PluginError("level: expected follows or follows-of-follows, found nothing")
         }
         self.level = level
-        except = Set(try object.texts("except", expected: "signals such as dm"))
+        except = try object.signals("except")
         unknown = try object.choice("unknown", Decision.self) ?? .pass
         undecided = try object.choice("undecided", Decision.self) ?? .drop
         liftingMillisats = try object.satoshis("min_zap_sats")

@@ -30,10 +30,11 @@ package struct ConfigurationCheck {
             + context(configuration) + api(configuration) + plugins(configuration)
     }
 
-    /// What works and had better not: secrets that others can get at. None when all is well.
+    /// What works and had better not: secrets that others can get at, and what filters are hardly meant to be told. None when all is
+    /// well.
     package func warnings() -> [Mistake] {
         guard let configuration = try? Configuration(file: path) else { return [] }
-        return ExposedFiles(configuration).found.map {
+        let exposed = ExposedFiles(configuration).found.map {
             Mistake(
                 file: path,
                 line: $0.line,
@@ -41,6 +42,9 @@ package struct ConfigurationCheck {
                 message: "\($0.key): \($0.path) \($0.exposure); run: \($0.remedy)"
             )
         }
+        guard !configuration.filters.isEmpty, let rules = try? configuration.loadRules() else { return exposed }
+        let filters = Filters(configuration: configuration, plugins: loaded(configuration), settings: silent)
+        return exposed + FilterDoubts(configuration, rules, filters.all).found
     }
 
     private func rules(_ configuration: Configuration) -> [Mistake] {
@@ -137,24 +141,21 @@ package struct ConfigurationCheck {
         Mistake(file: path, line: place.line, column: place.column, message: "\(name): \(message)")
     }
 
+    private static let quiet = Logger(label: "carillon.check") { _ in SwiftLogNoOpLogHandler() }
+
+    private var silent: InstanceSettings { InstanceSettings(sender: RecordingHTTP(), log: Self.quiet) }
+
+    private func loaded(_ configuration: Configuration) -> PluginHost {
+        let search = PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins)
+        return PluginHost(loading: search, log: Self.quiet)
+    }
+
     /// Loads the plugins and lets each read its block, and each filter its settings.
     private func plugins(_ configuration: Configuration) -> [Mistake] {
-        let quiet = Logger(label: "carillon.check") { _ in SwiftLogNoOpLogHandler() }
-        let host = PluginHost(
-            loading: PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins),
-            log: quiet
-        )
+        let host = loaded(configuration)
         let refusals = host.catalog.refusals.map { Mistake(file: $0.path, message: "\($0.reason)") }
-        let transports = Transports(
-            configuration: configuration,
-            plugins: host,
-            settings: InstanceSettings(sender: RecordingHTTP(), log: quiet)
-        )
-        let filters = Filters(
-            configuration: configuration,
-            plugins: host,
-            settings: InstanceSettings(sender: RecordingHTTP(), log: quiet)
-        )
+        let transports = Transports(configuration: configuration, plugins: host, settings: silent)
+        let filters = Filters(configuration: configuration, plugins: host, settings: silent)
         return refusals
             + filters.failures.map {
                 Mistake(file: path, line: $0.line, column: 1, message: "filters.\($0.name): \($0.reason)")

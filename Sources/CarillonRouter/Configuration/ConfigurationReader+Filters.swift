@@ -5,6 +5,8 @@ import YAMLReading
 extension ConfigurationReader {
     /// As many as the pipeline tells apart.
     private static let filterLimit = 64
+    /// The settings of Carillon's own filters that name signals, in a list or as the keys of a mapping.
+    private static let signalSettings = ["noise": ["except", "difficulty"], "web-of-trust": ["except"]]
 
     /// In the order of the file.
     func filters(_ value: YAMLValue) -> [Configuration.Filter] {
@@ -24,7 +26,28 @@ extension ConfigurationReader {
             .flatMap(EventFilter.OnError.init) ?? filter.onError
         if let settings = mapping["settings"], settings.mapping() != nil, let json = settings.json() {
             filter.settings = PathsInBlock.resolve(json, path)
+            filter.signals = Self.signals(in: settings, of: name)
         }
         return filter
+    }
+
+    /// What is wrong with their form their plugins say.
+    private static func signals(in settings: YAMLValue, of name: String) -> [Configuration.NamedSignal] {
+        let members = settings.mapping()?.members ?? []
+        return members.filter { signalSettings[name]?.contains($0.key) == true }.flatMap { _, value in
+            let keys = value.isMapping ? value.mapping()?.members ?? [] : []
+            let elements = value.isList ? value.list() ?? [] : []
+            let named =
+                keys.map { (name: $0.key, value: $0.value) }
+                + elements.compactMap { element in element.writtenText.map { (name: $0, value: element) } }
+            return named.map { name, value in
+                Configuration.NamedSignal(
+                    name: name,
+                    path: value.path,
+                    line: value.place.line,
+                    column: value.place.column
+                )
+            }
+        }
     }
 }

@@ -51,8 +51,9 @@ extension Router {
 
     private func tell(_ result: ReloadResult) {
         switch result {
-        case .done(let restart):
+        case .done(let restart, let warnings):
             logger.notice("The configuration was read anew and is in force")
+            Self.tell(warnings, logger)
             if !restart.isEmpty {
                 logger.warning(
                     "Some of what changed takes effect with a restart",
@@ -67,6 +68,13 @@ extension Router {
             serviceManager?.ready("Serving, with the old configuration: the new one has mistakes")
         case .busy:
             break
+        }
+    }
+
+    /// What a configuration in force is hardly meant to say.
+    static func tell(_ warnings: [Mistake], _ logger: Logger) {
+        for warning in warnings {
+            logger.warning("The configuration may not say what is meant", metadata: ["doubt": "\(warning)"])
         }
     }
 
@@ -95,11 +103,8 @@ extension Router {
         }
         if let token = prepared.apiToken { apiToken.set(token) }
         let leaving = transports.replace(by: prepared.transports)
-        inForce.replace(
-            by: configuration.reloaded(from: prepared.configuration),
-            prepared.rules,
-            prepared.filters
-        )
+        let reloaded = configuration.reloaded(from: prepared.configuration)
+        inForce.replace(by: reloaded, prepared.rules, prepared.filters)
         pool.ask(for: configuration.relayWishes(of: prepared.rules, lists: prepared.filters.lists))
         courier.resume()
         if former.platforms != prepared.transports.platforms, let port = port.value { advertise(port: port) }
@@ -108,7 +113,10 @@ extension Router {
         }
         retire(formerFilters, keeping: prepared.filters)
         await expiries.look(at: transports.current)
-        return .done(restart: configuration.keysThatTakeARestart(in: prepared.configuration))
+        return .done(
+            restart: configuration.keysThatTakeARestart(in: prepared.configuration),
+            warnings: FilterDoubts(reloaded, prepared.rules, prepared.filters.all).found
+        )
     }
 
     private func prepare(_ former: Transports, _ formerFilters: Filters) throws -> Prepared {

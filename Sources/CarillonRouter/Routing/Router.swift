@@ -140,6 +140,7 @@ package final class Router: Service {
                 metadata: ["filter": "\(failure.name)", "reason": "\(failure.reason)"]
             )
         }
+        Self.tell(FilterDoubts(configuration, rules, filters.all).found, logger)
 
         let lateWatch = Late<AccountWatch>()
         registry = try Registry(

@@ -85,6 +85,13 @@ enum FilterSchema {
                     )
                 ),
                 (
+                    "undecided",
+                    SchemaParts.choice(
+                        "What becomes of authors of whom relays do not say in time who follows them; drop when left out.",
+                        ["pass", "drop"]
+                    )
+                ),
+                (
                     "min_zap_sats",
                     SchemaParts.integer("A zap of at least that much passes, whoever sends it.", satoshis)
                 ),
@@ -109,7 +116,10 @@ enum FilterSchema {
                         "description": "The work that an event must hold (NIP-13), in bits; or that by signal.",
                         "anyOf": [
                             difficulty,
-                            ["type": "object", "additionalProperties": difficulty],
+                            [
+                                "type": "object", "propertyNames": ["pattern": .text(signalPattern)],
+                                "additionalProperties": difficulty,
+                            ],
                         ],
                     ]
                 ),
@@ -135,7 +145,13 @@ enum FilterSchema {
     private static let satoshis = 0...2_100_000_000_000_000
     private static let difficulty: JSONTree = ["type": "integer", "minimum": 0, "maximum": 256]
 
+    /// The well-known ones, and what rules files name besides.
+    private static let signalPattern = "^(?!batch$)[a-z0-9_-]{1,32}$"
+
     private static func signals(_ description: String) -> JSONTree {
-        ["description": .text(description), "type": "array", "items": ["type": "string"]]
+        [
+            "description": .text(description), "type": "array",
+            "items": SchemaParts.text("A signal.", pattern: signalPattern),
+        ]
     }
 }

@@ -96,9 +96,12 @@ struct RouterConsole: ConsoleBackend {
 
     private func reload() async -> ConsoleAnswer {
         switch await router.reload() {
-        case .done(let restart):
+        case .done(let restart, let warnings):
             let keys = restart.map(JSONText.quoted).joined(separator: ",")
-            return ConsoleAnswer(body: "{\"reloaded\":true,\"needs_restart\":[\(keys)]}\n")
+            let doubts = warnings.map { JSONText.quoted("\($0)") }.joined(separator: ",")
+            return ConsoleAnswer(
+                body: "{\"reloaded\":true,\"needs_restart\":[\(keys)],\"warnings\":[\(doubts)]}\n"
+            )
         case .refused(let mistakes):
             let all = mistakes.all.map { JSONText.quoted("\($0)") }.joined(separator: ",")
             return ConsoleAnswer(

@@ -1,0 +1,82 @@
+import Notifications
+import Pipeline
+import Rules
+import Testing
+import YAMLReading
+
+@testable import CarillonRouter
+
+/// What filters are told that is hardly meant.
+@Suite struct FilterDoubtsTests {
+    /// The filters' needs are what plugins would say.
+    private func doubts(
+        _ text: String,
+        _ needs: [String: FollowNeed] = [:],
+        rules: String? = nil
+    ) throws -> [String] {
+        let reader = ConfigurationReader(name: "carillon.yaml", folder: "/", environment: { _ in nil })
+        var configuration = try reader.read("identity: { key_file: k }\nstore: { path: s }\n" + text)
+        configuration.file = "carillon.yaml"
+        let book = try rules.map { try RuleBook(yaml: "version: 1\nrules:\n" + $0, name: "rules") }
+        let filters = configuration.filters.map { filter in
+            EventFilter(name: filter.name, need: needs[filter.name] ?? .nothing) { _ in .pass }
+        }
+        return FilterDoubts(configuration, try book ?? RuleBook.builtIn(), filters).found.map { "\($0)" }
+    }
+
+    private func signals(_ names: String, rules: String? = nil) throws -> [String] {
+        try doubts("filters: { noise: { settings: { except: [\(names)] } } }", rules: rules)
+    }
+
+    @Test func whatIsMeantIsNotDoubted() throws {
+        #expect(try doubts("filters: { mutes: {}, noise: { settings: { except: [dm, zap], difficulty: 8 } } }").isEmpty)
+        #expect(try doubts("").isEmpty)
+    }
+
+    @Test(arguments: [
+        ("dms", "filters.noise.settings.except[0]: no signal is called 'dms'; did you mean 'dm'?"),
+        ("DM", "filters.noise.settings.except[0]: no signal is called 'DM'; did you mean 'dm'?"),
+        (
+            "everything",
+            "filters.noise.settings.except[0]: no signal is called 'everything'; "
+                + "there are: dm, mention, reply, reaction, repost, follow, zap"
+        ),
+    ])
+    func aSignalThatNothingHasIsTold(name: String, doubt: String) throws {
+        #expect(try signals(name) == ["carillon.yaml:3:42: " + doubt])
+    }
+
+    @Test func aSignalOfTheRulesExists() throws {
+        let rules = "  - { match: { kinds: [30402] }, signal: offer, title: an offer }\n"
+        #expect(try signals("offer", rules: rules).isEmpty)
+        #expect(try signals("ofer", rules: rules).first?.hasSuffix("'ofer'; did you mean 'offer'?") == true)
+        #expect(try signals("offer").count == 1)
+    }
+
+    @Test func theSignalsOfDifficultyAreLookedAtToo() throws {
+        let found = try doubts("filters: { noise: { settings: { difficulty: { mentoin: 3, reply: 3 } } } }")
+        let doubt = "filters.noise.settings.difficulty.mentoin: no signal is called 'mentoin'; did you mean 'mention'?"
+        #expect(found.count == 1 && found.first?.hasSuffix(doubt) == true)
+    }
+
+    private static let trust = "filters:\n  web-of-trust: { settings: { level: follows-of-follows } }\n"
+
+    @Test func whoAsksRelaysNeedsSome() throws {
+        let needs = ["web-of-trust": FollowNeed.distance]
+        let doubt =
+            "carillon.yaml:4:1: filters.web-of-trust: whether somebody whom the recipient follows follows the author is asked of "
+            + "relays, and relays.always names none"
+        #expect(try doubts(Self.trust, needs) == [doubt])
+        #expect(try doubts(Self.trust, ["web-of-trust": .followed]).isEmpty)
+        #expect(try doubts(Self.trust + "relays: { always: [\"wss://relay.example\"] }", needs).isEmpty)
+        // Those are the operator's as well.
+        #expect(try doubts(Self.trust + "relays: { nip46: [\"wss://relay.example\"] }", needs).isEmpty)
+    }
+
+    @Test func whoAsksRelaysNeedsTime() throws {
+        let block = "relays: { always: [\"wss://relay.example\"] }\ncontext: { wait_milliseconds: 0 }\n"
+        let found = try doubts(Self.trust + block, ["web-of-trust": .distance])
+        #expect(found.count == 1)
+        #expect(found.first?.contains("with context.wait_milliseconds at 0 nothing waits for what they say") == true)
+    }
+}

@@ -110,6 +110,7 @@ let package = Package(
             providers: [.apt(["libpcre2-dev"])]
         ),
         .target(name: "CCurl", dependencies: ["CLibcurl"], path: "Sources/System/CCurl"),
+        .target(name: "CPrivileges", path: "Sources/System/CPrivileges"),
 
         // What every stage speaks.
         .target(name: "Cipher", dependencies: ["COpenSSL"]),
@@ -208,7 +209,7 @@ let package = Package(
                 "Nostr", "Cipher", "Notifications", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch",
                 "Registry", "EventTrace", "Pipeline", "Rules", "Sealing", "WebPushEncryption", "Listening",
                 "WebIngress", "Console", "Delivery", "PluginHost", "HTTPLanes", "YAMLReading", "Schnorr", "Storage",
-                lifecycle, logging, nio, nioPosix,
+                "CPrivileges", lifecycle, logging, nio, nioPosix,
             ]
         ),
         .executableTarget(

@@ -21,6 +21,7 @@ struct Keys: ParsableCommand {
         var file = "carillon.key"
 
         func run() throws {
+            try Terminal.takeOver(folderOf: file)
             let key = try Terminal.printingMistakes { try IdentityFile(path: file).create(random: SecureRandom.bytes) }
             Keys.show(key)
         }
@@ -60,6 +61,7 @@ struct Keys: ParsableCommand {
 
         func run() throws {
             let configuration = try config.read()
+            if let secrets = configuration.registration.secretFile { try Terminal.takeOver(folderOf: secrets) }
             let invitation = try Terminal.printingMistakes {
                 try BunkerInvitation(configuration: configuration, random: SecureRandom.bytes)
             }

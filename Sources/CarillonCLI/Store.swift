@@ -24,7 +24,7 @@ struct Store: ParsableCommand {
         @OptionGroup var config: ConfigurationOption
 
         func run() throws {
-            let reports = StoreCheck(configuration: try config.read()).reports()
+            let reports = StoreCheck(configuration: try config.readAsOwner()).reports()
             for report in reports {
                 if report.findings.isEmpty {
                     print("\(report.name) \(report.path): \(report.state)")
@@ -54,7 +54,7 @@ struct Store: ParsableCommand {
         func run() throws {
             let reports: [StoreSaving.Report]
             do {
-                reports = try StoreSaving(configuration: try config.read()).run()
+                reports = try StoreSaving(configuration: try config.readAsOwner()).run()
             } catch let code as ExitCode {
                 throw code
             } catch {

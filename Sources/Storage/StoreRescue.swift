@@ -27,7 +27,8 @@ package struct StoreRescue: Sendable {
     /// can be read, or when `target` cannot be written.
     package func save(to target: String) throws -> [Table] {
         let new = StoreFile(path: target, kind: file.kind)
-        guard access(target, F_OK) != 0 else { throw new.fault(.inTheWay) }
+        var status = stat()
+        guard lstat(target, &status) != 0 else { throw new.fault(.inTheWay) }
         return try file.reading { source in
             let version = try latestMigration(source)
             do {

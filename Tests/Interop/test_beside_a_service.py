@@ -67,6 +67,91 @@ def test_what_others_can_read_is_still_refused(stopped_router, alice):
     assert refused.returncode == 1 and f"run: chmod 600 {key}" in refused.stderr and "chown" not in refused.stderr
 
 
+@pytest.fixture
+def service(stopped_router):
+    """A router whose state lies in a folder of its own user's, as systemd's StateDirectory= makes it, in one that only root enters."""
+    router = stopped_router
+    state = router.folder / "state"
+    state.mkdir(mode=0o700)
+    router.folder.chmod(0o700)
+    router.configuration |= {
+        "identity": {"key_file": "state/carillon.key"},
+        "store": {"path": "state/carillon.sqlite"},
+        "registration": {"secret_file": "state/secrets"},
+    }
+    router.configuration["relay"]["url"] = "wss://notify.example.com"
+    alice = Person()
+    router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())))
+    router.stop()
+    (state / "carillon.sqlite-lock").unlink()
+    for path in [state, *state.iterdir()]:
+        os.chown(path, SERVICE, SERVICE)
+    return router
+
+
+def owners(router) -> set[tuple[int, int]]:
+    return {(path.lstat().st_uid, path.lstat().st_gid) for path in (router.folder / "state").iterdir()}
+
+
+@as_root
+def test_what_root_writes_in_a_services_folder_is_the_services(service):
+    state = service.folder / "state"
+    assert "ios/default" in command(service, "devices", "list").stdout
+    assert command(service, "explain", "ab" * 32).returncode == 3
+    assert "sound, 1 devices" in command(service, "store", "check").stdout
+    invited = command(service, "keys", "bunker")
+    assert invited.stdout.startswith("bunker://"), invited.stderr
+    assert carillon("keys", "new", state / "another.key").returncode == 0
+    page_size = 4096
+    with (state / "carillon.sqlite-outbox").open("r+b") as file:
+        file.seek(page_size)
+        file.write(b"\xff" * page_size)
+    rescued = command(service, "store", "rescue")
+    assert f"saved into {state}/carillon.sqlite-outbox-rescued" in rescued.stdout, rescued
+    (state / "carillon.sqlite-outbox-rescued").replace(state / "carillon.sqlite-outbox")
+    removed = command(service, "devices", "remove", "1")
+    assert removed.returncode == 0, removed.stderr
+    names = {path.name for path in state.iterdir()}
+    assert names >= {"carillon.sqlite-lock", "secrets", "another.key"}
+    assert owners(service) == {(SERVICE, SERVICE)}
+    checked = command(service, "check")
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+@as_root
+@pytest.mark.parametrize("name", ["carillon.sqlite-lock", "carillon.sqlite-rescued", "secrets", "new.key"])
+def test_links_in_a_services_folder_lead_root_nowhere(service, tmp_path, name):
+    link = service.folder / "state" / name
+    victim = tmp_path / "roots"
+    for is_there in [True, False]:
+        if is_there:
+            victim.touch(mode=0o600)
+            victim.write_text("a line of root's, and long enough\n")
+        else:
+            victim.unlink()
+        link.symlink_to(victim)
+        os.chown(link, SERVICE, SERVICE, follow_symlinks=False)
+        for words in [["store", "rescue"], ["devices", "remove", "77"], ["keys", "bunker"]]:
+            command(service, *words)
+        carillon("keys", "new", service.folder / "state/new.key")
+        assert victim.exists() == is_there
+        if is_there:
+            status = victim.stat()
+            assert (status.st_uid, victim.read_text()) == (0, "a line of root's, and long enough\n")
+        link.unlink()
+
+
+@as_root
+def test_root_serves_in_no_other_users_folder(service):
+    before = sorted((service.folder / "state").iterdir())
+    refused = command(service, "serve")
+    assert refused.returncode == 1 and "root does not serve in another user's folder" in refused.stderr, refused
+    assert f"setpriv --reuid={SERVICE} --regid={SERVICE} --clear-groups carillon serve" in refused.stderr
+    assert sorted((service.folder / "state").iterdir()) == before
+
+
 def test_commands_need_no_credentials_that_only_the_service_is_lent(stopped_router, lab, tmp_path, alice):
     router = stopped_router
     folder = tmp_path / "credentials"

@@ -51,6 +51,19 @@ import Testing
         }
     }
 
+    @Test func aLinkToNothingMakesNoFileThere() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("secrets")
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: folder.file("elsewhere"))
+        let error = #expect(throws: SecretFileError.self) { try SecretFile(path: path).add(random: SecureRandom.bytes) }
+        #expect(error?.reason == "the secret cannot be written here")
+        #expect(!FileManager.default.fileExists(atPath: folder.file("elsewhere")))
+        // One that leads to a file of ours is somebody's way to keep it elsewhere.
+        _ = try folder.write("0123456789abcdef\n", to: "elsewhere")
+        let added = try SecretFile(path: path).add(random: SecureRandom.bytes)
+        #expect(try SecretFile(path: folder.file("elsewhere")).read() == ["0123456789abcdef", added])
+    }
+
     @Test func aSecretIsFoundByADigestThatMeansNothingElsewhere() throws {
         func digester(_ byte: UInt8) throws -> ConnectSecrets.Digester {
             try ConnectSecrets.Digester(identity: SecretKey(bytes: Array(repeating: byte, count: 32)))

@@ -39,7 +39,7 @@ struct Devices: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let access = try await Asking.run { try OperatorAccess(config.read(), for: .reading) }
+            let access = try await Asking.run { try OperatorAccess(config.readAsOwner(), for: .reading) }
             var previous: Int64?
             var isFirst = true
             repeat {
@@ -75,7 +75,7 @@ struct Devices: AsyncParsableCommand {
 
         func run() async throws {
             let overview = try await Asking.run {
-                try OperatorAccess(config.read(), for: .reading).operations.show(device)
+                try OperatorAccess(config.readAsOwner(), for: .reading).operations.show(device)
             }
             Asking.show(overview, asJSON: json)
         }
@@ -110,6 +110,7 @@ struct Devices: AsyncParsableCommand {
 
         func run() async throws {
             let answer = try await Asking.run {
+                // As root: it loads plugins, which are to be root's, and their credentials; it changes no file.
                 try await OperatorAccess(config.read(), for: .reading).operations.test(device, mode: mode)
             }
             Asking.show(answer, asJSON: json)
@@ -139,7 +140,7 @@ struct Devices: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let configuration = try config.read()
+            let configuration = try config.readAsOwner()
             let removal = DeviceRemoval(configuration: configuration)
             let answer = try await Asking.run { try await removal.remove(device) }
             print(json ? answer.json : answer.text)

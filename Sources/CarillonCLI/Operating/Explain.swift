@@ -44,7 +44,7 @@ struct Explain: AsyncParsableCommand {
 
     func run() async throws {
         let explanation = try await Asking.run {
-            try OperatorAccess(config.read(), for: .reading).operations.explain(event, recipient: recipient)
+            try OperatorAccess(config.readAsOwner(), for: .reading).operations.explain(event, recipient: recipient)
         }
         Asking.show(explanation, asJSON: json)
         if !explanation.isKnown { throw ExitCode(3) }

@@ -89,6 +89,9 @@ package final class Router: Service {
         self.logger = logger
         self.now = now
 
+        if geteuid() == 0, let owner = FolderOwner(ofFolderOf: configuration.storePath) {
+            throw RouterError.foreignFolder(of: configuration.storePath, owner)
+        }
         lock = try StoreLock(store: configuration.storePath)
         if let fault = try LostRegistry.fault(configuration) { throw fault }
         identity = try Self.identity(configuration)

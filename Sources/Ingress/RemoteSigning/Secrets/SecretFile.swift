@@ -51,7 +51,7 @@ package struct SecretFile: Sendable {
     package func add(random: RandomBytes) throws(SecretFileError) -> String {
         _ = try read()
         let secret = Hex.encode(random(Self.strength))
-        let descriptor = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        let descriptor = openOrMake()
         guard descriptor >= 0 else { throw SecretFileError(path, .unwritable) }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         do {
@@ -62,6 +62,13 @@ package struct SecretFile: Sendable {
             throw SecretFileError(path, .unwritable)
         }
         return secret
+    }
+
+    /// A link may lead to the file, and makes none where it leads to nothing.
+    private func openOrMake() -> Int32 {
+        let flags = O_RDWR | O_APPEND | O_CLOEXEC
+        let descriptor = open(path, flags)
+        return descriptor < 0 && errno == ENOENT ? open(path, flags | O_CREAT | O_EXCL, 0o600) : descriptor
     }
 
     private func endsLine(_ descriptor: Int32) throws -> Bool {

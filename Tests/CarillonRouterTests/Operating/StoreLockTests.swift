@@ -1,0 +1,77 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import CarillonRouter
+
+@Suite final class StoreLockTests {
+    private let folder: String
+    private var store: String { folder + "/carillon.sqlite" }
+    private var lock: String { store + "-lock" }
+    private var victim: String { folder + "/victim" }
+
+    init() throws {
+        folder = NSTemporaryDirectory() + "carillon-lock-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try Data("not yours".utf8).write(to: URL(fileURLWithPath: folder + "/victim"))
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    private func refusal() -> String {
+        do {
+            _ = try StoreLock(store: store)
+            return "none"
+        } catch {
+            return "\(error)".replacing(folder, with: "~")
+        }
+    }
+
+    @Test func oneHasItUntilItIsGone() throws {
+        var first: StoreLock? = try StoreLock(store: store)
+        #expect(refusal().contains("another router (process \(getpid())) runs on"))
+        withExtendedLifetime(first) {}
+        first = nil
+        #expect(refusal() == "none")
+    }
+
+    @Test func aLinkIsNotFollowed() throws {
+        for target in [victim, folder + "/nothing"] {
+            #expect(symlink(target, lock) == 0)
+            #expect(refusal().hasSuffix("~/carillon.sqlite-lock, as it is a link: remove it"))
+            #expect(unlink(lock) == 0)
+        }
+        #expect(try String(contentsOfFile: victim, encoding: .utf8) == "not yours")
+        #expect(!FileManager.default.fileExists(atPath: folder + "/nothing"))
+    }
+
+    @Test func whatIsNoFileOfOursAloneStaysAsItIs() throws {
+        #expect(link(victim, lock) == 0)
+        #expect(refusal().contains("~/carillon.sqlite-lock is no lock of this router's"))
+        #expect(try String(contentsOfFile: victim, encoding: .utf8) == "not yours")
+        #expect(unlink(lock) == 0 && mkfifo(lock, 0o600) == 0)
+        #expect(refusal().contains("is no lock of this router's"))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can give a file away"))
+    func anotherUsersFileIsLeftAlone() throws {
+        #expect(rename(victim, lock) == 0 && chown(lock, 65_534, 65_534) == 0)
+        #expect(refusal().contains("is no lock of this router's"))
+        // Unless the store is that user's too.
+        try Data().write(to: URL(fileURLWithPath: store))
+        #expect(chown(store, 65_534, 65_534) == 0)
+        #expect(refusal() == "none")
+    }
+
+    @Test func whyItCannotBeMadeIsSaid() {
+        let sentences = [
+            (EACCES, "the user that runs Carillon"), (EROFS, "its disk is read-only"), (ENOSPC, "its disk is full"),
+            (ENOENT, "No such file or directory"),
+        ]
+        for (number, words) in sentences {
+            #expect(RouterError.cannotLock("/s/x-lock", errno: number).description.contains(words))
+        }
+    }
+}

@@ -113,10 +113,24 @@ struct ConsoleServerTests {
 
     @Test func strangersAreSlowedDownAndTheTokenIsNot() async throws {
         try await run(Self.configuration { $0.limits.strangersBurst = 2 }) { port in
-            for _ in 0..<2 { #expect(try await ask(port, "GET /healthz").hasPrefix("HTTP/1.1 200 ")) }
+            for _ in 0..<2 { #expect(try await ask(port, "GET /metrics").hasPrefix("HTTP/1.1 401 ")) }
             let refused = try await ask(port, "GET /api/devices", token: "wrong-wrong-wrong")
             #expect(refused.hasPrefix("HTTP/1.1 429 ") && refused.lowercased().contains("retry-after: 1"))
             #expect(try await ask(port, "GET /healthz", token: Self.token).hasPrefix("HTTP/1.1 200 "))
+        }
+    }
+
+    @Test func whatWatchesUsIsAnsweredWhateverStrangersDo() async throws {
+        try await run(Self.configuration { $0.limits.strangersBurst = 2 }) { port in
+            for _ in 0..<3 { _ = try await ask(port, "GET /api/devices", token: "wrong-wrong-wrong") }
+            #expect(try await ask(port, "GET /metrics").hasPrefix("HTTP/1.1 429 "))
+            for line in ["GET /healthz", "HEAD /healthz", "GET /readyz", "HEAD /readyz?from=proxy"] {
+                for _ in 0..<5 { #expect(try await ask(port, line).hasPrefix("HTTP/1.1 200 "), "\(line)") }
+            }
+            #expect(try await ask(port, "GET /healthz", token: "wrong-wrong-wrong").hasPrefix("HTTP/1.1 200 "))
+            // It would tell whether a token is right, as often as anybody likes.
+            #expect(try await ask(port, "GET /readyz", token: "wrong-wrong-wrong").hasPrefix("HTTP/1.1 429 "))
+            #expect(try await ask(port, "GET /readyz", token: Self.token).contains("withDetails: true"))
         }
     }
 

@@ -55,11 +55,12 @@ final class ConsoleHandler: Sendable {
 
     func answer(method: String, target: String, authorization: [String], from peer: String) async -> ConsoleAnswer {
         let isTrusted = token().opens(authorization)
-        if !isTrusted, let refusal = refusal(ofStranger: peer) { return refusal }
+        let route = ConsoleRoute(method: method, target: target)
+        if !isTrusted, !Self.isProbe(route, authorization), let refusal = refusal(ofStranger: peer) { return refusal }
         // Whoever has no token learns nothing of what there is.
         guard isTrusted || !target.hasPrefix("/api") else { return Self.unauthorized }
         let call: ConsoleCall
-        switch ConsoleRoute(method: method, target: target) {
+        switch route {
         case .call(.readiness): call = .readiness(withDetails: isTrusted)
         case .call(let asked): call = asked
         case .wrongMethod(let allow): return .wrongMethod(allow: allow)
@@ -78,6 +79,16 @@ final class ConsoleHandler: Sendable {
         401,
         "expected the header Authorization: Bearer and the token in the file that api.token_file names"
     )
+
+    /// What watches us asks for these, perhaps through the same proxy as everybody: no stranger may use up its share. They cost
+    /// little. That readiness tells right tokens from wrong ones must not serve to try tokens out.
+    private static func isProbe(_ route: ConsoleRoute, _ authorization: [String]) -> Bool {
+        switch route {
+        case .call(.health): true
+        case .call(.readiness): authorization.isEmpty
+        default: false
+        }
+    }
 
     private func isOpen(_ call: ConsoleCall) -> Bool {
         switch call {

@@ -54,6 +54,11 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// What SQLite says, without statements and values, which are none of a log's business.
     package init(_ error: DatabaseError, in kind: StoreKind, at path: String) {
+        self.init(error, in: kind, at: path, isReadOnly: Self.isOnReadOnlyDisk(path))
+    }
+
+    /// `isReadOnly` says whether its disk takes no changes, which to SQLite is one error of the disk's among many.
+    init(_ error: DatabaseError, in kind: StoreKind, at path: String, isReadOnly: @autoclosure () -> Bool) {
         let cause: Cause =
             switch error.resultCode {
             case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHORT_READ: .damaged("a page is missing")
@@ -61,9 +66,15 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
             case .SQLITE_CANTOPEN: .cannotOpen(error.message ?? "result \(error.extendedResultCode.rawValue)")
             case .SQLITE_FULL: .full
             case .SQLITE_READONLY: .readOnly
+            case .SQLITE_IOERR where isReadOnly(): .readOnly
             default: .failed(error.extendedResultCode.rawValue)
             }
         self.init(cause, in: kind, at: path)
+    }
+
+    private static func isOnReadOnlyDisk(_ path: String) -> Bool {
+        var status = statvfs()
+        return statvfs(path, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0
     }
 
     static func system(errno number: Int32, in kind: StoreKind, at path: String) -> StoreFault {

@@ -158,6 +158,14 @@ def test_the_unit_is_one(tmp_path):
     assert complaints_about_the_unit(tmp_path) == []
 
 
+def test_the_unit_is_started_as_long_as_it_takes():
+    """A disk stays full for hours, and nobody is to have to start it by hand then."""
+    lines = UNIT.read_text().splitlines()
+    assert "StartLimitIntervalSec=0" in lines and "Restart=on-failure" in lines
+    pause = next(line.removeprefix("RestartSec=") for line in lines if line.startswith("RestartSec="))
+    assert pause == "10s"
+
+
 @needs_systemd
 def test_complaints_about_the_unit_are_heard(tmp_path):
     assert complaints_about_the_unit(tmp_path, wrong="[Service]\nType=notify-relaod\n") != []

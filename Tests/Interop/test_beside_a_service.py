@@ -1,6 +1,7 @@
 """Commands as an operator runs them beside a service: as root on files of its user, and without the credentials it is lent."""
 
 import os
+import subprocess
 
 import pytest
 
@@ -150,6 +151,19 @@ def test_root_serves_in_no_other_users_folder(service):
     assert refused.returncode == 1 and "root does not serve in another user's folder" in refused.stderr, refused
     assert f"setpriv --reuid={SERVICE} --regid={SERVICE} --clear-groups carillon serve" in refused.stderr
     assert sorted((service.folder / "state").iterdir()) == before
+
+
+@as_root
+def test_check_names_what_root_left_in_a_services_folder(service):
+    state = service.folder / "state"
+    for name in ["carillon.key", "carillon.sqlite", "carillon.sqlite-outbox"]:
+        os.chown(state / name, 0, 0)
+    checked = command(service, "check")
+    assert checked.returncode == 1 and checked.stderr.count("whose folder it is, cannot use what is here") == 2
+    mends = [line.split("; run: ")[1] for line in checked.stderr.splitlines() if "; run: " in line]
+    subprocess.run(["sh", "-ec", "\n".join(mends)], check=True)
+    assert command(service, "check").returncode == 0
+    assert owners(service) == {(SERVICE, SERVICE)}
 
 
 def test_commands_need_no_credentials_that_only_the_service_is_lent(stopped_router, lab, tmp_path, alice):

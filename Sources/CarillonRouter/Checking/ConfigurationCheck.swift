@@ -2,6 +2,7 @@ import Cipher
 import Console
 import Delivery
 import Foundation
+import Glibc
 import HTTPLanes
 import Logging
 import PluginHost
@@ -27,7 +28,7 @@ package struct ConfigurationCheck {
             return error.all
         }
         return rules(configuration) + identity(configuration) + store(configuration) + secrets(configuration)
-            + context(configuration) + api(configuration) + plugins(configuration)
+            + context(configuration) + api(configuration) + stranded(configuration) + plugins(configuration)
     }
 
     /// What works and had better not: secrets that others can get at, and what filters are hardly meant to be told. None when all is
@@ -107,6 +108,12 @@ package struct ConfigurationCheck {
         guard let exposure = FileExposure(ofFile: file) else { return [] }
         let remedy = exposure.remedy(for: file)
         return [mistake(name, place, "the secrets are open to other users; run: \(remedy)")]
+    }
+
+    /// Whoever else checks meets these files as ones that cannot be read.
+    private func stranded(_ configuration: Configuration) -> [Mistake] {
+        guard geteuid() == 0 else { return [] }
+        return StrandedFiles(configuration).found.map { mistake($0.key, ($0.line, $0.column), $0.description) }
     }
 
     private func context(_ configuration: Configuration) -> [Mistake] {

@@ -1,8 +1,10 @@
 import Cipher
+import Foundation
+import Glibc
 import YAMLReading
 
 /// Files with secrets that others can get at, although nothing is refused for it: keys of push services, and databases, whose
-/// tokens are sealed but which tell who is registered.
+/// tokens are sealed but which tell who is registered; and folders of such files that anybody may fill.
 struct ExposedFiles {
     struct Found: Hashable {
         /// The key in the configuration that names the file.
@@ -11,8 +13,10 @@ struct ExposedFiles {
         let line: Int
         let path: String
         let exposure: FileExposure
+        /// Whether it is a folder with such files in it, where others could put their own.
+        var isFolder = false
 
-        var remedy: String { exposure.remedy(for: path) }
+        var remedy: String { isFolder ? "chmod o-w \(path)" : exposure.remedy(for: path) }
     }
 
     /// SQLite's files beside a database.
@@ -33,10 +37,20 @@ struct ExposedFiles {
         ] {
             for end in Self.companions { add(path + end, "store.path", line: configuration.storePlace.line) }
         }
+        addFolder(of: configuration.storePath, "store.path", line: configuration.storePlace.line)
+        addFolder(of: configuration.keyFile, "identity.key_file", line: configuration.keyFilePlace.line)
     }
 
     private mutating func add(_ path: String, _ key: String, line: Int) {
         guard let exposure = FileExposure(ofFile: path) else { return }
         found.append(Found(key: key, line: line, path: path, exposure: exposure))
+    }
+
+    private mutating func addFolder(of path: String, _ key: String, line: Int) {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        var status = stat()
+        guard stat(folder, &status) == 0, status.st_mode & S_IWOTH != 0, !found.contains(where: { $0.path == folder })
+        else { return }
+        found.append(Found(key: key, line: line, path: folder, exposure: .writable, isFolder: true))
     }
 }

@@ -127,7 +127,7 @@ package final class Router: Service {
         let log = RouterLog(logger: logger, now: now)
         for file in ExposedFiles(configuration).found {
             logger.warning(
-                "A file with secrets \(file.exposure)",
+                "\(file.isFolder ? "The folder of files with secrets" : "A file with secrets") \(file.exposure)",
                 metadata: ["file": "\(file.path)", "key": "\(file.key)", "remedy": "\(file.remedy)"]
             )
         }

@@ -53,4 +53,19 @@ import YAMLReading
             ]
         )
     }
+
+    @Test func aFolderThatAnybodyMayFillIsTold() throws {
+        try FileManager.default.createDirectory(atPath: folder + "/open", withIntermediateDirectories: false)
+        let path = folder + "/carillon.yaml"
+        let yaml = "identity: { key_file: open/carillon.key }\nstore: { path: open/carillon.sqlite }\n"
+        try Data(yaml.utf8).write(to: URL(fileURLWithPath: path))
+        for (mode, expected) in [
+            (0o777, ["~/carillon.yaml:2:1: store.path: ~/open can be written by other users; run: chmod o-w ~/open"]),
+            (0o775, []),
+        ] {
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: folder + "/open")
+            let warnings = ConfigurationCheck(path: path).warnings().map { "\($0)".replacing(folder, with: "~") }
+            #expect(warnings == expected)
+        }
+    }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CarillonRouter
+import Glibc
 
 /// The `carillon` command.
 @main
@@ -25,4 +26,13 @@ struct Carillon: AsyncParsableCommand {
             Rules.self, Store.self,
         ]
     )
+
+    static func main() async {
+        // Before anything else: a reload that is asked for while the service begins must not end it. What begins reads the newest
+        // configuration anyway, and `Serve` listens before it reads.
+        if CommandLine.arguments.dropFirst().first == Serve.configuration.commandName ?? "serve" {
+            signal(SIGHUP, SIG_IGN)
+        }
+        await main(nil)
+    }
 }

@@ -64,6 +64,8 @@ struct Serve: AsyncParsableCommand {
     }
 
     func run() async throws {
+        // Before the configuration is read: what changes after that is to be read anew.
+        let hangups = await UnixSignalsSequence(trapping: .sighup)
         let level = logLevel
         LoggingSystem.bootstrap { label in
             var handler = StreamLogHandler.standardError(label: label)
@@ -73,8 +75,6 @@ struct Serve: AsyncParsableCommand {
         let logger = Logger(label: "carillon")
         var configuration = try configuration()
         configuration.feed = feed.map { Configuration.Feed(path: $0, stopsAtEnd: feedExit) }
-        // Before anything that takes time: without somebody who listens the signal would end the process.
-        let hangups = await UnixSignalsSequence(trapping: .sighup)
         let router = try Terminal.printingMistakes { [configuration] in
             try Router(
                 configuration: configuration,

@@ -1,9 +1,11 @@
 """A configuration that changes under a running router."""
 
 import os
+import re
 import signal
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -29,6 +31,23 @@ def rules(router, title: str) -> None:
         f'version: 1\nrules:\n  - {{ match: {{ kinds: [1] }}, signal: mention, title: "{title}" }}\n'
     )
     router.configuration["rules"] = "rules.yaml"
+
+
+def test_a_hangup_while_it_begins_does_not_end_it(stopped_router):
+    router = stopped_router
+    router.spawn()
+    status = Path(f"/proc/{router.process.pid}/status")
+
+    def is_ready_for_it():
+        """The loader maps libraries before the program can say anything."""
+        masks = re.findall(r"^Sig(?:Ign|Cgt):\s*(\w+)$", status.read_text(), re.MULTILINE)
+        return any(int(mask, 16) & 1 << signal.SIGHUP - 1 for mask in masks)
+
+    wait_until(is_ready_for_it, "it minds SIGHUP", router.process)
+    router.process.send_signal(signal.SIGHUP)
+    router.wait_for_port()
+    hang_up(router)
+    assert router.stop() == 0
 
 
 def test_reloads_in_mid_traffic_lose_nothing(stopped_router, lab, alice, bob):

@@ -93,6 +93,16 @@ struct RelayLimit: Sendable {
             "Bytes of one client's messages a second, over time; eight times as many at once.",
             1_024...1_073_741_824
         ),
+        RelayLimit(
+            "registrations_per_client_per_second",
+            \.limits.registrationsPerSecond,
+            "Registrations of one client, and of one connection, a second, over time."
+        ),
+        RelayLimit(
+            "client_registration_burst",
+            \.limits.registrationBurst,
+            "Registrations of one client, and of one connection, at once."
+        ),
     ]
 
     private static let ofRegistrations: [RelayLimit] = [

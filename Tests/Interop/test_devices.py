@@ -93,6 +93,24 @@ def test_a_test_push_prints_the_push_services_own_answer(router, lab, socket, al
     assert loud.returncode == 1 and "wake, nudge, sealed, alert" in loud.stderr
 
 
+def test_shows_what_a_device_wishes(router, socket, alice):
+    wishes = {
+        "quiet": {"start": "01:00", "end": "02:00", "tz": "UTC+9", "dm_bypass_quiet": True},
+        "batch": {"daily_cap": 40},
+        "filter_plugins": {"mutes": False},
+        "locale": "de",
+    }
+    socket.publish(alice.registration(router, ios(device_token(), **wishes)))
+    [device] = listed(router)
+    shown = device["wishes"]
+    assert shown["quiet"] == wishes["quiet"] and shown["locale"] == "de"
+    assert shown["daily_cap"] == {"wished": 40, "in_force": 40} and shown["cooldown_seconds"] == {"in_force": 0}
+    assert shown["filters"] == [{"name": "mutes", "wished": False, "is_active": False}]
+    text = devices(router, "show", device["device"]).stdout
+    for words in ["01:00 to 02:00 (UTC+9)", "40 pushes a day, as wished", "mutes off, as wished", "language      de"]:
+        assert words in text
+
+
 def test_a_sealed_test_push_reads_to_the_device_alone(router, lab, socket, alice):
     app = App()
     content = {"platform": "unifiedpush", "push_endpoint": lab.endpoint("upAlice"), "filters": {"dm": True}}

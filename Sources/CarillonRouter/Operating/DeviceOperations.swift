@@ -18,7 +18,7 @@ package final class DeviceOperations: Sendable {
     private let files: OperatorFiles
     private let sender: any TestPushSender
     /// A reload may change it.
-    private let pacing: @Sendable () -> PacingPolicy
+    private let configuration: @Sendable () -> Configuration
     private let deliveryID: @Sendable (EventID, DeviceID) -> String
     private let now: @Sendable () -> Int64
 
@@ -27,7 +27,7 @@ package final class DeviceOperations: Sendable {
         sealer: Sealer,
         files: OperatorFiles,
         sender: any TestPushSender,
-        pacing: @escaping @Sendable () -> PacingPolicy,
+        configuration: @escaping @Sendable () -> Configuration,
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         now: @escaping @Sendable () -> Int64
     ) {
@@ -35,7 +35,7 @@ package final class DeviceOperations: Sendable {
         self.sealer = sealer
         self.files = files
         self.sender = sender
-        self.pacing = pacing
+        self.configuration = configuration
         self.deliveryID = deliveryID
         self.now = now
     }
@@ -166,8 +166,15 @@ package final class DeviceOperations: Sendable {
         return listings.map { listing in
             let queue = QueueName(platform: listing.route.platform, app: listing.route.app)
             let pace = forecasts[listing.device].map(DevicePaceOverview.init)
-            return DeviceOverview(listing, statuses[listing.device], pace, pauses[queue])
+            return DeviceOverview(listing, wishes(of: listing.device), statuses[listing.device], pace, pauses[queue])
         }
+    }
+
+    /// Nil when that cannot be read.
+    private func wishes(of device: DeviceID) -> DeviceWishesOverview? {
+        guard let wishes = try? registry.wishes(of: device) else { return nil }
+        let locale = (try? registry.content(of: device))?.locale
+        return DeviceWishesOverview(wishes, locale: locale, configuration())
     }
 
     /// Queues that were paused when the router wrote that down last.
@@ -176,7 +183,7 @@ package final class DeviceOperations: Sendable {
     /// How each of these devices is woken now; empty when that cannot be read.
     private func forecasts(of devices: [DeviceID]) -> [DeviceID: PaceForecast] {
         guard let stored = try? files.outbox.paces(of: devices) else { return [:] }
-        let policy = pacing()
+        let policy = configuration().pacing
         var forecasts: [DeviceID: PaceForecast] = [:]
         for device in devices {
             guard let wishes = (try? registry.wishes(of: device))?.pace else { continue }

@@ -42,7 +42,7 @@ package struct OperatorAccess {
                 sealer: Sealer(identity: identity.secret),
                 files: OperatorFiles(configuration: configuration),
                 sender: ConfiguredTestPushes(configuration: configuration),
-                pacing: { configuration.pacing },
+                configuration: { configuration },
                 deliveryID: try DeliveryIDs(identity: identity).id,
                 now: now
             )

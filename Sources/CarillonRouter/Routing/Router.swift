@@ -253,7 +253,7 @@ package final class Router: Service {
                 transport: { [transports] in transports[$0] },
                 now: now
             ),
-            pacing: { [inForce] in inForce.configuration.pacing },
+            configuration: { [inForce] in inForce.configuration },
             deliveryID: try DeliveryIDs(identity: identity).id,
             now: now
         )

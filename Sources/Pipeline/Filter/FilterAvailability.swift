@@ -8,7 +8,7 @@ package enum FilterAvailability: String, Sendable, CaseIterable {
     case maySwitchOn = "may-switch-on"
 
     /// Whether it is asked for a device that says so, or nothing.
-    func isActive(_ wish: Bool?) -> Bool {
+    package func isActive(_ wish: Bool?) -> Bool {
         switch self {
         case .always: true
         case .maySwitchOff: wish ?? true

@@ -27,5 +27,5 @@ package struct Pace: Hashable, Sendable {
     var isGathering: Bool { cooldown > 0 || window > 0 || dailyCap != nil }
 
     /// What a longer cooldown gathers needs no window.
-    package var hasWindow: Bool { window > cooldown }
+    var hasWindow: Bool { window > cooldown }
 }

@@ -32,7 +32,7 @@ package struct PacingPolicy: Sendable, Hashable {
     }
 
     /// What a device gets that wishes that. Bounds are for wishes; the defaults are the operator's own word.
-    func pace(for wishes: PaceWishes) -> Pace {
+    package func pace(for wishes: PaceWishes) -> Pace {
         let batch = wishes.batch
         let cap = batch.dailyCap.map { mostDailyCap > 0 ? min($0, mostDailyCap) : $0 } ?? dailyCap
         return Pace(

@@ -93,7 +93,7 @@ import Testing
             sealer: Sealer(identity: identity.secret),
             files: OperatorFiles(configuration: configuration),
             sender: sender,
-            pacing: { [configuration] in configuration.pacing },
+            configuration: { [configuration] in configuration },
             deliveryID: { "\($0.hex)-\($1.rawValue)" },
             now: { Self.noon }
         )
@@ -141,6 +141,37 @@ import Testing
             #expect(!text.contains(Self.token) && text.contains("phone"))
         }
         #expect(try operations().list(account: identity.publicKey.hex).text == "no devices")
+    }
+
+    @Test func showsWhatADeviceWishesAndWhatItGetsOfThat() throws {
+        let quiet = #","quiet":{"start":"01:00","end":"02:30","tz":"UTC+9","dm_bypass_quiet":true}"#
+        let batch = #","locale":"de-AT","batch":{"cooldown_seconds":10,"daily_cap":40}"#
+        let filters = #","filter_plugins":{"mutes":false,"noise":false,"other":true}"#
+        let device = try register(quiet + batch + filters)
+        let plain = try register(device: "tablet")
+        configuration.pacing.leastCooldownSeconds = 30
+        var mutes = Configuration.Filter(name: "mutes", line: 1)
+        mutes.availability = .always
+        configuration.filters = [mutes, Configuration.Filter(name: "noise", line: 2)]
+        let text = try operations().show(device).text
+        for line in [
+            "quiet         01:00 to 02:30 (UTC+9), but direct messages come through",
+            "pace          cooldown 30 s, the operator's bound (wished: cooldown 10 s)",
+            "              window 30 s, the operator's default; without effect beside that cooldown",
+            "              40 pushes a day, as wished",
+            "filters       mutes on for every device, though the device wishes it off",
+            "              noise off, as wished", "              other off: wished, but not in the configuration",
+            "language      de-AT",
+        ] { #expect(text.contains("\n" + line + "\n")) }
+        let other = try operations().show(plain)
+        #expect(other.text.contains("quiet         never\npace          cooldown 60 s, the operator's default"))
+        #expect(other.text.contains("mutes on, the operator's default") && !other.text.contains("language"))
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        for overview in [try operations().show(device), other] {
+            #expect(try decoder.decode(DeviceOverview.self, from: Data(overview.json.utf8)) == overview)
+        }
+        #expect(try operations().show(device).json.contains(#""cooldown_seconds":{"in_force":30,"wished":10}"#))
     }
 
     @Test func aDeviceBehindAPausedQueueSaysSo() throws {

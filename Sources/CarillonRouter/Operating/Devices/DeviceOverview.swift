@@ -28,13 +28,20 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     package var signals: [String]
     /// When it was registered last, RFC 3339 in UTC.
     package var registeredAt: String
+    package var wishes: DeviceWishesOverview?
     package var lastSuccess: Push?
     package var lastError: Push?
     package var pace: DevicePaceOverview?
     /// Why nothing goes to its push service now, in words; nil: as far as is known it does.
     package var queuePause: String?
 
-    init(_ listing: DeviceListing, _ status: DeviceStatus?, _ pace: DevicePaceOverview?, _ pause: TracedPause?) {
+    init(
+        _ listing: DeviceListing,
+        _ wishes: DeviceWishesOverview?,
+        _ status: DeviceStatus?,
+        _ pace: DevicePaceOverview?,
+        _ pause: TracedPause?
+    ) {
         device = listing.device.rawValue
         account = listing.account.hex
         npub = NIP19.npub(listing.account)
@@ -44,6 +51,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         mode = listing.mode?.name
         signals = listing.signals.map(\.rawValue)
         registeredAt = UTCTime(milliseconds: listing.registeredAt).stamp
+        self.wishes = wishes
         lastSuccess = status?.lastSuccess.map { success in
             Push(
                 at: UTCTime(milliseconds: success.at).stamp,
@@ -68,8 +76,11 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
             ("device", "\(device)"), ("account", npub), ("", account), ("name", name.isEmpty ? "-" : name),
             ("platform", platform), ("app", app), ("mode", mode ?? "the operator's default"),
             ("wants", signals.isEmpty ? "nothing" : signals.joined(separator: ", ")),
-            ("registered", registeredAt), ("last success", lastSuccess?.words ?? "none known"),
-            ("last error", lastError?.words ?? "none known"),
+            ("registered", registeredAt),
+        ]
+        rows += wishes?.rows ?? []
+        rows += [
+            ("last success", lastSuccess?.words ?? "none known"), ("last error", lastError?.words ?? "none known"),
         ]
         rows += pace?.rows ?? []
         if let queuePause { rows.append(("but", queuePause)) }

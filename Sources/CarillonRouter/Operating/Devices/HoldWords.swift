@@ -19,9 +19,11 @@ enum HoldWords {
         .compactMap(\.self).joined(separator: "; ")
     }
 
-    private static func time(_ time: TimeOfDay) -> String { clock(time.minutes) }
+    /// As in "07:00".
+    static func time(_ time: TimeOfDay) -> String { clock(time.minutes) }
 
-    private static func offset(_ offset: UTCOffset) -> String {
+    /// As in "UTC+9" and "UTC-03:30".
+    static func offset(_ offset: UTCOffset) -> String {
         let minutes = abs(offset.minutes)
         guard minutes > 0 else { return "UTC" }
         let sign = offset.minutes < 0 ? "-" : "+"

@@ -14,5 +14,5 @@ package struct TraceLimits: Sendable, Hashable {
     }
 
     /// The same in milliseconds.
-    var age: Int64 { Int64(days) * 86_400_000 }
+    package var age: Int64 { Int64(days) * 86_400_000 }
 }

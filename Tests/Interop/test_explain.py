@@ -241,6 +241,30 @@ def test_tells_of_each_event_of_a_push_how_it_ended_whatever_is_held_since(stopp
     assert len(lab.received()) == 2
 
 
+def test_without_a_trace_what_waits_is_known_and_nothing_is_contradicted(stopped_router, lab, alice, bob):
+    router = stopped_router
+    router.configuration["trace"] = "off"
+    router.configuration["defaults"] = {"cooldown_seconds": 3600, "window_seconds": 0, "daily_cap": 100}
+    router.start()
+    sent, held, second = (bob.note(text, alice) for text in ["sent", "held", "held too"])
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())), sent)
+        lab.accepted(1)
+        router.wait_for_deliveries(1)
+        socket.publish(held, second)
+    run = explain(router, held["id"])
+    assert run.returncode == 3 and "trace: off" in run.stdout
+    assert "for device 1, held: the device was woken a moment ago; goes at 20" in run.stdout
+    assert "2 events wait" in run.stdout
+    for event in [sent, second]:
+        run = explain(router, event["id"])
+        assert run.returncode == 3 and "It was accepted here lately" in run.stdout
+        for words in ["never came", "concerns nobody here", "no rule", "yet"]:
+            assert words not in run.stdout
+    shown = carillon("devices", "show", "1", "--config", router.configuration_file).stdout
+    assert "not written down (trace: off)" in shown
+
+
 def test_tells_of_a_push_whose_end_nobody_wrote_down(router, lab, socket, alice, bob):
     note = bob.note("hello", alice)
     socket.publish(alice.registration(router, ios(device_token())), note)

@@ -103,16 +103,15 @@ package final class DeviceOperations: Sendable {
         var history: [TraceEntry] = []
         var began: Int64?
         var fault: String?
-        let since = now() - Int64(files.traceLimits?.days ?? 0) * 86_400_000
-        if files.traceLimits != nil {
+        if let trace = files.trace {
+            let since = now() - trace.limits.age
             do throws(TraceError) {
-                began = try files.trace.beginning()
-                history = try files.trace.history(of: id, for: key, since: since)
+                // What is older may be on disk still.
+                began = try trace.reader.beginning().map { max($0, since) }
+                history = try trace.reader.history(of: id, for: key, since: since)
             } catch {
                 fault = error.description
             }
-        } else {
-            fault = "the configuration switches it off (trace: off)"
         }
         var surroundings = Explainer.Surroundings(traceBegan: began, recipient: key)
         for device in Set(history.compactMap(\.device)) {
@@ -131,11 +130,13 @@ package final class DeviceOperations: Sendable {
                 devices: registered?.count,
                 firstRegistered: registered?.map(\.firstRegisteredAt).min(),
                 isOfEverybody: !history.isEmpty,
-                isKnownOtherwise: key != nil && isKnown(id, beyond: history, since: since),
+                isKnownOtherwise: key != nil && isKnown(id, beyond: history),
                 wasAccepted: files.wasAccepted(id),
+                waiting: waiting(id, for: key, registered ?? []),
+                isTraced: files.trace != nil,
                 traceBegan: began,
                 traceFault: fault,
-                limits: files.traceLimits.map { "\($0.rows) entries and \($0.days) days at most" } ?? ""
+                limits: files.trace.map { "\($0.limits.rows) entries and \($0.limits.days) days at most" } ?? ""
             )
             .lines
         }
@@ -151,7 +152,7 @@ package final class DeviceOperations: Sendable {
     /// Why a device that is no more may have gone.
     private func lastWords(of device: Int64) -> String {
         let id = DeviceID(rawValue: device)
-        guard let status = (try? files.trace.statuses(of: [id]))?[id], let failure = status.lastFailure else {
+        guard let status = (try? files.trace?.reader.statuses(of: [id]))?[id], let failure = status.lastFailure else {
             return ""
         }
         let words = ReportWords.short(kind: failure.kind, status: failure.status, reason: failure.reason)
@@ -160,13 +161,20 @@ package final class DeviceOperations: Sendable {
 
     /// What is not known of a push is left out: a missing trace is no reason to show no devices.
     private func overviews(of listings: [DeviceListing]) -> [DeviceOverview] {
-        let statuses = (try? files.trace.statuses(of: listings.map(\.device))) ?? [:]
+        let statuses = (try? files.trace?.reader.statuses(of: listings.map(\.device))) ?? [:]
         let forecasts = forecasts(of: listings.map(\.device))
         let pauses = pauses
         return listings.map { listing in
             let queue = QueueName(platform: listing.route.platform, app: listing.route.app)
             let pace = forecasts[listing.device].map(DevicePaceOverview.init)
-            return DeviceOverview(listing, wishes(of: listing.device), statuses[listing.device], pace, pauses[queue])
+            return DeviceOverview(
+                listing,
+                wishes(of: listing.device),
+                isTraced: files.trace != nil,
+                statuses[listing.device],
+                pace,
+                pauses[queue]
+            )
         }
     }
 
@@ -178,7 +186,7 @@ package final class DeviceOperations: Sendable {
     }
 
     /// Queues that were paused when the router wrote that down last.
-    private var pauses: [QueueName: TracedPause] { (try? files.trace.pauses()) ?? [:] }
+    private var pauses: [QueueName: TracedPause] { (try? files.trace?.reader.pauses()) ?? [:] }
 
     /// How each of these devices is woken now; empty when that cannot be read.
     private func forecasts(of devices: [DeviceID]) -> [DeviceID: PaceForecast] {
@@ -210,11 +218,30 @@ package final class DeviceOperations: Sendable {
     }
 
     /// Whether more is known of an event than its history for one recipient.
-    private func isKnown(_ event: EventID, beyond history: [TraceEntry], since: Int64) -> Bool {
-        guard files.traceLimits != nil, let whole = try? files.trace.history(of: event, since: since) else {
-            return false
-        }
+    private func isKnown(_ event: EventID, beyond history: [TraceEntry]) -> Bool {
+        guard let trace = files.trace,
+            let whole = try? trace.reader.history(of: event, since: now() - trace.limits.age)
+        else { return false }
         return whole.count > history.count
+    }
+
+    /// What of an event waits, as far as that can be told without its history: where it is the first one held, or where the
+    /// `recipient` has these devices.
+    private func waiting(_ event: EventID, for recipient: PublicKey?, _ devices: [DeviceListing]) -> [String] {
+        let holders = (try? files.outbox.devices(holding: event.array)) ?? []
+        let held = held(for: holders)
+        var waiting = holders.compactMap { device -> String? in
+            guard let words = held[deliveryID(event, device)], let owner = (try? registry.listing(of: device))?.account,
+                owner == recipient ?? owner
+            else { return nil }
+            return "for device \(device.rawValue), held: \(words)"
+        }
+        let numbers = devices.map { (device: $0.device, delivery: deliveryID(event, $0.device)) }
+        let queued = (try? files.outbox.contained(of: Set(numbers.map(\.delivery)))) ?? []
+        for number in numbers where queued.contains(number.delivery) {
+            waiting.append("for device \(number.device.rawValue), which has not been reached yet")
+        }
+        return waiting
     }
 
     private func attempt<Value>(_ body: () throws -> Value) throws(OperationFailure) -> Value {

@@ -4,14 +4,12 @@ import Nostr
 
 /// What is read beside the registry to answer operators.
 struct OperatorFiles: Sendable {
-    let trace: TraceReader
-    /// Nil: nothing is traced.
-    let traceLimits: TraceLimits?
+    /// Nil: nothing is traced, and what there may be from before is out of date.
+    let trace: (reader: TraceReader, limits: TraceLimits)?
     let outbox: OutboxReader
 
     init(configuration: Configuration) {
-        trace = TraceReader(path: configuration.tracePath)
-        traceLimits = configuration.trace
+        trace = configuration.trace.map { (TraceReader(path: configuration.tracePath), $0) }
         outbox = OutboxReader(path: configuration.outboxPath)
     }
 

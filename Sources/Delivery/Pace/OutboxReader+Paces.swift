@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Notifications
 
@@ -16,6 +17,19 @@ extension OutboxReader {
                 if row != nil || !held.isEmpty { paces[device] = (row ?? PaceRow(device: device), held) }
             }
             return paces
+        }
+    }
+
+    /// The devices for which events wait of which this one, named by its 32 bytes, is the first. Looks at all that wait.
+    package func devices(holding event: [UInt8]) throws -> [DeviceID] {
+        try read { database in
+            guard try database.tableExists("outbox_held") else { return [] }
+            return try Int64.fetchAll(
+                database,
+                sql: "SELECT number FROM outbox_held WHERE event = ? ORDER BY number",
+                arguments: [Data(event)]
+            )
+            .map { HeldKey(rawValue: $0).device }
         }
     }
 }

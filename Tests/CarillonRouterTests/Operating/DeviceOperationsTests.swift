@@ -418,6 +418,41 @@ import Testing
         #expect(try operations().show(device).pace?.pushesToday == 0)
     }
 
+    @Test func withoutATraceOnlyWhatWaitsIsKnown() throws {
+        let device = try register()
+        let other = try register(device: "tablet")
+        trace([], [report(.delivered, of: device, status: 200)])
+        let events = (1...2).map { EventID(Bytes32(words: ($0 << 48, 2, 3, 4))) }
+        try fillOutbox(["\(events[1].hex)-\(other)"], held: [(events[0], .mention, 2)], of: device)
+        configuration.trace = nil
+        let shown = try operations().show(device)
+        #expect(shown.lastSuccess == nil && !shown.isTraced)
+        #expect(shown.text.contains("last success  not written down (trace: off)"))
+        let held = "for device \(device), held: the device was woken a moment ago; goes at 2026-03-14 00:01:00 UTC"
+        for recipient in [nil, alice.publicKey.hex] {
+            let explanation = try operations().explain(events[0].hex, recipient: recipient)
+            #expect(!explanation.isKnown && explanation.tracedSince == nil)
+            #expect(explanation.text.contains(held + "; 2 events wait") && explanation.text.contains("trace: off"))
+        }
+        let strangers = try operations().explain(events[0].hex, recipient: identity.publicKey.hex)
+        #expect(!strangers.text.contains("for device"))
+        let queued = try operations().explain(events[1].hex, recipient: alice.publicKey.hex)
+        #expect(queued.text.contains("for device \(other), which has not been reached yet"))
+    }
+
+    @Test func theTraceGoesBackNoFurtherThanItIsKept() throws {
+        configuration.trace?.days = 1
+        let store = TraceStore(path: configuration.tracePath, now: { Self.noon - 3 * 86_400_000 }, logger: logger)
+        store.trace(
+            [TraceStep(step: .expired, event: EventID(Bytes32(words: (1, 2, 3, 4))))],
+            at: Self.noon - 259_200_000
+        )
+        store.close()
+        let explanation = try operations().explain(alice.publicKey.hex)
+        #expect(explanation.tracedSince == "2026-03-13T00:00:00.000Z")
+        #expect(explanation.text.contains("goes back to 2026-03-13 00:00:00 UTC (500000 entries and 1 days at most)"))
+    }
+
     @Test func beforeThereIsATraceThatIsSaid() throws {
         let explanation = try operations().explain(alice.publicKey.hex, recipient: alice.publicKey.hex)
         #expect(!explanation.isKnown && explanation.text.contains("there is no trace"))

@@ -66,11 +66,47 @@ import Testing
     }
 
     @Test func aMissingTraceAndAnAcceptedEventAreSaid() {
-        let text = text { advice in
-            advice.traceFault = "the configuration switches it off (trace: off)"
+        let fault = text { $0.traceFault = "it is damaged" }
+        #expect(fault.contains("The trace cannot tell: it is damaged.") && !fault.contains("holds nothing yet"))
+        let off = text { $0.isTraced = false }
+        #expect(off.contains("The trace cannot tell: the configuration switches it off (trace: off)."))
+        #expect(!off.contains("forgotten") && !off.contains("yet"))
+        #expect(off.contains("taking trace: off out of the configuration"))
+        #expect(!fault.contains("trace: off"))
+    }
+
+    @Test func whatWasAcceptedCameAndConcernedSomebody() {
+        let anybody = text { advice in
             advice.wasAccepted = true
+            advice.traceBegan = 1_773_446_400_000
         }
-        #expect(text.contains("The trace cannot tell: the configuration switches it off"))
-        #expect(text.contains("It was accepted here"))
+        #expect(anybody.contains("It was accepted here lately"))
+        #expect(
+            anybody.contains("What else became of it is forgotten: the trace goes back to 2026-03-14 00:00:00 UTC.")
+        )
+        for words in ["never came", "concerns nobody", "no rule", "came before", "It can be"] {
+            #expect(!anybody.contains(words))
+        }
+        let alices = text { advice in
+            advice.wasAccepted = true
+            advice.recipient = alice
+            advice.devices = 1
+        }
+        #expect(alices.contains("names the recipient in no p tag"))
+        #expect(!alices.contains("never came") && !alices.contains("no rule"))
+    }
+
+    @Test func whatWaitsIsNotUnknown() {
+        let text = text { advice in
+            advice.wasAccepted = true
+            advice.isTraced = false
+            advice.waiting = ["for device 1, held: the device was woken a moment ago"]
+        }
+        #expect(
+            text.hasPrefix("Of this event no more is known than that it waits\n  - for device 1, held: the device was")
+        )
+        #expect(
+            !text.contains("Nothing is known") && !text.contains("It was accepted") && !text.contains("can be that")
+        )
     }
 }

@@ -29,6 +29,8 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     /// When it was registered last, RFC 3339 in UTC.
     package var registeredAt: String
     package var wishes: DeviceWishesOverview?
+    /// Whether it is written down how pushes go; else their last success and error are not known.
+    package var isTraced: Bool
     package var lastSuccess: Push?
     package var lastError: Push?
     package var pace: DevicePaceOverview?
@@ -38,6 +40,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     init(
         _ listing: DeviceListing,
         _ wishes: DeviceWishesOverview?,
+        isTraced: Bool,
         _ status: DeviceStatus?,
         _ pace: DevicePaceOverview?,
         _ pause: TracedPause?
@@ -52,6 +55,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         signals = listing.signals.map(\.rawValue)
         registeredAt = UTCTime(milliseconds: listing.registeredAt).stamp
         self.wishes = wishes
+        self.isTraced = isTraced
         lastSuccess = status?.lastSuccess.map { success in
             Push(
                 at: UTCTime(milliseconds: success.at).stamp,
@@ -79,8 +83,9 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
             ("registered", registeredAt),
         ]
         rows += wishes?.rows ?? []
+        let none = isTraced ? "none known" : "not written down (trace: off)"
         rows += [
-            ("last success", lastSuccess?.words ?? "none known"), ("last error", lastError?.words ?? "none known"),
+            ("last success", lastSuccess?.words ?? none), ("last error", lastError?.words ?? none),
         ]
         rows += pace?.rows ?? []
         if let queuePause { rows.append(("but", queuePause)) }

@@ -111,6 +111,7 @@ let package = Package(
         ),
         .target(name: "CCurl", dependencies: ["CLibcurl"], path: "Sources/System/CCurl"),
         .target(name: "CPrivileges", path: "Sources/System/CPrivileges"),
+        .systemLibrary(name: "CSemaphore", path: "Sources/System/CSemaphore"),
 
         // What every stage speaks.
         .target(name: "Cipher", dependencies: ["COpenSSL"]),
@@ -173,7 +174,8 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "Nostr", "Notifications", "Registry", "Rules", "Delivery", "Storage", grdb, collections, heap, logging,
+                "CSemaphore", "Nostr", "Notifications", "Registry", "Rules", "Delivery", "Storage", grdb, collections,
+                heap, logging,
             ]
         ),
         .target(

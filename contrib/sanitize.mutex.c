@@ -1,11 +1,14 @@
 /* Synchronization.Mutex as ThreadSanitizer can follow it. Its fast way is compiled into our code, where its atomics are seen; what
  * happens when threads meet is in the standard library, which is not instrumented. This stands before it and says what it does.
+ * The same for sem_clockwait, the one call on semaphores that ThreadSanitizer does not know.
  * Loaded into the tests by contrib/sanitize. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define LOCK_SLOW "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
 #define UNLOCK_SLOW "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
@@ -38,4 +41,12 @@ __attribute__((swiftcall)) void unlock_slow(__attribute__((swift_context)) void 
     if (!standard) standard = (unlock_function)standard_library(UNLOCK_SLOW);
     if (__tsan_release) __tsan_release(mutex);
     standard(mutex);
+}
+
+int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict deadline) {
+    static int (*standard)(sem_t *restrict, clockid_t, const struct timespec *restrict);
+    if (!standard) standard = (__typeof__(standard))dlsym(RTLD_NEXT, "sem_clockwait");
+    int result = standard(semaphore, clock, deadline);
+    if (result == 0 && __tsan_acquire) __tsan_acquire(semaphore);
+    return result;
 }

@@ -23,7 +23,7 @@ package final class Intake: Sendable {
     }
 
     private let state = Mutex(State())
-    private let wake = DispatchSemaphore(value: 0)
+    private let wake = MonotonicSemaphore()
     private let limit: Int
     private let byteLimit: Int
     private let answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)?
@@ -108,7 +108,7 @@ package final class Intake: Sendable {
     /// Everything that waits; blocks until there is something, or for `patience` milliseconds. Nil once closed and empty. For
     /// the pipeline's thread alone.
     func next(within patience: Int64? = nil) -> Arrivals? {
-        let deadline = patience.map { DispatchTime.now() + .milliseconds(Int(clamping: $0)) } ?? .distantFuture
+        let deadline = patience.map { MonotonicTime(in: $0) }
         while true {
             let (arrivals, isClosed, isAbandoned, isNudged) = state.withLock { state in
                 defer {
@@ -126,7 +126,7 @@ package final class Intake: Sendable {
             }
             if !arrivals.isEmpty || (isNudged && !isClosed) { return arrivals }
             if isClosed { return nil }
-            if wake.wait(timeout: deadline) == .timedOut { return Arrivals() }
+            guard wake.wait(until: deadline) else { return Arrivals() }
         }
     }
 

@@ -1,0 +1,65 @@
+"""A clock that is set back while the router runs: nobody waits for it to be there again."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nostr import ALL_SIGNALS, Socket
+
+HALF_AN_HOUR = 1800
+
+
+class Clock:
+    """The router's time of day."""
+
+    def __init__(self, folder: Path):
+        self._offset = folder / "clock"
+        library = folder / "clock_set_back.so"
+        source = Path(__file__).with_name("clock_set_back.c")
+        command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl"]
+        subprocess.run(command, check=True)
+        self.set(0)
+        self.environment = {"LD_PRELOAD": str(library), "CLOCK_OFFSET": str(self._offset)}
+
+    def set(self, seconds: int):
+        """So far from the machine's."""
+        # At once: a file that is half there would be read so.
+        text = self._offset.with_suffix(".new")
+        text.write_text(str(seconds))
+        os.replace(text, self._offset)
+
+
+@pytest.fixture
+def clock(stopped_router, tmp_path):
+    clock = Clock(tmp_path)
+    stopped_router.environment = clock.environment
+    return clock
+
+
+@pytest.fixture
+def paced_router(stopped_router, clock):
+    """A router with a cooldown that a test can wait for."""
+    stopped_router.configuration["defaults"] = {"cooldown_seconds": 2, "window_seconds": 0, "daily_cap": 100}
+    return stopped_router.start()
+
+
+def register(router, lab, person, **wishes):
+    content = {"platform": "unifiedpush", "push_endpoint": lab.endpoint("upAlice"), "filters": ALL_SIGNALS, **wishes}
+    publish(router, person.registration(router, content))
+
+
+def publish(router, *events):
+    with Socket(router) as socket:
+        socket.publish(*events)
+
+
+def test_what_is_held_goes_when_the_cooldown_ends(paced_router, clock, lab, alice, bob):
+    register(paced_router, lab, alice)
+    publish(paced_router, bob.note("the first", alice))
+    lab.accepted(1)
+    paced_router.wait_for_deliveries(1)
+    publish(paced_router, bob.note("the second", alice))
+    clock.set(-HALF_AN_HOUR)
+    lab.accepted(2)

@@ -2,6 +2,7 @@ import Feed
 import Logging
 import Nostr
 import Pipeline
+import PluginHost
 
 extension Router {
     /// The feed that the configuration names, into `intake`. `end` comes with the feed's own where the router is to stop then.
@@ -9,7 +10,6 @@ extension Router {
         _ configuration: Configuration,
         into intake: Intake,
         end: FeedEnd,
-        now: @escaping @Sendable () -> Int64,
         logger: Logger
     ) throws -> Feed? {
         guard let feed = configuration.feed else { return nil }
@@ -23,7 +23,7 @@ extension Router {
                 logger.notice(feed.stopsAtEnd ? "Stopping, as the feed has ended" : "Serving on without the feed")
                 if feed.stopsAtEnd { end.come() }
             },
-            now: now,
+            now: InstanceSettings.monotonicMilliseconds,
             logger: logger
         )
     }

@@ -229,7 +229,7 @@ package final class Router: Service {
             counts: doors.ingress ?? DoorCounts(),
             logger: logger
         )
-        feed = try Self.feed(configuration, into: intake, end: feedEnd, now: now, logger: logger)
+        feed = try Self.feed(configuration, into: intake, end: feedEnd, logger: logger)
         let signing = try RemoteSigningService(
             configuration: configuration.remoteSigning,
             identity: identity,

@@ -32,7 +32,7 @@ package final class Feed: Sendable {
     private let finished = DispatchSemaphore(value: 0)
 
     /// `ended` is called once, on the feed's thread, when the input has ended and everything in it is dealt with; not when
-    /// ``stop()`` comes before that. `now` gives milliseconds since 1970.
+    /// ``stop()`` comes before that. `now` gives milliseconds of any clock that does not step.
     package init(
         _ input: consuming FeedInput,
         limits: FeedLimits = FeedLimits(),

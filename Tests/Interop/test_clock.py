@@ -63,3 +63,14 @@ def test_what_is_held_goes_when_the_cooldown_ends(paced_router, clock, lab, alic
     publish(paced_router, bob.note("the second", alice))
     clock.set(-HALF_AN_HOUR)
     lab.accepted(2)
+
+
+def test_what_failed_is_tried_again(stopped_router, clock, lab, alice, bob):
+    router = stopped_router.start()
+    register(router, lab, alice)
+    lab.misbehave("answer", status=503, times=0)
+    publish(router, bob.note("again", alice))
+    lab.attempts(1)
+    clock.set(-HALF_AN_HOUR)
+    lab.behave()
+    lab.accepted(1)

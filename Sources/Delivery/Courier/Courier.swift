@@ -127,10 +127,13 @@ package final class Courier: Sendable {
         }
     }
 
-    /// Alarms may ring early; this one does not.
+    /// Alarms may ring early; this one does not. If the clock is put back it rings too early rather than much too late.
     private func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
+        let begin = environment.now()
         environment.alarm.ring(at: time) { [weak self] in
-            guard let self, environment.now() < time else { return action() }
+            guard let self else { return action() }
+            let now = environment.now()
+            guard begin <= now, now < time else { return action() }
             ring(at: time, action)
         }
     }

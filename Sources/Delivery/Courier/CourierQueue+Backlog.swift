@@ -79,7 +79,12 @@ extension CourierQueue {
         }
     }
 
-    mutating func take(_ page: OutboxPage, of part: OutboxRead.Part, into actions: inout CourierActions) {
+    mutating func take(
+        _ page: OutboxPage,
+        of part: OutboxRead.Part,
+        now: Int64,
+        into actions: inout CourierActions
+    ) {
         for row in page.unreadable { drop(row, into: &actions) }
         switch part {
         case .firstTries:
@@ -95,12 +100,22 @@ extension CourierQueue {
                 last = RetryPlace(due: due, key: stored.key)
                 guard retrying.insert(stored.key).inserted else { continue }
                 held += 1
-                park(stored, until: due)
+                park(stored, until: Self.due(stored, at: now))
             }
             backlog.endReadingRetries(last: last, isLast: page.isLast)
             retrying.subtract(endedWhileReading)
             endedWhileReading.removeAll()
         }
+    }
+
+    /// When a retry that the disk knows is due. One that was put off by a clock which has been put back since, as its acceptance tells,
+    /// waits no longer than it was to.
+    private static func due(_ stored: StoredDelivery, at now: Int64) -> Int64 {
+        let due = stored.due ?? .min
+        let accepted = stored.delivery.acceptedAt
+        let (step, overflow) = accepted.subtractingReportingOverflow(now)
+        guard !overflow, step > CourierQueues.tolerance, due > accepted else { return due }
+        return due - step
     }
 
     mutating func forgetRetrying(_ stored: StoredDelivery) {

@@ -12,6 +12,11 @@ struct CourierQueues: Sendable {
     private var indices: [Int: Int] = [:]
     private(set) var isDraining = false
     private var isDiskWritable = true
+    /// The latest moment that the clock has shown.
+    private var latest = Int64.min
+
+    /// How far a clock may go back before anything is made of it, in milliseconds.
+    static let tolerance: Int64 = 1000
 
     /// `waiting` is what the outbox holds from before.
     init(
@@ -35,6 +40,7 @@ struct CourierQueues: Sendable {
     func status(now: Int64) -> [QueueStatus] { queues.map { $0.status(now: now) } }
 
     mutating func handle(_ event: CourierEvent, now: Int64, into actions: inout CourierActions) {
+        notice(now, into: &actions)
         switch event {
         case .accepted(let deliveries):
             for stored in deliveries {
@@ -49,7 +55,7 @@ struct CourierQueues: Sendable {
         case .ended(let ticket, let outcome):
             queues[ticket.queue].ended(ticket, outcome, now: now, random: &random, into: &actions)
         case .page(let read, let page):
-            queues[read.queue].take(page, of: read.part, into: &actions)
+            queues[read.queue].take(page, of: read.part, now: now, into: &actions)
         case .wake:
             break
         case .lift:
@@ -83,6 +89,16 @@ struct CourierQueues: Sendable {
                 actions.wakeAt = min(wakeAt, actions.wakeAt ?? wakeAt)
             }
         }
+    }
+
+    /// Looks at the clock. Where it was put back, what waits for a moment waits as long as it would have, and not until that comes again.
+    private mutating func notice(_ now: Int64, into actions: inout CourierActions) {
+        guard latest > .min, now < latest - Self.tolerance else {
+            latest = max(latest, now)
+            return
+        }
+        for queue in queues.indices { queues[queue].follow(clockSetBackBy: latest - now, into: &actions) }
+        latest = now
     }
 
     private mutating func index(of number: Int, name: () -> QueueName) -> Int {

@@ -136,6 +136,14 @@ struct HostLimits: Sendable {
         if hasAccepted { hosts[name]?.breaks.reset() }
     }
 
+    mutating func follow(clockSetBackBy step: Int64) {
+        for name in hosts.keys {
+            hosts[name]?.pausedUntil.setBack(by: step)
+            hosts[name]?.promisedUntil.setBack(by: step)
+            hosts[name]?.troubledAt.setBack(by: step)
+        }
+    }
+
     private func places(of name: String) -> Int { hosts[name]?.isProbed == true ? 1 : limit }
 
     private mutating func sweep(now: Int64) {

@@ -45,6 +45,12 @@ struct PauseGate: Sendable {
         return true
     }
 
+    mutating func follow(clockSetBackBy step: Int64) {
+        guard case .paused(var until) = state else { return }
+        until.setBack(by: step)
+        state = .paused(until: until)
+    }
+
     /// Probes at once, because something was mended by hand.
     mutating func lift() {
         guard state != .open else { return }

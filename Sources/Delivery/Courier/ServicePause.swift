@@ -58,6 +58,12 @@ struct ServicePause: Sendable {
         return !hasArrived
     }
 
+    mutating func follow(clockSetBackBy step: Int64) {
+        guard case .paused(var until) = state else { return }
+        until.setBack(by: step)
+        state = .paused(until: until)
+    }
+
     /// Probes at once, because something was mended by hand.
     mutating func lift() {
         guard case .paused = state else { return }

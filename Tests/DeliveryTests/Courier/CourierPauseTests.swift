@@ -102,20 +102,4 @@ struct CourierPauseTests {
         #expect(driver.reports.map(\.kind) == [.expired, .expired, .expired])
         #expect(driver.pauses.count == 1)
     }
-
-    @Test func aClockThatIsSetBackStopsNoPause() {
-        var driver = QueuesDriver()
-        driver.accept(.sample(1))
-        driver.end(1, misconfigured)
-        driver.advance(by: -365 * 86_400_000)
-        #expect(driver.numbersUnderWay == [1])
-    }
-
-    @Test func aClockThatIsSetBackStopsNoRetry() {
-        var driver = QueuesDriver()
-        driver.accept(.sample(1), .sample(2, device: 2))
-        driver.end(1, Outcome(.retry, status: 503, reason: "down"))
-        driver.advance(by: -365 * 86_400_000)
-        #expect(Set(driver.numbersUnderWay) == [1, 2])
-    }
 }

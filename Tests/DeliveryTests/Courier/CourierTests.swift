@@ -93,6 +93,29 @@ struct CourierTests {
         #expect(outbox.count == 0)
     }
 
+    @Test func aClockThatIsSetBackHoldsUpNeitherARetryNorTheEnd() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport()
+        let courier = try courier(outbox, transport)
+        courier.start()
+        try courier.accept([.sample(1)])
+        await transport.attempts(1)[0].complete(Outcome(.retry, status: 503, reason: "down"))
+        await observer.record { $0.reports.count == 1 }
+        await courier.settle()
+        time.setBack(by: 3_600_000)
+        await courier.settle()
+        time.advance(by: 1000)
+        _ = await transport.attempts(2)
+
+        // The second attempt is never answered.
+        let deadline = time.now + 5_000
+        async let end: Void = courier.shutdown(deadline: deadline)
+        while !time.hasAlarm(at: deadline) { await Task.yield() }
+        time.setBack(by: 3_600_000)
+        await end
+        #expect(outbox.count == 1)
+    }
+
     @Test func everythingGoesOnAfterAKill() async throws {
         let folder = try TemporaryFolder()
         let first = FakeTransport { $0.number < 100 ? Outcome(.retry, status: 503, reason: "down") : nil }

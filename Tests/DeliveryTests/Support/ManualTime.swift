@@ -16,6 +16,8 @@ final class ManualTime: Alarm {
 
     var now: Int64 { state.withLock { $0.now } }
 
+    func hasAlarm(at time: Int64) -> Bool { state.withLock { state in state.alarms.contains { $0.time == time } } }
+
     func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
         let rings = state.withLock { state in
             if time <= state.now { return true }
@@ -23,6 +25,16 @@ final class ManualTime: Alarm {
             return false
         }
         if rings { action() }
+    }
+
+    /// Puts the clock back, and lets all alarms ring early.
+    func setBack(by milliseconds: Int64) {
+        let alarms = state.withLock { state in
+            state.now -= milliseconds
+            defer { state.alarms = [] }
+            return state.alarms
+        }
+        for alarm in alarms { alarm.action() }
     }
 
     func advance(by milliseconds: Int64) {

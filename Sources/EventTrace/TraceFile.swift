@@ -72,6 +72,17 @@ struct TraceFile {
         return entries.count - admitted.count
     }
 
+    /// Drops the entries that have had their time by `now`, in milliseconds since 1970.
+    mutating func dropExpired(at now: Int64) throws {
+        var segments = segments
+        let expired = segments.expire(at: now)
+        guard !expired.isEmpty else { return }
+        try queue.write { db in
+            for number in expired { try TraceSchema.drop(number, in: db) }
+        }
+        self.segments = segments
+    }
+
     func forgetDevices(at now: Int64) throws {
         try queue.write { try TraceRows(db: $0).forgetDevices(unchangedSince: now - Self.deviceMemory) }
     }

@@ -46,6 +46,14 @@ struct TraceSegments: Equatable {
         return (last, segmentRows - last.rows, begins, dropped)
     }
 
+    /// Lets go of what has had its time by `now`, the last segment too. Returns their numbers.
+    mutating func expire(at now: Int64) -> [Int64] {
+        let expired = segments.filter { now - $0.beganAt >= limits.age }.map(\.number)
+        segments.removeAll { expired.contains($0.number) }
+        if segments.isEmpty { strays = 0 }
+        return expired
+    }
+
     /// Whether there is room for one more entry that any stranger can cause as often as they like.
     mutating func admitsStray() -> Bool {
         guard strays < max(1, segmentRows / Self.strayShare) else { return false }

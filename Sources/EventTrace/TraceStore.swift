@@ -3,6 +3,7 @@ import Dispatch
 import Logging
 import Notifications
 import Pipeline
+import Storage
 import Synchronization
 
 /// Keeps what became of events and deliveries for a while, in a file, so that people can be told why they were not woken. Holds
@@ -46,6 +47,36 @@ package final class TraceStore: Sendable {
 
     /// How many entries were lost because the disk was too slow or refused, or strangers caused too many.
     package var shed: Int { lost.load(ordering: .relaxed) }
+
+    /// Drops what has had its time, which else would go with the next entry only: at once, and again after each `pause`, which is an hour,
+    /// until that throws as the task is cancelled.
+    package func dropExpired(
+        pause: () async throws -> Void = { try await Task.sleep(for: .seconds(3600)) }
+    ) async {
+        repeat {
+            await withCheckedContinuation { continuation in
+                queue.async { [self] in
+                    let isClosed = pending.withLock { $0.isClosed }
+                    if !isClosed { writer.withLock { $0.dropExpired(at: now()) } }
+                    continuation.resume()
+                }
+            }
+        } while (try? await pause()) != nil
+    }
+
+    /// Removes the trace at `path` that a router before this one kept, and what it put aside. Another program's database stays.
+    package static func discard(path: String, logger: Logger) {
+        let file = TraceSchema.file(at: path)
+        do {
+            guard try !file.exists || !file.isForeign else { throw TraceError.foreign(path) }
+            file.remove()
+            file.removePutAside()
+            if file.exists { throw TraceError.failed(path, reason: "it cannot be removed") }
+        } catch {
+            let error = TraceError(error, path: path)
+            logger.warning("What was kept of what became of events stays", metadata: ["error": "\(error)"])
+        }
+    }
 
     /// Returns when everything that came so far is written, or lost.
     package func flush() {

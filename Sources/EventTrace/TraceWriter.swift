@@ -35,27 +35,24 @@ struct TraceWriter {
         _ pauses: [QueueName: TracedPause],
         at now: Int64
     ) -> Int {
-        guard file != nil || now >= opensAt || now < opensAt - Self.pause else { return entries.count }
-        let lost: Int
-        do {
-            do {
-                lost = try attempt(entries, devices, pauses, at: now)
-            } catch let error as DatabaseError where error.isDamage {
-                // Damage is found by using the file; the new one in its place has none.
-                putAside(error)
-                lost = try attempt(entries, devices, pauses, at: now)
+        let lost = attempt(at: now) { writer in
+            let isNews = pauses != writer.writtenPauses
+            let lost = try writer.withFile { file in
+                try file.write(entries, devices, pauses: isNews ? Array(pauses.values) : nil, at: now)
             }
-            if isInTrouble { logger.notice("What becomes of events is kept again", metadata: ["path": "\(path)"]) }
-            isInTrouble = false
+            writer.writtenPauses = pauses
+            try writer.prune(at: now)
             return lost
-        } catch {
-            if file == nil { opensAt = now + Self.pause }
-            if !isInTrouble {
-                let error = TraceError(error, path: path)
-                logger.warning("What becomes of events cannot be kept", metadata: ["error": "\(error)"])
-            }
-            isInTrouble = true
-            return entries.count
+        }
+        return lost ?? entries.count
+    }
+
+    /// Drops what has had its time by `now`, in milliseconds since 1970. Makes no file where there is none.
+    mutating func dropExpired(at now: Int64) {
+        guard file != nil || TraceSchema.file(at: path).exists else { return }
+        _ = attempt(at: now) { writer in
+            try writer.withFile { try $0.dropExpired(at: now) }
+            try writer.prune(at: now)
         }
     }
 
@@ -65,27 +62,43 @@ struct TraceWriter {
         writtenPauses = nil
     }
 
-    private mutating func attempt(
-        _ entries: [TraceEntry],
-        _ devices: [DeviceID: DeviceStatus],
-        _ pauses: [QueueName: TracedPause],
-        at now: Int64
-    ) throws -> Int {
+    /// Nil: there is trouble, which is told when it begins, or was of late.
+    private mutating func attempt<Value>(at now: Int64, _ body: (inout TraceWriter) throws -> Value) -> Value? {
+        guard file != nil || now >= opensAt || now < opensAt - Self.pause else { return nil }
+        let value: Value
+        do {
+            do {
+                value = try body(&self)
+            } catch let error as DatabaseError where error.isDamage {
+                // Damage is found by using the file; the new one in its place has none.
+                putAside(error)
+                value = try body(&self)
+            }
+            if isInTrouble { logger.notice("What becomes of events is kept again", metadata: ["path": "\(path)"]) }
+            isInTrouble = false
+            return value
+        } catch {
+            if file == nil { opensAt = now + Self.pause }
+            if !isInTrouble {
+                let error = TraceError(error, path: path)
+                logger.warning("What becomes of events cannot be kept", metadata: ["error": "\(error)"])
+            }
+            isInTrouble = true
+            return nil
+        }
+    }
+
+    private mutating func withFile<Value>(_ body: (inout TraceFile) throws -> Value) throws -> Value {
         var file = try self.file ?? TraceFile(path: path, limits: limits)
         // The first entry it has may go to a table that is new.
         defer { self.file = file }
-        let lost = try file.write(
-            entries,
-            devices,
-            pauses: pauses == writtenPauses ? nil : Array(pauses.values),
-            at: now
-        )
-        writtenPauses = pauses
-        if now >= prunesAt || now < prunesAt - Self.pruneInterval {
-            try file.forgetDevices(at: now)
-            prunesAt = now + Self.pruneInterval
-        }
-        return lost
+        return try body(&file)
+    }
+
+    private mutating func prune(at now: Int64) throws {
+        guard now >= prunesAt || now < prunesAt - Self.pruneInterval else { return }
+        try withFile { try $0.forgetDevices(at: now) }
+        prunesAt = now + Self.pruneInterval
     }
 
     private mutating func putAside(_ error: DatabaseError) {

@@ -31,9 +31,11 @@ package struct RenewableFile: Sendable {
         self.tables = tables
     }
 
+    package var exists: Bool { FileManager.default.fileExists(atPath: path) }
+
     /// Makes an empty file, readable by this user only, where there is none.
     package func touch() {
-        guard !FileManager.default.fileExists(atPath: path) else { return }
+        guard !exists else { return }
         _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
     }
 
@@ -49,9 +51,13 @@ package struct RenewableFile: Sendable {
 
     /// Moves a damaged one to the same name with `.damaged` behind it, in place of an earlier one.
     package func putAside() {
-        try? FileManager.default.removeItem(atPath: path + ".damaged")
+        removePutAside()
         try? FileManager.default.moveItem(atPath: path, toPath: path + ".damaged")
         remove()
+    }
+
+    package func removePutAside() {
+        try? FileManager.default.removeItem(atPath: path + ".damaged")
     }
 
     package func remove() {

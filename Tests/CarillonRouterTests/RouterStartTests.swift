@@ -1,6 +1,9 @@
+import EventTrace
 import Foundation
 import GRDB
 import Logging
+import Nostr
+import Pipeline
 import Testing
 
 @testable import CarillonRouter
@@ -48,6 +51,18 @@ import Testing
         }
         configuration.relay.port = 0
         #expect(try await startedPort() > 0)
+    }
+
+    @Test func withoutATraceNothingIsLeftOfAnEarlierOne() async throws {
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let store = TraceStore(path: configuration.tracePath, now: { 0 }, logger: logger)
+        store.trace([TraceStep(step: .own, event: EventID(Bytes32(words: (1, 2, 3, 4))))], at: 0)
+        store.close()
+        #expect(try await startedPort() > 0)
+        #expect(FileManager.default.fileExists(atPath: configuration.tracePath))
+        configuration.trace = nil
+        #expect(try await startedPort() > 0)
+        #expect(!FileManager.default.fileExists(atPath: configuration.tracePath))
     }
 
     /// The router is gone when this returns, and with it its lock on the store.

@@ -46,6 +46,18 @@ import Testing
         #expect(place.begins && place.dropped == [1, 2, 3] && segments.segments.map(\.number) == [4])
     }
 
+    @Test func whatHasHadItsTimeGoesWithoutANewEntry() {
+        var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
+        for day in [0, 3, 6] as [Int64] { segments.add(segments.makeRoom(at: Self.noon + day * Self.day).room) }
+        #expect(segments.expire(at: Self.noon + 10 * Self.day - 1).isEmpty)
+        #expect(segments.expire(at: Self.noon + 13 * Self.day) == [1, 2])
+        #expect(segments.segments.map(\.number) == [3])
+        #expect(segments.expire(at: Self.noon + 16 * Self.day) == [3])
+        #expect(segments.segments.isEmpty)
+        let place = segments.makeRoom(at: Self.noon + 16 * Self.day)
+        #expect(place.begins && place.room == 100)
+    }
+
     @Test func eachSegmentHasRoomForAFewStrays() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         let room = segments.makeRoom(at: Self.noon).room

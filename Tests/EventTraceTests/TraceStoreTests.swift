@@ -286,6 +286,103 @@ import Testing
         #expect(try TraceReader(path: path).statuses(of: [device(1), device(2)]).keys.map(\.rawValue) == [2])
     }
 
+    /// What is in the file, whatever readers are shown.
+    private var tables: [String] {
+        get throws {
+            let database = try DatabaseQueue(path: path)
+            defer { try? database.close() }
+            return try database.read {
+                try String.fetchAll($0, sql: "SELECT name FROM sqlite_master WHERE name LIKE 'entries%' ORDER BY name")
+            }
+        }
+    }
+
+    private func exists(_ end: String = "") -> Bool { FileManager.default.fileExists(atPath: path + end) }
+
+    @Test func whatHasHadItsTimeGoesFromTheDiskWithoutANewEntry() async throws {
+        let store = store(TraceLimits(rows: 1_000, days: 1))
+        store.trace([step(.own)], at: Self.noon)
+        store.deliveriesReported([report(.delivered, "a")])
+        store.flush()
+        // At once, and after 23 hours, 46 hours and three months.
+        var looks = [false, false, true, true]
+        await store.dropExpired {
+            let isGone = looks.removeFirst()
+            #expect(try self.tables == (isGone ? [] : ["entries_1"]))
+            guard !looks.isEmpty else { throw CancellationError() }
+            self.clock.advance(by: looks.count == 1 ? 92 * Self.day : 23 * 3_600_000)
+        }
+        #expect(try TraceReader(path: path).beginning() == nil)
+        #expect(try TraceReader(path: path).statuses(of: [device(1)]).isEmpty)
+        store.trace([step(.own)], at: clock.now())
+        store.flush()
+        #expect(try words == ["own"] && store.shed == 0)
+    }
+
+    @Test func whatHadItsTimeBeforeAStartGoesWithTheStart() async throws {
+        let first = store()
+        first.trace([step(.own)], at: Self.noon)
+        first.close()
+        clock.advance(by: 8 * Self.day)
+        let second = store()
+        await second.dropExpired { throw CancellationError() }
+        #expect(try tables.isEmpty && second.shed == 0)
+    }
+
+    @Test func lookingForWhatHasHadItsTimeMakesNoFile() async {
+        let store = store()
+        await store.dropExpired { throw CancellationError() }
+        #expect(!exists())
+    }
+
+    @Test func aClosedTraceIsLeftAlone() async throws {
+        let store = store()
+        store.trace([step(.own)], at: Self.noon)
+        store.close()
+        clock.advance(by: 8 * Self.day)
+        await store.dropExpired { throw CancellationError() }
+        #expect(try tables == ["entries_1"])
+    }
+
+    @Test func damageThatIsFoundWhileLookingIsMended() async throws {
+        try Data(repeating: 0x55, count: 8_192).write(to: URL(fileURLWithPath: path))
+        let store = store()
+        await store.dropExpired { throw CancellationError() }
+        #expect(try tables.isEmpty && exists(".damaged"))
+        store.trace([step(.own)], at: Self.noon)
+        store.flush()
+        #expect(try words == ["own"] && store.shed == 0)
+    }
+
+    @Test func aTraceThatIsDiscardedLeavesNothing() throws {
+        try Data("damaged".utf8).write(to: URL(fileURLWithPath: path + ".damaged"))
+        let store = store()
+        store.trace([step(.own)], at: Self.noon)
+        store.flush()
+        // As a router leaves it that was killed.
+        #expect(exists("-wal"))
+        TraceStore.discard(path: path, logger: logger)
+        for end in ["", "-wal", "-shm", ".damaged"] { #expect(!exists(end)) }
+        #expect(throws: TraceError.missing(path)) { try TraceReader(path: path).beginning() }
+        TraceStore.discard(path: path, logger: logger)
+        #expect(!exists())
+    }
+
+    @Test(arguments: [0, 8_192])
+    func whatIsNoDatabaseAnyMoreIsDiscardedToo(size: Int) throws {
+        try Data(repeating: 0x55, count: size).write(to: URL(fileURLWithPath: path))
+        TraceStore.discard(path: path, logger: logger)
+        #expect(!exists())
+    }
+
+    @Test func anotherProgramsDatabaseIsNotDiscarded() throws {
+        let other = try DatabaseQueue(path: path)
+        try other.write { try $0.execute(sql: "CREATE TABLE treasure (gold)") }
+        try other.close()
+        TraceStore.discard(path: path, logger: logger)
+        #expect(throws: TraceError.foreign(path)) { try TraceReader(path: path).beginning() }
+    }
+
     @Test func aDamagedFileIsPutAsideAndBegunAnew() throws {
         let garbage = Data("this is no database, but long enough to look like one".utf8)
         try (garbage + Data(count: 8_192)).write(to: URL(fileURLWithPath: path))

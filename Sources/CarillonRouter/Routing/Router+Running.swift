@@ -78,6 +78,8 @@ extension Router {
                 "platforms": "\(transports.current.platforms.joined(separator: ", "))",
             ]
         )
+        // With `off` nothing is kept, and so nothing of a time before it.
+        if trace == nil { TraceStore.discard(path: configuration.tracePath, logger: logger) }
         try await goOut()
         advertise(port: port)
         feed?.start()
@@ -99,6 +101,7 @@ extension Router {
                 } while (try? await Task.sleep(for: .seconds(600))) != nil
             }
         ]
+        if let trace { attendants.append(Task { await trace.dropExpired() }) }
         if let serviceManager, let interval = serviceManager.watchdog {
             let watchdog = Watchdog(
                 interval: interval,

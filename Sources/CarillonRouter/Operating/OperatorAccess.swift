@@ -30,8 +30,9 @@ package struct OperatorAccess {
                     + "carillon serve makes when it starts"
             )
         }
-        lock = purpose == .changing ? try StoreLock(store: configuration.storePath) : nil
+        // First, for it says best what is wrong when another user asks.
         let identity = try key.read()
+        lock = try purpose == .changing ? Self.lock(configuration) : nil
         do {
             let store =
                 purpose == .changing
@@ -48,6 +49,15 @@ package struct OperatorAccess {
             )
         } catch {
             throw OperationFailure.unavailable("\(error)")
+        }
+    }
+
+    private static func lock(_ configuration: Configuration) throws -> StoreLock {
+        do throws(RouterError) {
+            return try StoreLock(store: configuration.storePath)
+        } catch {
+            if error.isOfStoreInUse { throw error }
+            throw OperationFailure.unavailable(error.description)
         }
     }
 }

@@ -10,6 +10,7 @@ import Registry
 import Sealing
 import Synchronization
 import Testing
+import YAMLReading
 
 @testable import CarillonRouter
 
@@ -457,6 +458,20 @@ import Testing
         let explanation = try operations().explain(alice.publicKey.hex, recipient: alice.publicKey.hex)
         #expect(!explanation.isKnown && explanation.text.contains("there is no trace"))
         #expect(explanation.text.contains("the recipient has no device registered now"))
+    }
+
+    @Test func whoCannotChangeAnythingIsToldWhy() async throws {
+        let device = try register()
+        try FileManager.default.createDirectory(
+            atPath: configuration.storePath + "-lock",
+            withIntermediateDirectories: true
+        )
+        let removal = DeviceRemoval(configuration: configuration)
+        let failure = await #expect(throws: OperationFailure.self) { try await removal.remove(device) }
+        #expect(failure?.description.contains("-lock, as Is a directory: see that its folder exists") ?? false)
+        // What is wrong with the key says more.
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: configuration.keyFile)
+        await #expect(throws: Mistakes.self) { try await removal.remove(device) }
     }
 
     @Test func commandsReadBesideARouterAndChangeOnlyWithoutOne() throws {

@@ -44,7 +44,8 @@ struct SilenceAdvice {
             lines.append("It was accepted here lately: it woke somebody, waits to, or was not to wake anybody.")
         }
         if !waiting.isEmpty || (wasAccepted && recipient == nil) {
-            if let memory { lines.append("What else became of it is forgotten: \(memory).") }
+            let what = waiting.isEmpty ? "What" : "What else"
+            if let memory { lines.append("\(what) became of it is forgotten: \(memory).") }
         } else {
             lines += ["It can be that"] + possibilities.map { "  - \($0)" }
         }
@@ -111,7 +112,7 @@ struct SilenceAdvice {
     private var memory: String? {
         guard isTraced, traceFault == nil else { return nil }
         let limits = limits.isEmpty ? "" : " (\(limits))"
-        guard let traceBegan else { return "the trace holds nothing yet\(limits)" }
+        guard let traceBegan else { return "the trace holds nothing\(limits)" }
         return "the trace goes back to \(UTCTime(milliseconds: traceBegan).words)\(limits)"
     }
 

@@ -1,3 +1,4 @@
+import Delivery
 import Logging
 import Nostr
 import Storage
@@ -24,6 +25,7 @@ extension Pipeline {
     func conclude(_ batch: inout Batch, answering arrived: [Submission]) {
         notePace(into: &batch)
         let isKept = keep(batch)
+        doors.room?.settle()
         batch.log.settle(isKept: isKept)
         if isKept, !follows.remember(batch.contactLists) { batch.retract(batch.baselineLists) }
         let (done, open) = batch.conclude(isKept: isKept)

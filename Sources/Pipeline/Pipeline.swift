@@ -89,7 +89,7 @@ package final class Pipeline {
                 events: settings.contextRoom
             )
         )
-        self.pacing = Pacing(policy: settings.pacing, store: doors.paceStore)
+        self.pacing = Pacing(policy: settings.pacing, store: doors.paceStore, room: doors.room)
         try forgetUnreadLists()
         try pacing.load(index, at: now())
         for id in accepted { gate.remember(id) }

@@ -15,16 +15,26 @@ package final class TroubleLog: Sendable {
     private static let interval: Int64 = 60_000
 
     private let message: Logger.Message
+    private let level: Logger.Level
+    private let metadata: Logger.Metadata
     private let logger: Logger
     private let state = Mutex(State())
 
-    package init(_ message: Logger.Message, logger: Logger) {
+    /// `metadata` says whose trouble it is.
+    package init(
+        _ message: Logger.Message,
+        level: Logger.Level = .error,
+        metadata: Logger.Metadata = [:],
+        logger: Logger
+    ) {
         self.message = message
+        self.level = level
+        self.metadata = metadata
         self.logger = logger
     }
 
     /// `now` is in milliseconds since 1970.
-    package func occurred(_ error: any Error, at now: Int64) {
+    package func occurred(_ error: (any Error)? = nil, at now: Int64) {
         let unsaid = state.withLock { state -> Int? in
             state.began = state.began ?? now
             // A clock that was put back is no reason for silence.
@@ -38,9 +48,10 @@ package final class TroubleLog: Sendable {
             return state.unsaid
         }
         guard let unsaid else { return }
-        var metadata: Logger.Metadata = ["error": "\(error)"]
+        var metadata = metadata
+        if let error { metadata["error"] = "\(error)" }
         if unsaid > 0 { metadata["unsaid"] = "\(unsaid)" }
-        logger.error(message, metadata: metadata)
+        logger.log(level: level, message, metadata: metadata)
     }
 
     /// It worked. Cheap while it always does.
@@ -54,6 +65,6 @@ package final class TroubleLog: Sendable {
             return state.isKnown ? max(0, now - began) / 1000 : nil
         }
         guard let seconds else { return }
-        logger.notice("Passed: \(message)", metadata: ["seconds": "\(seconds)"])
+        logger.notice("Passed: \(message)", metadata: metadata.merging(["seconds": "\(seconds)"]) { $1 })
     }
 }

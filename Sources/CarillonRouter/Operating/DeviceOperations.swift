@@ -201,9 +201,16 @@ package final class DeviceOperations: Sendable {
                 wishes: wishes,
                 policy: policy,
                 at: now()
-            )
+            ) { isCrowded(device) }
         }
         return forecasts
+    }
+
+    /// Whether what waits for a device may lack room in the outbox; false where that cannot be told.
+    private func isCrowded(_ device: DeviceID) -> Bool {
+        guard let address = try? registry.address(of: device) else { return false }
+        let queue = QueueName(platform: address.platform, app: address.app)
+        return (try? files.outbox.isCrowded(queue, limit: files.mostWaiting)) ?? false
     }
 
     /// Why and until when events are held for these devices, in words, by the delivery that they would be.

@@ -7,10 +7,13 @@ struct OperatorFiles: Sendable {
     /// Nil: nothing is traced, and what there may be from before is out of date.
     let trace: (reader: TraceReader, limits: TraceLimits)?
     let outbox: OutboxReader
+    /// How much the outbox is for.
+    let mostWaiting: Int
 
     init(configuration: Configuration) {
         trace = configuration.trace.map { (TraceReader(path: configuration.tracePath), $0) }
         outbox = OutboxReader(path: configuration.outboxPath)
+        mostWaiting = configuration.mostWaiting
     }
 
     /// Whether an event is among those that were accepted lately; false where that cannot be told.

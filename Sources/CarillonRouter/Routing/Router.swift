@@ -279,7 +279,8 @@ package final class Router: Service {
                         sealer: Sealer(identity: identity.secret),
                         logger: logger
                     ),
-                    paceStore: outbox
+                    paceStore: outbox,
+                    room: courier.room
                 ),
                 accepted: outbox.causes,
                 deliveryID: DeliveryIDs(identity: identity).id,

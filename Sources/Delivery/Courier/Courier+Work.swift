@@ -41,6 +41,7 @@ extension Courier {
     }
 
     private func carryOut(_ actions: CourierActions) {
+        room.hear(actions.reports)
         if !actions.changes.isEmpty {
             var changes = actions.changes
             let now = environment.now()
@@ -93,6 +94,13 @@ extension Courier {
             resolutions.append(found.resolution)
         }
         if let failure { directoryTrouble.occurred(failure, at: now) } else { directoryTrouble.passed(at: now) }
+        room.locate(
+            zip(tickets, resolutions).compactMap { ticket, resolution in
+                guard case .found(let host?) = resolution else { return nil }
+                let delivery = ticket.stored.delivery
+                return (QueueName(platform: delivery.platform, app: delivery.app), delivery.device, host)
+            }
+        )
         let attempts = state.withLock { state in
             let attempts = zip(tickets, resolutions).map { ticket, resolution in
                 state.queues.resolved(ticket, resolution, now: now, into: &actions)

@@ -31,6 +31,9 @@ package final class Courier: Sendable {
     let writer: OutboxWriter
     let state: Mutex<State>
     let directoryTrouble: TroubleLog
+    private let fullTrouble: TroubleLog
+    /// How the outbox is shared out.
+    package let room: OutboxRoom
     /// Deliveries handed over and not yet taken by the queues.
     let onTheWay = Atomic<Int>(0)
     private let mostOnTheWay: Int
@@ -46,7 +49,18 @@ package final class Courier: Sendable {
         self.log = log
         mostOnTheWay = limits.window
         directoryTrouble = TroubleLog("Devices cannot be looked up or removed; trying again", logger: log)
+        fullTrouble = TroubleLog("The outbox is full; sources wait", level: .warning, logger: log)
         let waiting = try environment.store.waitingQueues()
+        room = OutboxRoom(
+            limit: environment.store.limit,
+            host: { [environment] device in
+                // Whoever cannot be looked up now has nothing counted against their host.
+                (try? environment.directory.address(of: device)).flatMap(environment.host)
+            },
+            now: environment.now,
+            log: log
+        )
+        try environment.store.forEachWaiting { [room] queue, device in room.add(1, for: device, of: queue) }
         state = Mutex(
             State(
                 queues: CourierQueues(limits: limits, policy: policy, waiting: waiting, random: environment.random)
@@ -78,7 +92,11 @@ package final class Courier: Sendable {
     }
 
     /// Whether sources should stop, because the outbox has reached its limit.
-    package var isFull: Bool { environment.store.isFull }
+    package var isFull: Bool {
+        let isFull = environment.store.isFull
+        if isFull { fullTrouble.occurred(at: environment.now()) } else { fullTrouble.passed(at: environment.now()) }
+        return isFull
+    }
 
     /// Deliveries that have not found their end.
     package var waiting: Int { environment.store.count }
@@ -86,7 +104,11 @@ package final class Courier: Sendable {
     /// How each queue is now; queues that never had a delivery are missing.
     package var status: [QueueStatus] {
         let now = environment.now()
-        return state.withLock { $0.queues.status(now: now) }
+        return state.withLock { $0.queues.status(now: now) }.map { status in
+            var status = status
+            (status.waiting, status.share) = room.usage(of: status.queue)
+            return status
+        }
     }
 
     /// Takes responsibility for `deliveries`: when this returns they survive a power cut and will be attempted. When it
@@ -100,6 +122,7 @@ package final class Courier: Sendable {
     /// Bring them in groups: each call flushes to disk once. Callable from any thread.
     package func accept(_ deliveries: [Delivery], causes: [[UInt8]] = [], pace: PaceChanges = PaceChanges()) throws {
         try environment.store.insert(deliveries, causes: causes, pace: pace) { stored in
+            room.add(deliveries)
             guard onTheWay.load(ordering: .relaxed) < mostOnTheWay else { return leaveOnDisk(stored) }
             onTheWay.add(stored.count, ordering: .relaxed)
             mailbox.post(.event(.accepted(stored)))

@@ -1,6 +1,10 @@
 /// How one queue is at a moment: for metrics and the console.
 package struct QueueStatus: Sendable, Hashable {
     package var queue: QueueName
+    /// Deliveries that have not found their end, in memory or on disk.
+    package var waiting: Int
+    /// From how many of these on what comes for the queue's devices is gathered.
+    package var share: Int
     /// Attempts under way.
     package var inFlight: Int
     /// Deliveries in memory, those under way included. More may wait on disk.
@@ -24,9 +28,13 @@ package struct QueueStatus: Sendable, Hashable {
         pausedUntil: Int64? = nil,
         pauseCause: QueuePause.Cause? = nil,
         pauseReason: String? = nil,
-        pausedHosts: Int = 0
+        pausedHosts: Int = 0,
+        waiting: Int = 0,
+        share: Int = 0
     ) {
         self.queue = queue
+        self.waiting = waiting
+        self.share = share
         self.inFlight = inFlight
         self.inMemory = inMemory
         self.waitingForRetry = waitingForRetry

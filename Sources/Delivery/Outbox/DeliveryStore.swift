@@ -1,3 +1,5 @@
+import Notifications
+
 /// The durable queue behind the courier: ``Outbox`` on one machine, a stream of a cluster elsewhere.
 package protocol DeliveryStore: Sendable {
     /// Stores all of `deliveries` in one transaction, or throws and stores none. When this returns they survive a power cut.
@@ -26,6 +28,12 @@ package protocol DeliveryStore: Sendable {
 
     /// The queues in which something waits.
     func waitingQueues() throws -> [StoredQueue]
+
+    /// Calls `body` with each delivery's queue and device, in no particular order.
+    func forEachWaiting(_ body: (QueueName, DeviceID) -> Void) throws
+
+    /// From how many deliveries on sources should stop.
+    var limit: Int { get }
 
     /// Deliveries stored at this moment.
     var count: Int { get }

@@ -1,4 +1,5 @@
 import GRDB
+import Notifications
 import Storage
 import Synchronization
 
@@ -85,6 +86,20 @@ package final class Outbox: DeliveryStore {
     package var count: Int { stored.load(ordering: .relaxed) }
 
     package var isFull: Bool { count >= limit }
+
+    package func forEachWaiting(_ body: (QueueName, DeviceID) -> Void) throws {
+        try watch.reading {
+            try writer.read { database in
+                let names = try Dictionary(Outbox.queues(database).map { (Int64($1), $0) }) { first, _ in first }
+                let select = try RawStatement(database, "SELECT queue, device FROM outbox_delivery")
+                defer { select.reset() }
+                while try select.step() {
+                    guard let name = names[select.integer(at: 0)] else { continue }
+                    body(name, DeviceID(rawValue: select.integer(at: 1)))
+                }
+            }
+        }
+    }
 
     package func waitingQueues() throws -> [StoredQueue] {
         try watch.reading { try writer.read { try Outbox.waiting($0, Outbox.queues($0)) } }

@@ -12,18 +12,22 @@ package struct PipelineDoors: Sendable {
     package var sealer: (any NotificationSealer)?
     /// Without one, every device is woken whenever there is something.
     package var paceStore: (any PaceStore)?
+    /// Without one, or without a pace store, there is always room.
+    package var room: (any DeliveryRoom)?
 
     package init(
         remoteSigner: (any RemoteSigner)? = nil,
         contextFetcher: (any ContextFetcher)? = nil,
         hintObserver: (any HintObserver)? = nil,
         sealer: (any NotificationSealer)? = nil,
-        paceStore: (any PaceStore)? = nil
+        paceStore: (any PaceStore)? = nil,
+        room: (any DeliveryRoom)? = nil
     ) {
         self.remoteSigner = remoteSigner
         self.contextFetcher = contextFetcher
         self.hintObserver = hintObserver
         self.sealer = sealer
         self.paceStore = paceStore
+        self.room = room
     }
 }

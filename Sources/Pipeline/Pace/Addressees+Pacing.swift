@@ -18,7 +18,12 @@ extension Addressees {
         render: (_ delivery: String) -> Notification
     ) {
         let (account, device) = (addressee.account, addressee.device)
-        guard let pace else {
+        var hasRoom: Bool?
+        // Nothing passes by what waits for room.
+        if pace == nil, !pacing.pacer.isHolding(device) {
+            hasRoom = pacing.outbox.takesRoom(for: device, addressee.route)
+        }
+        if hasRoom == true {
             let id = deliveryID(match.event, device)
             return deliver(
                 render(id),
@@ -30,7 +35,11 @@ extension Addressees {
                 into: &batch
             )
         }
-        let admission = pacing.pacer.admit(match, of: device, account, pace, at: batch.time)
+        let pace = pace ?? Pace()
+        let outbox = pacing.outbox
+        let admission = pacing.pacer.admit(match, of: device, account, pace, at: batch.time) {
+            hasRoom ?? outbox.takesRoom(for: device, addressee.route)
+        }
         switch admission {
         case .held(let why, let group):
             let id = deliveryID(group.event, device)

@@ -31,12 +31,19 @@ package struct DevicePace: Hashable, Sendable {
     var aside: Int32 = 0
     var groups: [HeldGroup] = []
 
-    /// One more match.
-    mutating func admit(_ match: PaceMatch, account: PublicKey, _ pace: Pace, at now: Int64) -> Admission {
+    /// One more match. `takesRoom` is asked when nothing else stands against a push.
+    mutating func admit(
+        _ match: PaceMatch,
+        account: PublicKey,
+        _ pace: Pace,
+        at now: Int64,
+        takesRoom: () -> Bool = { true }
+    ) -> Admission {
         settle(pace, at: now)
         let hasOverflowed = count(pace, at: now)
         let isMessage = match.signal == .dm
-        guard let reason = obstacle(isMessage, hasOverflowed, pace, at: now)?.reason else {
+        let obstacle = obstacle(isMessage, hasOverflowed, pace, at: now)?.reason
+        guard let reason = obstacle ?? (takesRoom() ? nil : .behind) else {
             return .goes(with: takeReady(pace, at: now))
         }
         if let index = groups.firstIndex(where: { $0.isMessage == isMessage && $0.hasOverflowed == hasOverflowed }) {
@@ -60,12 +67,13 @@ package struct DevicePace: Hashable, Sendable {
         return .held(reason, in: group)
     }
 
-    /// Takes out what may go now; all of it is one push.
-    mutating func takeReady(_ pace: Pace, at now: Int64) -> [HeldGroup] {
+    /// Takes out what may go now; all of it is one push. `takesRoom` is asked if there is anything.
+    mutating func takeReady(_ pace: Pace, at now: Int64, takesRoom: () -> Bool = { true }) -> [HeldGroup] {
         guard !groups.isEmpty else { return [] }
         settle(pace, at: now)
         let ready = groups.filter { obstacle($0.isMessage, $0.hasOverflowed, pace, at: now) == nil }
-        if !ready.isEmpty { groups.removeAll { ready.contains($0) } }
+        guard !ready.isEmpty, takesRoom() else { return [] }
+        groups.removeAll { ready.contains($0) }
         return ready.sorted { ($0.since, $0.slot) < ($1.since, $1.slot) }
     }
 

@@ -10,6 +10,8 @@ package enum HoldReason: String, Sendable, CaseIterable {
     case cap
     /// The last push has not found its end.
     case underWay = "under-way"
+    /// The outbox has no room for more of what goes to its push service, or to the host it is at.
+    case behind
 
     /// What stands against a push, in words that a person understands.
     package var words: String {
@@ -19,6 +21,7 @@ package enum HoldReason: String, Sendable, CaseIterable {
         case .quiet: "the device's quiet hours"
         case .cap: "the device has had its pushes of the day (UTC)"
         case .underWay: "the last push to the device is under way"
+        case .behind: "the push service is behind with what it has to take"
         }
     }
 }

@@ -34,11 +34,21 @@ package struct PaceForecast: Sendable, Hashable {
     /// The first of the groups' turns, or that of an event which came now where nothing waits.
     package let next: Turn
 
+    private static let noRoom: (until: Int64, reason: HoldReason)? = (.max, .behind)
+
     /// How many events wait for it.
     package var held: Int { groups.reduce(0) { $0 + $1.count } }
 
-    /// `row` and `held` are what the outbox has of the device, `now` is in milliseconds since 1970.
-    package init(_ row: PaceRow?, _ held: [HeldRow], wishes: PaceWishes, policy: PacingPolicy, at now: Int64) {
+    /// `row` and `held` are what the outbox has of the device, `now` is in milliseconds since 1970. `isCrowded` is asked about
+    /// what waits though its turn is now: whether it may lack room in the outbox.
+    package init(
+        _ row: PaceRow?,
+        _ held: [HeldRow],
+        wishes: PaceWishes,
+        policy: PacingPolicy,
+        at now: Int64,
+        isCrowded: () -> Bool = { false }
+    ) {
         let wish = policy.pace(for: wishes)
         var state = row.map { DevicePace($0) } ?? DevicePace()
         let waiting = held.compactMap(HeldGroup.init).map { group in
@@ -46,8 +56,11 @@ package struct PaceForecast: Sendable, Hashable {
         }
         let first = waiting.min { ($0.obstacle?.until ?? now) < ($1.obstacle?.until ?? now) }
         pace = wish
-        next = Turn(first.map(\.obstacle) ?? state.obstacle(to: wish, at: now))
-        groups = waiting.map { Group(event: $0.group.event, count: Int($0.group.count), turn: Turn($0.obstacle)) }
+        let noRoom = waiting.contains { $0.obstacle == nil } && isCrowded() ? Self.noRoom : nil
+        next = Turn(first.map { $0.obstacle ?? noRoom } ?? state.obstacle(to: wish, at: now))
+        groups = waiting.map { group, obstacle in
+            Group(event: group.event, count: Int(group.count), turn: Turn(obstacle ?? noRoom))
+        }
         let isToday = state.dayOfPushes == DevicePace.number(ofDay: now)
         pushesToday = wish.isGathering ? (isToday ? Int(state.pushes) : 0) : nil
     }

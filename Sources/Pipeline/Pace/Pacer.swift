@@ -11,10 +11,14 @@ package struct Pacer {
         var pace: DevicePace
         /// When its valid timer rings; `.max`: none is set.
         var due = Int64.max
+        /// When to ask for room again; in memory alone, so that whoever waited over a restart asks at once.
+        var asksAgainAt = Int64.min
     }
 
     /// How far a clock may go back before all timers are looked at anew, in milliseconds.
     private static let tolerance: Int64 = 1000
+    /// After how long, in milliseconds, whoever waits for room asks again: half as long as it waited by then, within these bounds.
+    static let pauses: ClosedRange<Int64> = 1000...60_000
 
     private var places: [DeviceID: Place] = [:]
     /// The earliest first; most are valid, and of a device the one at its `due`.
@@ -75,17 +79,26 @@ package struct Pacer {
         }
     }
 
-    /// One more match for a device.
+    /// Whether anything waits for a device.
+    func isHolding(_ device: DeviceID) -> Bool { places[device]?.pace.groups.isEmpty == false }
+
+    /// One more match for a device. `takesRoom` is asked when nothing else stands against a push.
     package mutating func admit(
         _ match: PaceMatch,
         of device: DeviceID,
         _ account: PublicKey,
         _ pace: Pace,
-        at now: Int64
+        at now: Int64,
+        takesRoom: () -> Bool = { true }
     ) -> DevicePace.Admission {
         // What comes now shall neither be counted with what is worth nothing any more nor lose its text to it.
         drop(of: device, .expired) { $0.isExpired(at: now) }
-        let admission = change(device) { $0.admit(match, account: account, pace, at: now) }
+        let admission = change(device) { $0.admit(match, account: account, pace, at: now, takesRoom: takesRoom) }
+        switch admission {
+        case .held(.behind, _): putOff(device, at: now)
+        case .held: break
+        case .goes: places[device]?.asksAgainAt = .min
+        }
         arm(device, pace, at: now)
         return admission
     }
@@ -149,15 +162,18 @@ package struct Pacer {
     }
 
     /// What goes now, of `limit` devices at most. `wish` says at what pace a device of an account is woken; nil: it is
-    /// registered no more, and is forgotten. `isWanted` says whether it still wishes to be told of the only event of a group.
+    /// registered no more, and is forgotten. `isWanted` says whether it still wishes to be told of the only event of a group, and
+    /// `takesRoom` whether there is room for a push to it; who gets none counts towards `limit` too.
     package mutating func takeDue(
         at now: Int64,
         limit: Int = .max,
         isWanted: (DeviceID, HeldGroup) -> Bool = { _, _ in true },
+        takesRoom: (DeviceID, PublicKey) -> Bool = { _, _ in true },
         wish: (DeviceID, PublicKey) -> Pace?
     ) -> [Release] {
         var releases: [Release] = []
-        while releases.count < limit, let timer = timers.min, timer.due <= now {
+        var refused = 0
+        while releases.count + refused < limit, let timer = timers.min, timer.due <= now {
             timers.removeMin()
             guard let place = places[timer.device], place.due == timer.due, let group = place.pace.groups.first else {
                 continue
@@ -169,7 +185,19 @@ package struct Pacer {
             }
             drop(of: timer.device, .expired) { $0.isExpired(at: now) }
             drop(of: timer.device, .unwanted) { $0.count == 1 && !isWanted(timer.device, $0) }
-            let ready = change(timer.device) { $0.takeReady(pace, at: now) }
+            var isBehind = false
+            let ready = change(timer.device) { device in
+                device.takeReady(pace, at: now) {
+                    isBehind = !takesRoom(timer.device, group.account)
+                    return !isBehind
+                }
+            }
+            if isBehind {
+                refused += 1
+                putOff(timer.device, at: now)
+            } else if !ready.isEmpty {
+                places[timer.device]?.asksAgainAt = .min
+            }
             if !ready.isEmpty { releases.append(Release(device: timer.device, pace: pace, groups: ready)) }
             arm(timer.device, pace, at: now)
         }
@@ -178,10 +206,19 @@ package struct Pacer {
 
     /// Lets what waits still wait for its time, after a release was carried out.
     mutating func arm(_ device: DeviceID, _ pace: Pace, at now: Int64) {
-        guard let place = places[device], !place.pace.groups.isEmpty, let due = place.pace.due(pace, at: now),
-            due != place.due
-        else { return }
-        setTimer(of: device, to: due)
+        guard let place = places[device], !place.pace.groups.isEmpty, let due = place.pace.due(pace, at: now) else {
+            return
+        }
+        // A clock that was put back makes nobody wait longer.
+        let later = max(due, min(place.asksAgainAt, now + Self.pauses.upperBound))
+        if later != place.due { setTimer(of: device, to: later) }
+    }
+
+    /// There is no room for a push to the device now.
+    private mutating func putOff(_ device: DeviceID, at now: Int64) {
+        guard let since = places[device]?.pace.groups.map(\.since).min() else { return }
+        let pause = min(max((now - since) / 2, Self.pauses.lowerBound), Self.pauses.upperBound)
+        places[device]?.asksAgainAt = now + pause
     }
 
     private mutating func drop(of device: DeviceID, _ step: PipelineStep, where isDropped: (HeldGroup) -> Bool) {

@@ -14,13 +14,15 @@ struct Pacing {
 
     private(set) var policy: PacingPolicy?
     private let store: (any PaceStore)?
+    private let room: (any DeliveryRoom)?
     var pacer = Pacer()
     /// What the only members of new groups say, until the disk has it.
     private var unkept: [HeldKey: HeldNotification] = [:]
 
-    init(policy: PacingPolicy?, store: (any PaceStore)?) {
+    init(policy: PacingPolicy?, store: (any PaceStore)?, room: (any DeliveryRoom)? = nil) {
         self.policy = store == nil ? nil : policy
         self.store = store
+        self.room = room
     }
 
     /// How a device is to be woken; nil: whenever there is something.
@@ -33,6 +35,9 @@ struct Pacing {
         let pace = policy.pace(for: index.wishes(of: device).pace)
         return pace.isUnlimited ? nil : pace
     }
+
+    /// Where there is room for deliveries. What cannot be held needs none.
+    var outbox: PacedRoom { PacedRoom(room: policy == nil ? nil : room) }
 
     /// Takes up what the disk knows. What is of devices that are registered no more is forgotten.
     mutating func load(_ index: borrowing MatchIndex, at now: Int64) throws {

@@ -12,12 +12,17 @@ extension Pipeline {
 
     /// Wakes those whose time has come.
     func releaseDue(into batch: inout Batch) {
-        let policy = pacing.policy
+        let (policy, outbox) = (pacing.policy, pacing.outbox)
         let releases = pacing.pacer.takeDue(at: batch.time, limit: Pacing.releasesPerBatch) { device, group in
             let signal = index.signals[group.signal]
             // Of what no rule raises any more nobody could say that they want it.
             guard !signal.isEmpty, let entry = index.device(device, of: group.account) else { return true }
             return !entry.signals.isDisjoint(with: signal)
+        } takesRoom: { device, account in
+            guard let entry = index.device(device, of: account), let route = index.route(entry.route) else {
+                return true
+            }
+            return outbox.takesRoom(for: device, route)
         } wish: { device, account in
             guard index.device(device, of: account) != nil else { return nil }
             // Who may be woken at any time by now waits no longer.

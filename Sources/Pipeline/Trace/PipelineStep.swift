@@ -60,7 +60,8 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case unwanted
     /// A delivery was kept for a device.
     case queued
-    /// It waits for the device's time: a cooldown, a window, quiet hours, the next day, or the end of a push under way.
+    /// It waits for the device's time: a cooldown, a window, quiet hours, the next day, the end of a push under way, or
+    /// room in the outbox.
     case held
     /// It waits, or went, as one push with others.
     case batched

@@ -96,6 +96,22 @@ import WebIngress
         }
     }
 
+    @Test func sendersComeAgainFromHalfOfTheQueuesShareOn() async throws {
+        configuration.mostWaiting = 16
+        try await run { router async throws in
+            #expect(try await status(router, "POST", "/push/\(Self.token)/alice") == 202)
+            #expect(try await status(router, "POST", "/push/\(Self.token)/bob") == 202)
+            #expect(try await status(router, "POST", "/push/\(Self.token)/carol") == 503)
+            // Events have the other half.
+            let ios = QueueName(platform: "ios", app: "default")
+            #expect(router.courier.room.take(for: DeviceID(rawValue: 1), of: ios))
+        }
+        // What waits is counted again at a start.
+        try await run { router async throws in
+            #expect(try await status(router, "POST", "/push/\(Self.token)/carol") == 503)
+        }
+    }
+
     @Test func whatIsGoneStaysGone() async throws {
         try await run { router in
             let directory = RegisteredDevices(registry: router.registry)

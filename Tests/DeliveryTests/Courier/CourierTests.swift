@@ -394,7 +394,9 @@ struct CourierTests {
                     waitingForRetry: 2,
                     pausedUntil: time.now + 60_000,
                     pauseCause: .misconfigured,
-                    pauseReason: "token"
+                    pauseReason: "token",
+                    waiting: 5,
+                    share: 250_000
                 )
             ]
         )

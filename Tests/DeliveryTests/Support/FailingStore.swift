@@ -1,4 +1,5 @@
 import Delivery
+import Notifications
 import Synchronization
 
 /// A store whose disk refuses when told to.
@@ -48,6 +49,10 @@ final class FailingStore: DeliveryStore {
     }
 
     func waitingQueues() throws -> [StoredQueue] { try store.waitingQueues() }
+
+    func forEachWaiting(_ body: (QueueName, DeviceID) -> Void) throws { try store.forEachWaiting(body) }
+
+    var limit: Int { store.limit }
 
     var count: Int { store.count }
 

@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("--devices", type=int, default=100)
     parser.add_argument("--delay", type=int, default=1000, help="milliseconds that each push takes")
     parser.add_argument("--times", type=float, default=10, help="how many times more events than pushes")
+    parser.add_argument("--apps", type=int, default=1, choices=[1, 2, 3, 4], help="queues that the devices are spread over")
     parser.add_argument("--max-waiting", type=int, default=20_000, help="store.max_waiting")
     parser.add_argument("--scratch", help="where stores and logs lie, which then stay there")
     options = parser.parse_args()
@@ -32,7 +33,7 @@ def main() -> int:
         router.configuration["store"]["max_waiting"] = options.max_waiting
         try:
             router.start()
-            flood = Flood(router, lab, options.devices, options.delay)
+            flood = Flood(router, lab, options.devices, options.delay, options.apps)
             flood.register()
             print(f"{flood.capacity:.0f} pushes a second, {flood.capacity * options.times:.0f} events a second", flush=True)
             flood.run(options.seconds, options.times)

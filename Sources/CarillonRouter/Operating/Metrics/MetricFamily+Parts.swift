@@ -14,6 +14,16 @@ extension MetricFamily {
     }
 
     static func queues(_ queues: [QueueStatus]) -> [MetricFamily] {
+        var waiting = MetricFamily(
+            "carillon_queue_waiting",
+            .gauge,
+            "Deliveries that have not found their end, in memory or on disk."
+        )
+        var share = MetricFamily(
+            "carillon_queue_waiting_limit",
+            .gauge,
+            "Deliveries that may wait before what comes for the queue's devices is gathered."
+        )
         var inMemory = MetricFamily("carillon_queue_deliveries", .gauge, "Deliveries in memory; more may wait on disk.")
         var inFlight = MetricFamily("carillon_queue_in_flight", .gauge, "Attempts under way.")
         var retrying = MetricFamily("carillon_queue_retrying", .gauge, "Deliveries in memory that wait for a retry.")
@@ -29,6 +39,8 @@ extension MetricFamily {
         )
         for status in queues.sorted(by: { $0.queue < $1.queue }) {
             let (platform, app) = (status.queue.platform, status.queue.app)
+            waiting.add(status.waiting, ["platform": platform, "app": app])
+            share.add(status.share, ["platform": platform, "app": app])
             inMemory.add(status.inMemory, ["platform": platform, "app": app])
             inFlight.add(status.inFlight, ["platform": platform, "app": app])
             retrying.add(status.waitingForRetry, ["platform": platform, "app": app])
@@ -40,7 +52,7 @@ extension MetricFamily {
             }
             hosts.add(status.pausedHosts, ["platform": platform, "app": app])
         }
-        return [inMemory, inFlight, retrying, paused, hosts]
+        return [waiting, share, inMemory, inFlight, retrying, paused, hosts]
     }
 
     static func outbox(rows: Int, limit: Int) -> [MetricFamily] {

@@ -35,7 +35,11 @@ final class SealedIngressBackend: IngressBackend {
     }
 
     func keep(_ pushes: [IngressPush]) -> [IngressAnswer] {
-        guard !courier.isFull else { return pushes.map { _ in .busy } }
+        let room = courier.isFull ? 0 : courier.room.roomForCallers(of: QueueName(platform: "ios", app: app))
+        // Whoever can come again leaves half of the queue's share to events, whose senders cannot.
+        let busy = [IngressAnswer](repeating: .busy, count: max(0, pushes.count - room))
+        let pushes = pushes.prefix(room)
+        guard !pushes.isEmpty else { return busy }
         do {
             let admissions = try registry.admit(
                 pushes.map { IngressToken(token: $0.deviceToken, isSandbox: $0.isSandbox, app: app) },
@@ -54,12 +58,12 @@ final class SealedIngressBackend: IngressBackend {
                 )
             }
             if !deliveries.isEmpty { try courier.accept(deliveries) }
-            return admissions.map(\.answer)
+            return admissions.map(\.answer) + busy
         } catch {
             if lines.withLock({ $0.take(at: now()) }) {
                 logger.error("Push messages cannot be kept", metadata: ["error": "\(error)"])
             }
-            return pushes.map { _ in .busy }
+            return pushes.map { _ in .busy } + busy
         }
     }
 }

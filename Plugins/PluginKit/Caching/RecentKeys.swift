@@ -5,12 +5,15 @@ public struct RecentKeys<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private var younger: [Key: Value] = [:]
     private var older: [Key: Value] = [:]
 
+    /// An empty table; a `capacity` under 2 counts as 2.
     public init(capacity: Int) {
         half = max(1, capacity / 2)
     }
 
+    /// How many keys are remembered now.
     public var count: Int { younger.count + older.count }
 
+    /// The value of a key that is remembered, which makes it one of the younger; else nil.
     public mutating func value(of key: Key) -> Value? {
         if let value = younger[key] { return value }
         guard let value = older.removeValue(forKey: key) else { return nil }
@@ -18,6 +21,7 @@ public struct RecentKeys<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return value
     }
 
+    /// Remembers `key`, and forgets the oldest ones if there is no room.
     public mutating func set(_ value: Value, for key: Key) {
         if younger[key] == nil, younger.count >= half {
             older = younger

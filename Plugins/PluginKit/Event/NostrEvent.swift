@@ -4,7 +4,9 @@ public struct NostrEvent: Sendable {
     public let id: String
     /// 64 hex digits.
     public let pubkey: String
+    /// The `kind` of NIP-01, 0 to 65,535 in events that the router lets in.
     public let kind: Int64
+    /// The text as it was signed; encrypted texts stay encrypted.
     public let content: String
     /// Their texts, the name first; none is empty.
     public let tags: [[String]]

@@ -36,8 +36,12 @@ public protocol PluginFilter: AnyObject, Sendable {
 }
 
 extension PluginFilter {
+    /// None: a filter that asks for no lists of recipients.
     public static var wantedKinds: [UInt32] { [] }
+    /// Nothing: a filter that does not ask who follows whom.
     public static var mostNeeded: FollowNeed { .nothing }
+    /// False: a filter that looks at the event, not at what the rules make of it.
     public static var isAskedAfterRendering: Bool { false }
+    /// The most that filters of this sort ever need.
     public var need: FollowNeed { Self.mostNeeded }
 }

@@ -9,8 +9,10 @@ public struct HTTPRequest: ~Copyable {
 
     /// Which of the host's connections may carry it.
     public struct Options: OptionSet, Sendable {
+        /// The bits as the header has them.
         public let rawValue: UInt32
 
+        /// Takes the bits of the header; unknown ones are kept and mean nothing.
         public init(rawValue: UInt32) {
             self.rawValue = rawValue
         }
@@ -27,6 +29,7 @@ public struct HTTPRequest: ~Copyable {
     private var text: [UInt8]
     private var fields: [Field] = []
 
+    /// What is sent; empty for nothing.
     public var body: [UInt8] = []
     /// Until the last byte of the answer, in milliseconds; 0: the host's default.
     public var timeout: UInt32 = 0

@@ -12,6 +12,7 @@ public struct HTTPResponse: ~Copyable {
     /// The status, or 0 when no answer arrived.
     public var status: UInt32 { abi.status }
 
+    /// The body, as far as the request's `maxResponseBytes` let the host read it.
     public var body: BorrowedText { BorrowedText(abi.body) }
 
     /// Why no answer arrived, as the host says: one word that is fit to be an outcome's reason, else `no-answer`.

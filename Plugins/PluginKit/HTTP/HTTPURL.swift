@@ -4,6 +4,7 @@ public struct HTTPURL: Sendable, Hashable {
     public let origin: String
     /// The path and query, as written; empty: `/`.
     public let target: String
+    /// Whether it is `https`.
     public let isSecure: Bool
 
     /// Nil when `text` is no such URL (RFC 3986, ASCII only).

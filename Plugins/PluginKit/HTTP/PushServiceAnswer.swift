@@ -4,6 +4,7 @@
 /// Never ``Outcome/Kind/misconfigured``: users choose the push services, so that one that answers 401 or 403 must not stop
 /// the messages to all others. It loses this message and keeps its device. What asks to slow down is its host's affair.
 public struct PushServiceAnswer {
+    /// The HTTP status, 100 to 599.
     public let status: UInt32
     /// What `Retry-After` asks for, in milliseconds.
     private let retryAfter: UInt32

@@ -2,6 +2,7 @@ internal import CarillonABI
 
 /// How one attempt to deliver ended.
 public struct Outcome: Sendable, Hashable {
+    /// How an attempt ended; each kind forces what happens to the device and to the queue.
     public enum Kind: Sendable, Hashable {
         /// The push service accepted the message.
         case delivered
@@ -26,6 +27,7 @@ public struct Outcome: Sendable, Hashable {
         case transport
     }
 
+    /// How the attempt ended.
     public var kind: Kind
     /// The push service's HTTP status, or 0.
     public var status: UInt32
@@ -33,8 +35,10 @@ public struct Outcome: Sendable, Hashable {
     public var retryAfter: UInt32
     /// One word of a small fixed set, since it labels a metric: at most 40 of a-z, 0-9 and `-`.
     public var reason: String
+    /// Whom a retry or a misconfiguration concerns; of no meaning for other kinds.
     public var scope: Scope
 
+    /// Makes an outcome; the static members name the usual ones.
     public init(
         _ kind: Kind,
         status: UInt32 = 0,

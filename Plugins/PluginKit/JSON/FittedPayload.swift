@@ -4,9 +4,13 @@
 public enum FittedPayload {
     /// How many bytes each text may become, counted as JSON without quotes; nil: any number.
     public struct Limits: Sendable, Hashable {
+        /// For `referenced_event_content`.
         public var referencedContent: Int?
+        /// For the body.
         public var body: Int?
+        /// For the subtitle.
         public var subtitle: Int?
+        /// For the title.
         public var title: Int?
 
         /// No limits.
@@ -15,11 +19,16 @@ public enum FittedPayload {
 
     /// How many bytes each text became; 0 for one that the payload does not hold.
     public struct Lengths: Sendable, Hashable {
+        /// Of `referenced_event_content`.
         public var referencedContent: Int
+        /// Of the body.
         public var body: Int
+        /// Of the subtitle.
         public var subtitle: Int
+        /// Of the title.
         public var title: Int
 
+        /// Takes the lengths of the texts that are there; 0 for those that are not.
         public init(referencedContent: Int = 0, body: Int = 0, subtitle: Int = 0, title: Int = 0) {
             self.referencedContent = referencedContent
             self.body = body
@@ -30,11 +39,14 @@ public enum FittedPayload {
 
     /// What one try gave.
     public struct Attempt<Payload> {
+        /// What was written within the limits given.
         public var payload: Payload
         /// What the push service counts.
         public var byteCount: Int
+        /// How long each text became.
         public var lengths: Lengths
 
+        /// What one try wrote, of which the push service counts `byteCount` bytes.
         public init(_ payload: Payload, byteCount: Int, lengths: Lengths) {
             self.payload = payload
             self.byteCount = byteCount

@@ -5,5 +5,6 @@ public struct JSONError: Error, CustomStringConvertible, Sendable, Hashable {
     /// Bytes from the start of the text.
     public let position: Int
 
+    /// What was expected, and at which byte of the text.
     public var description: String { "expected \(expected) at byte \(position)" }
 }

@@ -2,6 +2,7 @@
 public struct JSONMember: Sendable {
     /// The name as JSON, with its quotes and escapes.
     public let rawKey: ArraySlice<UInt8>
+    /// What stands behind the colon.
     public let value: JSONValue
 
     /// The name.

@@ -32,11 +32,12 @@ public struct JSONObject: Sendable {
         slots = []
     }
 
-    /// Copies `text`.
+    /// Copies `text`. Throws a ``JSONError`` where it is anything but one object (RFC 8259) in UTF-8.
     public init(parsing text: UnsafeRawBufferPointer) throws(JSONError) {
         try self.init(bytes: [UInt8](text))
     }
 
+    /// The same for a string.
     public init(parsing text: String) throws(JSONError) {
         try self.init(bytes: [UInt8](text.utf8))
     }
@@ -54,8 +55,10 @@ public struct JSONObject: Sendable {
         self.slots = slots
     }
 
+    /// Whether it has no members.
     public var isEmpty: Bool { slots.isEmpty }
 
+    /// How many members it has.
     public var count: Int { slots.count }
 
     /// The member at a place in the order of the text, from 0 to ``count`` - 1.

@@ -15,20 +15,25 @@ public struct JSONValue: Sendable {
         }
     }
 
+    /// Whether it is `null`.
     public var isNull: Bool { raw.first == UInt8(ascii: "n") }
 
+    /// Whether it is an object.
     public var isObject: Bool { raw.first == UInt8(ascii: "{") }
 
+    /// Whether it is a string.
     public var isString: Bool { raw.first == UInt8(ascii: "\"") }
 
     /// How many bytes a text has as JSON, without its quotes; 0 for what is no text.
     public var textLength: Int { isString ? raw.count - 2 : 0 }
 
+    /// The text of a string, with escapes resolved; nil for other values.
     public var string: String? {
         guard isString else { return nil }
         return String(decoding: JSONString.unescape(raw), as: UTF8.self)
     }
 
+    /// The value of `true` and `false`; nil for other values.
     public var bool: Bool? {
         switch raw.first {
         case UInt8(ascii: "t"): true
@@ -40,6 +45,7 @@ public struct JSONValue: Sendable {
     /// Whole numbers without point and exponent, within 64 bits.
     public var integer: Int64? { Int64(String(decoding: raw, as: UTF8.self)) }
 
+    /// The value of a number, rounded to the nearest double; nil for other values.
     public var number: Double? {
         guard let first = raw.first, first == UInt8(ascii: "-") || first.hexDigitValue.map({ $0 < 10 }) == true else {
             return nil

@@ -3,17 +3,22 @@ public struct JSONWriter {
     public internal(set) var bytes: [UInt8]
     private var needsComma = false
 
+    /// Begins with an empty text and room for `capacity` bytes.
     public init(reservingBytes capacity: Int = 1024) {
         bytes = []
         bytes.reserveCapacity(capacity)
     }
 
+    /// Opens an object; every one must be ended.
     public mutating func beginObject() { open(UInt8(ascii: "{")) }
 
+    /// Ends the object opened last.
     public mutating func endObject() { close(UInt8(ascii: "}")) }
 
+    /// Opens an array; every one must be ended.
     public mutating func beginArray() { open(UInt8(ascii: "[")) }
 
+    /// Ends the array opened last.
     public mutating func endArray() { close(UInt8(ascii: "]")) }
 
     /// A member's name that needs no escapes.
@@ -84,18 +89,21 @@ public struct JSONWriter {
         return string(JSONWriter.shorten(text.string, limit: limit))
     }
 
+    /// Writes a number without a fraction.
     public mutating func integer(_ value: some BinaryInteger) {
         separate()
         bytes.append(contentsOf: String(value).utf8)
         needsComma = true
     }
 
+    /// Writes `true` or `false`.
     public mutating func bool(_ value: Bool) {
         separate()
         bytes.append(contentsOf: (value ? "true" : "false").utf8)
         needsComma = true
     }
 
+    /// Writes a value as it was read, byte by byte.
     public mutating func value(_ value: JSONValue) {
         separate()
         bytes.append(contentsOf: value.raw)

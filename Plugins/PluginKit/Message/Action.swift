@@ -10,6 +10,7 @@ public struct Action {
 
     /// What the app learns when it is tapped.
     public var id: BorrowedText { BorrowedText(abi.id) }
+    /// The button's text, in the device's language; valid as long as the notification.
     public var label: BorrowedText { BorrowedText(abi.label) }
     /// What opens; empty: the notification's own.
     public var url: BorrowedText { BorrowedText(abi.url) }

@@ -9,8 +9,10 @@ public struct BorrowedText {
         bytes = UnsafeRawBufferPointer(start: text.ptr, count: text.ptr == nil ? 0 : text.len)
     }
 
+    /// Whether there is no text.
     public var isEmpty: Bool { bytes.isEmpty }
 
+    /// Its length in bytes of UTF-8.
     public var count: Int { bytes.count }
 
     /// A copy; bytes that are not UTF-8 become U+FFFD.

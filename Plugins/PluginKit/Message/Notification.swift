@@ -35,12 +35,19 @@ public struct Notification: ~Copyable {
     public var id: BorrowedText { BorrowedText(abi.id) }
     /// `dm`, `mention`, …
     public var signal: BorrowedText { BorrowedText(abi.signal) }
+    /// The first line; empty for none. Like all texts here it is valid within the call only.
     public var title: BorrowedText { BorrowedText(abi.title) }
+    /// The second line; empty for none.
     public var subtitle: BorrowedText { BorrowedText(abi.subtitle) }
+    /// The text; empty for none.
     public var body: BorrowedText { BorrowedText(abi.body) }
+    /// What the app tells its buttons by (`UNNotificationCategory`, a channel); empty for none.
     public var category: BorrowedText { BorrowedText(abi.category) }
+    /// What belongs together on the screen; empty for none.
     public var thread: BorrowedText { BorrowedText(abi.thread) }
+    /// What replaces an earlier notification of the same key; empty for none.
     public var collapseKey: BorrowedText { BorrowedText(abi.collapse_key) }
+    /// Where a tap leads, for example `nostr:…`; empty for nowhere.
     public var url: BorrowedText { BorrowedText(abi.url) }
     /// A JSON object: custom keys for the app.
     public var data: BorrowedText { BorrowedText(abi.data) }

@@ -2,8 +2,10 @@ internal import CarillonABI
 
 /// One sentence meant for an operator: what is wrong and what was expected. Never a token, key or URL of a user.
 public struct PluginError: Error, CustomStringConvertible, Sendable {
+    /// What is wrong, for operators: what was expected and where, and no secret.
     public let description: String
 
+    /// Takes the words for operators.
     public init(_ description: String) {
         self.description = description
     }

@@ -46,8 +46,10 @@ public protocol PluginTransport: AnyObject, Sendable {
 }
 
 extension PluginTransport {
+    /// Does nothing: the delivery ends by itself.
     public func cancel(_ number: UInt64) {}
 
+    /// Knows no commands, and says so.
     public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
         .unsupported
     }

@@ -66,12 +66,3 @@ struct Template: Sendable {
         return String(text)
     }
 }
-
-/// Why a text cannot be a template.
-struct TemplateError: Error {
-    let message: String
-
-    init(_ message: String) {
-        self.message = message
-    }
-}

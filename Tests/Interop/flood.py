@@ -80,6 +80,8 @@ class Flood:
         """The devices' apps, in turn."""
         self.figures = Figures()
         self._accepted: set[str] = set()
+        self._told = 0
+        self._heard = 0
 
     @property
     def capacity(self) -> float:
@@ -98,7 +100,11 @@ class Flood:
     @property
     def told(self) -> int:
         """Of how many events pushes told: what waits for a crowded push service is gathered."""
-        return sum(push.payload.get("n", 1) for push in self.collector.accepted)
+        received = self.collector.received
+        end = len(received)
+        self._told += sum(push.payload.get("n", 1) for push in received[self._heard : end] if push.status == 200)
+        self._heard = end
+        return self._told
 
     def run(self, seconds: float, times: float = 10):
         """Has `times` as many events as can be pushed, for so long, and brings them as fast as they are taken."""

@@ -29,7 +29,7 @@ def flooded(tmp_path, lab):
 def test_ten_times_more_events_than_can_be_pushed_are_gathered(flooded, lab):
     flooded.configuration["store"]["max_waiting"] = 500
     flooded.start()
-    flood = Flood(flooded, lab, devices=40, delay=250)
+    flood = Flood(flooded, lab, devices=40, delay=2_000)
     flood.register()
     flood.run(seconds=5)
     figures = flood.figures
@@ -38,7 +38,7 @@ def test_ten_times_more_events_than_can_be_pushed_are_gathered(flooded, lab):
     assert 20 < figures.most_waiting <= 500 / 4, figures
     assert figures.accepted > 2 * figures.pushed_meanwhile, figures
     assert figures.resident_most < figures.resident_before + 150, figures
-    assert figures.until_prompt < 10 and figures.until_empty < 20, figures
+    assert figures.until_prompt < 60 and figures.until_empty < 60, figures
 
 
 def test_sources_wait_when_the_whole_outbox_is_full(flooded, lab):
@@ -53,7 +53,7 @@ def test_sources_wait_when_the_whole_outbox_is_full(flooded, lab):
     assert 40 <= figures.most_waiting <= 45, figures
     assert figures.slowest > 1.5, "nothing slowed them down"
     assert figures.resident_most < figures.resident_before + 150, figures
-    assert figures.until_prompt < 10 and figures.until_empty < 20, figures
+    assert figures.until_prompt < 60 and figures.until_empty < 60, figures
     assert "The outbox is full; sources wait" in flooded.log_text
 
 
@@ -118,7 +118,7 @@ def test_sources_without_answers_are_slowed_down_and_lose_nothing(tmp_path, lab,
     source.begin(router)
     try:
         # Four push services have all of the outbox.
-        flood = Flood(router, lab, devices=40, delay=8_000, apps=4)
+        flood = Flood(router, lab, devices=40, delay=20_000, apps=4)
         flood.register()
         # More than fits into what lies between: the disk, the intake, the feed's own room, the system's buffers.
         text = "x" * 20_000
@@ -131,7 +131,7 @@ def test_sources_without_answers_are_slowed_down_and_lose_nothing(tmp_path, lab,
         telling.start()
         wait_until(Standstill(source), "the source is heard no further", router.process)
         assert 40 < source.told < len(notes), "nothing slowed it down"
-        assert 40 <= router.waiting <= 45
+        wait_until(lambda: 40 <= router.waiting <= 45, "the outbox is full, and no fuller", router.process)
         assert router.resident < before + 200
         lab.behave()
         wait_until(

@@ -71,6 +71,8 @@ def test_what_failed_is_tried_again(stopped_router, clock, lab, alice, bob):
     lab.misbehave("answer", status=503, times=0)
     publish(router, bob.note("again", alice))
     lab.attempts(1)
+    router.wait_for_log("outcome=retry")
     clock.set(-HALF_AN_HOUR)
     lab.behave()
-    lab.accepted(1)
+    # An alarm that is set just then looks at the clock again after a minute.
+    lab.accepted(1, timeout=150)

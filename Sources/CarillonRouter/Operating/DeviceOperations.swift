@@ -193,6 +193,8 @@ package final class DeviceOperations: Sendable {
         guard let stored = try? files.outbox.paces(of: devices) else { return [:] }
         let policy = configuration().pacing
         var forecasts: [DeviceID: PaceForecast] = [:]
+        // Where one device waits for room many do: each queue is counted once.
+        var crowded: [QueueName: Bool] = [:]
         for device in devices {
             guard let wishes = (try? registry.wishes(of: device))?.pace else { continue }
             forecasts[device] = PaceForecast(
@@ -201,16 +203,20 @@ package final class DeviceOperations: Sendable {
                 wishes: wishes,
                 policy: policy,
                 at: now()
-            ) { isCrowded(device) }
+            ) {
+                guard let route = (try? registry.listing(of: device))?.route else { return false }
+                let queue = QueueName(platform: route.platform, app: route.app)
+                let isCrowded = crowded[queue] ?? isCrowded(queue)
+                crowded[queue] = isCrowded
+                return isCrowded
+            }
         }
         return forecasts
     }
 
-    /// Whether what waits for a device may lack room in the outbox; false where that cannot be told.
-    private func isCrowded(_ device: DeviceID) -> Bool {
-        guard let address = try? registry.address(of: device) else { return false }
-        let queue = QueueName(platform: address.platform, app: address.app)
-        return (try? files.outbox.isCrowded(queue, limit: files.mostWaiting)) ?? false
+    /// Whether what waits for a queue's devices may lack room in the outbox; false where that cannot be told.
+    private func isCrowded(_ queue: QueueName) -> Bool {
+        (try? files.outbox.isCrowded(queue, limit: files.mostWaiting)) ?? false
     }
 
     /// Why and until when events are held for these devices, in words, by the delivery that they would be.

@@ -1,8 +1,8 @@
+import Dispatch
 import Feed
 import Logging
 import Nostr
 import Pipeline
-import PluginHost
 
 extension Router {
     /// The feed that the configuration names, into `intake`. `end` comes with the feed's own where the router is to stop then.
@@ -23,7 +23,7 @@ extension Router {
                 logger.notice(feed.stopsAtEnd ? "Stopping, as the feed has ended" : "Serving on without the feed")
                 if feed.stopsAtEnd { end.come() }
             },
-            now: InstanceSettings.monotonicMilliseconds,
+            now: { Int64(DispatchTime.now().uptimeNanoseconds / 1_000_000) },
             logger: logger
         )
     }

@@ -5,12 +5,14 @@ extension OutboxReader {
     package func isCrowded(_ queue: QueueName, limit: Int) throws -> Bool {
         try read { database in
             guard let number = try Outbox.queues(database)[queue] else { return false }
+            let few = QueueShare(of: limit).hostLimit
+            // More than that need not be counted.
             let waiting = try Int.fetchOne(
                 database,
-                sql: "SELECT count(*) FROM outbox_delivery WHERE number BETWEEN ? AND ?",
-                arguments: [OutboxKey.lowest(of: number).rawValue, OutboxKey.highest(of: number).rawValue]
+                sql: "SELECT count(*) FROM (SELECT 1 FROM outbox_delivery WHERE number BETWEEN ? AND ? LIMIT ?)",
+                arguments: [OutboxKey.lowest(of: number).rawValue, OutboxKey.highest(of: number).rawValue, few]
             )
-            return waiting ?? 0 >= QueueShare(of: limit).hostLimit
+            return waiting == few
         }
     }
 }

@@ -20,9 +20,9 @@ struct QueueShare: Sendable {
     }
 
     /// One part in so many of the outbox is a queue's.
-    static let queues = 4
+    private static let partsOfOutbox = 4
     /// One part in so many of a queue's share is a host's.
-    static let hosts = 4
+    private static let partsOfShare = 4
 
     /// How much may wait.
     let limit: Int
@@ -42,8 +42,8 @@ struct QueueShare: Sendable {
 
     /// A share in an outbox for `outbox` deliveries.
     init(of outbox: Int) {
-        limit = max(1, outbox / Self.queues)
-        hostLimit = max(1, limit / Self.hosts)
+        limit = max(1, outbox / Self.partsOfOutbox)
+        hostLimit = max(1, limit / Self.partsOfShare)
     }
 
     /// Whether anything had to wait because the share, or a host's, was used up, and much of that waits still.

@@ -1,8 +1,8 @@
 import HTTPTypes
 
-/// What a sender is told. A 4xx other than 408 and 429 makes Mastodon forget the subscription for good (`Web::PushNotificationWorker`), so there is one
-/// only where this URL can never work (404, 405) or its device is dead (410). All else that is wrong with a message costs that message
-/// its text at most.
+/// What a sender is told. A 4xx other than 408 and 429 makes Mastodon (`Web::PushNotificationWorker`) forget the subscription for good,
+/// so there is one only where this URL can never work (404, 405) or its device is dead (410). All else that is wrong with a message
+/// costs that message its text at most.
 enum PushAnswer: Equatable {
     /// How long to stay away after ``busy``, in seconds.
     private static let pause = 30

@@ -1,0 +1,24 @@
+import Testing
+
+@testable import Delivery
+
+/// Whether commands can tell that a queue has little room left.
+struct OutboxReaderRoomTests {
+    @Test func aQueueIsCrowdedFromAsMuchOnAsOneHostMayHave() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("outbox")
+        let outbox = try Outbox(path: path)
+        let reader = OutboxReader(path: path)
+        let limit = 48
+        let few = QueueShare(of: limit).hostLimit
+        try #require(few == 3)
+        for number in 1...few {
+            #expect(try !reader.isCrowded(QueueName(platform: "ios", app: "default"), limit: limit))
+            try outbox.insert([.sample(number), .sample(100 + number, platform: "android")], causes: []) { _ in }
+        }
+        try outbox.insert([.sample(few + 1)], causes: []) { _ in }
+        #expect(try reader.isCrowded(QueueName(platform: "ios", app: "default"), limit: limit))
+        #expect(try !reader.isCrowded(QueueName(platform: "ios", app: "default"), limit: 100 * limit))
+        #expect(try !reader.isCrowded(QueueName(platform: "web", app: "default"), limit: limit))
+    }
+}

@@ -24,6 +24,11 @@ import Testing
         late.withLock { $0 }?()
     }
 
+    @Test func theTimeMayBeOverBeforeAnybodyWaits() async {
+        let missing = await RollCall.missing([("a", { _ in })], within: 1) { _, end in end() }
+        #expect(missing == ["a"])
+    }
+
     @Test func nobodyIsAsked() async {
         #expect(await RollCall.missing([], within: 60_000).isEmpty)
     }

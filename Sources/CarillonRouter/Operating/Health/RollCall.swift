@@ -5,6 +5,8 @@ import Synchronization
 final class RollCall: Sendable {
     private struct State {
         var missing: Set<String>
+        /// The time may be over before anybody waits.
+        var isOver = false
         var waiter: CheckedContinuation<[String], Never>?
     }
 
@@ -15,19 +17,23 @@ final class RollCall: Sendable {
     }
 
     /// Whom of those asked nobody heard of within `milliseconds`, sorted; each is asked by a call, and answers by calling what it is given,
-    /// on any thread.
+    /// on any thread. `after` calls once the time is over.
     static func missing(
         _ asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)],
-        within milliseconds: Int64
+        within milliseconds: Int64,
+        after: (_ milliseconds: Int64, @escaping @Sendable () -> Void) -> Void = { milliseconds, end in
+            DispatchQueue.global().asyncAfter(
+                deadline: .now() + .milliseconds(Int(clamping: milliseconds)),
+                execute: end
+            )
+        }
     ) async -> [String] {
         let call = RollCall(asked.map(\.name))
         for (name, ask) in asked { ask { call.isHere(name) } }
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(clamping: milliseconds))) {
-            call.end()
-        }
+        after(milliseconds) { call.end() }
         return await withCheckedContinuation { continuation in
             let missing = call.state.withLock { state -> [String]? in
-                if state.missing.isEmpty { return [] }
+                if state.isOver || state.missing.isEmpty { return state.missing.sorted() }
                 state.waiter = continuation
                 return nil
             }
@@ -43,7 +49,10 @@ final class RollCall: Sendable {
     }
 
     private func end() {
-        finish { _ in true }
+        finish { state in
+            state.isOver = true
+            return true
+        }
     }
 
     private func finish(_ change: (inout State) -> Bool) {

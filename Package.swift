@@ -366,8 +366,8 @@ let package = Package(
         .testTarget(
             name: "RelayPoolTests",
             dependencies: [
-                "RelayPool", "RelayServer", "Nostr", "Cipher", "HTTPLanes", nio, nioPosix, nioHTTP1, nioEmbedded,
-                nioWebSocket, nioSSL, nioConcurrency, logging,
+                "CommandTestSupport", "RelayPool", "RelayServer", "Nostr", "Cipher", "HTTPLanes", nio, nioPosix,
+                nioHTTP1, nioEmbedded, nioWebSocket, nioSSL, nioConcurrency, logging,
             ]
         ),
         .testTarget(
@@ -397,6 +397,7 @@ let package = Package(
             dependencies: ["Sealing", "Nostr", "Cipher", "Schnorr", "Notifications", "WebPushEncryption"]
         ),
         .testTarget(name: "ListeningTests", dependencies: ["Listening", nio, nioEmbedded]),
+        .target(name: "CommandTestSupport", path: "Tests/CommandTestSupport"),
         .target(name: "ListeningTestSupport", dependencies: [nio, nioPosix], path: "Tests/ListeningTestSupport"),
         .testTarget(
             name: "ConsoleTests",
@@ -426,19 +427,22 @@ let package = Package(
         ),
         .testTarget(
             name: "PluginHostTests",
-            dependencies: ["PluginHost", "PluginKit", "CarillonABI", "HTTPLanes", "Notifications", logging],
+            dependencies: [
+                "CommandTestSupport", "PluginHost", "PluginKit", "CarillonABI", "HTTPLanes", "Notifications", logging,
+            ],
             exclude: ["Fixtures"]
         ),
         // Runs the built plugins as well, found beside the test as LinkageTests finds them.
         .testTarget(
             name: "PluginConformanceTests",
-            dependencies: ["PluginHost", "CarillonABI", "Cipher", "HTTPLanes"],
+            dependencies: ["CommandTestSupport", "PluginHost", "CarillonABI", "Cipher", "HTTPLanes"],
             exclude: ["Fixtures"]
         ),
         .testTarget(
             name: "HTTPLanesTests",
             dependencies: [
-                "HTTPLanes", "CNghttp2", nio, nioPosix, nioHTTP1, nioEmbedded, nioTLS, nioSSL, nioConcurrency, logging,
+                "CommandTestSupport", "HTTPLanes", "CNghttp2", nio, nioPosix, nioHTTP1, nioEmbedded, nioTLS, nioSSL,
+                nioConcurrency, logging,
             ]
         ),
         .target(
@@ -455,7 +459,10 @@ let package = Package(
         .testTarget(
             name: "APNsTransportTests",
             // The lab judges what the plugin makes.
-            dependencies: ["APNsTransport", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport", "CarillonLab"],
+            dependencies: [
+                "CommandTestSupport", "APNsTransport", "PluginKit", "CarillonABI", "Cipher", "PluginTestSupport",
+                "CarillonLab",
+            ],
             resources: [.copy("Goldens")]
         ),
         .testTarget(
@@ -531,11 +538,9 @@ let package = Package(
         .testTarget(
             name: "CarillonRouterTests",
             dependencies: [
-                "CarillonRouter", "AccountWatch", "Console", "Delivery", "HTTPLanes", "EventTrace", "Pipeline",
-                "Registry",
-                "RelayPool",
-                "RemoteSigning", "Rules", "Sealing", "WebIngress", "Nostr", "Cipher", "Notifications", "YAMLReading",
-                grdb, logging,
+                "CommandTestSupport", "CarillonRouter", "AccountWatch", "Console", "Delivery", "HTTPLanes",
+                "EventTrace", "Pipeline", "Registry", "RelayPool", "RemoteSigning", "Rules", "Sealing", "WebIngress",
+                "Nostr", "Cipher", "Notifications", "YAMLReading", grdb, logging,
             ]
         ),
     ],

@@ -1,3 +1,4 @@
+import CommandTestSupport
 import Foundation
 import Glibc
 import Logging
@@ -63,7 +64,7 @@ struct FileTrustTests {
         let workshop = try Workshop()
         let one = try workshop.compile("descriptor.c", to: "one.so", [#"-DPLATFORM="one""#])
         let two = try workshop.compile("descriptor.c", to: "two.so", [#"-DPLATFORM="two""#])
-        let sum = try Workshop.run("sha256sum", [one]).output.prefix(64).uppercased()
+        let sum = try CommandRun("sha256sum", [one]).output.prefix(64).uppercased()
         let host = workshop.load(pins: ["one.so": sum, "two.so": sum])
         #expect(host.platforms == ["one"])
         #expect(host.catalog.refusals == [PluginRefusal(path: two, reason: .wrongPin)])

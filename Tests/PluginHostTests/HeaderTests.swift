@@ -1,3 +1,4 @@
+import CommandTestSupport
 import Foundation
 import Testing
 
@@ -17,10 +18,10 @@ struct HeaderTests {
         ("clang", "c11", "c"), ("clang", "c17", "c"), ("clang++", "c++17", "cpp"),
     ])
     func compilesWithoutAWarning(compiler: String, standard: String, suffix: String) throws {
-        guard try Workshop.run(compiler, ["--version"]).status == 0 else { return }
+        guard try CommandRun(compiler, ["--version"]).status == 0 else { return }
         let workshop = try Workshop()
         let file = try workshop.write(Self.source.utf8, to: "author.\(suffix)")
-        let result = try Workshop.run(
+        let result = try CommandRun(
             compiler,
             [
                 "-std=\(standard)", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-I", Workshop.include,
@@ -33,8 +34,8 @@ struct HeaderTests {
 
     @Test func layoutHoldsForEveryCompiler() throws {
         let layout = Workshop.repository.appending(path: "Sources/CarillonABI/layout.c").path
-        for compiler in ["gcc", "clang"] where try Workshop.run(compiler, ["--version"]).status == 0 {
-            let result = try Workshop.run(
+        for compiler in ["gcc", "clang"] where try CommandRun(compiler, ["--version"]).status == 0 {
+            let result = try CommandRun(
                 compiler,
                 ["-std=c11", "-pedantic", "-Werror", "-fsyntax-only", "-I", Workshop.include, layout]
             )
@@ -45,7 +46,7 @@ struct HeaderTests {
     @Test func movedFieldDoesNotCompile() throws {
         let workshop = try Workshop()
         let layout = Workshop.repository.appending(path: "Sources/CarillonABI/layout.c").path
-        let result = try Workshop.run(
+        let result = try CommandRun(
             "cc",
             ["-std=c11", "-fsyntax-only", "-Dretry_after_ms=later, retry_after_ms", "-I", Workshop.include, layout]
         )

@@ -1,3 +1,4 @@
+import CommandTestSupport
 import Foundation
 import PluginHost
 import Testing
@@ -34,7 +35,7 @@ struct RefusalTests {
         #expect(plugin.path == workshop.path("good.so"))
         #expect(plugin.platforms == ["good"])
         #expect(plugin.filters.map(\.name) == ["good-filter"])
-        let independent = try Workshop.run("sha256sum", [plugin.path]).output
+        let independent = try CommandRun("sha256sum", [plugin.path]).output
         #expect(independent.hasPrefix(plugin.sha256 + " "))
     }
 
@@ -58,7 +59,7 @@ struct RefusalTests {
     @Test func executableIsRefused() throws {
         let reason = try refusal { workshop in
             try workshop.write("int main(void) { return 0; }".utf8, to: "main.c")
-            let result = try Workshop.run("cc", ["-no-pie", "-o", workshop.path("bad.so"), workshop.path("main.c")])
+            let result = try CommandRun("cc", ["-no-pie", "-o", workshop.path("bad.so"), workshop.path("main.c")])
             try #require(result.status == 0, "\(result.output)")
         }
         #expect(reason == .notASharedObject)

@@ -1,4 +1,5 @@
 import Cipher
+import CommandTestSupport
 import Foundation
 
 /// Python's `cryptography`, where the machine has it: a judge of signatures that is not ours.
@@ -25,15 +26,6 @@ enum PythonCryptography {
     }
 
     private static func run(_ script: String, _ arguments: [String]) throws -> String {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", script] + arguments
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        let text = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return String(decoding: text, as: UTF8.self)
+        try CommandRun("python3", ["-c", script] + arguments).output
     }
 }

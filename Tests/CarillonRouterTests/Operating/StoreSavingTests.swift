@@ -1,3 +1,4 @@
+import CommandTestSupport
 import Foundation
 import Testing
 
@@ -30,12 +31,8 @@ import Testing
         for name in ["box", "box-wal", "box-shm", "box-rescued"] {
             try Data(name.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
         }
-        let shell = Process()
-        shell.executableURL = URL(fileURLWithPath: "/bin/sh")
-        shell.arguments = ["-ec", report.commands.joined(separator: "\n")]
-        try shell.run()
-        shell.waitUntilExit()
-        #expect(shell.terminationStatus == 0)
+        let shell = try CommandRun("sh", ["-ec", report.commands.joined(separator: "\n")])
+        #expect(shell.status == 0, "\(shell.output)")
         #expect(try contents() == ["box": "box-rescued", "box-damaged": "box", "box-damaged-wal": "box-wal"])
         #expect(!report.commands.contains { $0.contains("-wal") })
     }

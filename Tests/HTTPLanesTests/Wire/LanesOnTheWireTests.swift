@@ -1,3 +1,4 @@
+import NIOCore
 import Testing
 
 @testable import HTTPLanes
@@ -99,7 +100,10 @@ struct LanesOnTheWireTests {
     @Test func aClosedPortAndAnUnknownNameAreToldApart() async throws {
         let server = try await PlainServer()
         await server.stop()
-        let lanes = try HTTPLanes.forTests()
+        let names = ThreadedLookup(limit: 1) { host, port in
+            host == "localhost" ? (try? SocketAddress(ipAddress: "127.0.0.1", port: port)).map { [$0] } ?? [] : []
+        }
+        let lanes = try HTTPLanes.forTests(names: LaneNames(operators: names, users: names))
         #expect(await lanes.failure(of: request(server.port))?.reason == .unreachable)
         #expect(await lanes.failure(of: request(443, host: "nowhere.invalid"))?.reason == .unresolved)
         await lanes.shutdown()

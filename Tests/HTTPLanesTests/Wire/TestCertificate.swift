@@ -1,4 +1,6 @@
+import CommandTestSupport
 import Foundation
+import Testing
 
 /// A key and a self-signed certificate for localhost, made by the openssl command and shared by the tests.
 struct TestCertificate {
@@ -12,21 +14,14 @@ struct TestCertificate {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         keyFile = folder.appendingPathComponent("key.pem").path
         certificateFile = folder.appendingPathComponent("cert.pem").path
-        let openssl = Process()
-        openssl.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        openssl.arguments = [
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
-            "2",
-            "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", keyFile,
-            "-out",
-            certificateFile,
-        ]
-        openssl.standardError = FileHandle.nullDevice
-        // Not waitUntilExit, whose run loop may miss the end of the child.
-        let ended = DispatchSemaphore(value: 0)
-        openssl.terminationHandler = { _ in ended.signal() }
-        try openssl.run()
-        ended.wait()
-        guard openssl.terminationStatus == 0 else { throw CocoaError(.executableLoad) }
+        let openssl = try CommandRun(
+            "openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                "-keyout", keyFile, "-out", certificateFile,
+            ]
+        )
+        try #require(openssl.status == 0, "\(openssl.output)")
     }
 }

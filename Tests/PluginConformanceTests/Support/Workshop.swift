@@ -1,3 +1,4 @@
+import CommandTestSupport
 import Foundation
 import Testing
 
@@ -28,19 +29,14 @@ final class Workshop: Sendable {
 
     func compile(_ source: String, _ flags: [String]) throws -> String {
         let output = folder.appending(path: "plugin.so").path
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments =
-            ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"] + flags + [
+        let compiler = try CommandRun(
+            "cc",
+            ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"] + flags + [
                 "-I", Self.repository.appending(path: "include").path, "-o", output,
                 Self.repository.appending(path: source).path,
             ]
-        process.standardError = pipe
-        try process.run()
-        let said = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        try #require(process.terminationStatus == 0, "\(String(decoding: said, as: UTF8.self))")
+        )
+        try #require(compiler.status == 0, "\(compiler.output)")
         return output
     }
 

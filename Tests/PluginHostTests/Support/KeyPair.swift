@@ -1,3 +1,4 @@
+import CommandTestSupport
 import Foundation
 import Testing
 
@@ -8,7 +9,7 @@ struct KeyPair {
 
     init(in workshop: Workshop) throws {
         let (keyFile, certificateFile) = (workshop.path("key.pem"), workshop.path("certificate.pem"))
-        let result = try Workshop.run(
+        let result = try CommandRun(
             "openssl",
             ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
                 + ["-subj", "/CN=client", "-keyout", keyFile, "-out", certificateFile]

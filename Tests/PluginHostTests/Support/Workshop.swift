@@ -1,3 +1,4 @@
+import CommandTestSupport
 import Foundation
 import PluginHost
 import Synchronization
@@ -43,7 +44,7 @@ final class Workshop: Sendable {
             ]
         let image = try Self.compiled.withLock { compiled in
             if let image = compiled[arguments] { return image }
-            let result = try Self.run("cc", arguments + ["-o", output])
+            let result = try CommandRun("cc", arguments + ["-o", output])
             try #require(result.status == 0, "\(result.output)")
             let image = try Data(contentsOf: URL(filePath: output))
             compiled[arguments] = image
@@ -66,20 +67,5 @@ final class Workshop: Sendable {
     /// Loads everything in the folder.
     func load(pins: [String: String] = [:], log: LogBook = LogBook()) -> PluginHost {
         PluginHost(loading: PluginSearch(folders: [folder], pins: pins), log: log.logger)
-    }
-
-    /// Runs a command of the machine and waits for it.
-    static func run(_ command: String, _ arguments: [String]) throws -> (status: Int32, output: String) {
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [command] + arguments
-        process.standardOutput = pipe
-        process.standardError = pipe
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
     }
 }

@@ -76,7 +76,10 @@ final class CapriciousServer {
     func calmDown() {
         if lastByGoAway == nil { submitSettings([(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 65_535)]) }
         consume(.max)
-        for (stream, request) in requests where isOpen(stream, request) { answer(stream) }
+        // In the order of their numbers, as in all that chance decides here: a seed must tell the same story in each process.
+        for (stream, request) in requests.sorted(by: { $0.key < $1.key }) where isOpen(stream, request) {
+            answer(stream)
+        }
     }
 
     private func isOpen(_ stream: Int32, _ request: Request) -> Bool {
@@ -108,7 +111,7 @@ final class CapriciousServer {
     }
 
     private func consume(_ count: Int) {
-        for (stream, waiting) in unconsumed {
+        for (stream, waiting) in unconsumed.sorted(by: { $0.key < $1.key }) {
             let now = min(waiting, count)
             // On a stream that is closed only the connection's window is left to open.
             if nghttp2_session_find_stream(session, stream) == nil {

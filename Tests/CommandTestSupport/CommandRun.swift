@@ -1,0 +1,28 @@
+import Dispatch
+import Foundation
+
+/// A command of the machine that has ended: others' software to judge ours by, or to prepare a test with.
+package struct CommandRun {
+    package let status: Int32
+    /// What it wrote, to its standard output and error alike.
+    package let output: String
+
+    /// Runs a command and waits for its end.
+    package init(_ command: String, _ arguments: [String]) throws {
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = [command] + arguments
+        process.standardOutput = pipe
+        process.standardError = pipe
+        process.standardInput = FileHandle.nullDevice
+        // Not waitUntilExit, whose run loop may miss the end of the child.
+        let ended = DispatchSemaphore(value: 0)
+        process.terminationHandler = { _ in ended.signal() }
+        try process.run()
+        let written = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        ended.wait()
+        status = process.terminationStatus
+        output = String(decoding: written, as: UTF8.self)
+    }
+}

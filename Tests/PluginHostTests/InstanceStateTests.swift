@@ -18,10 +18,26 @@ struct InstanceStateTests {
         state.leave()
         // Ended from inside `deliver`, which has not returned yet.
         _ = state.complete(ticket)
+        state.leave()
         #expect(state.settle(now: 0) == nil)
         state.leave()
         #expect(isIdle(state.settle(now: 0)))
         #expect(state.settle(now: 0) == nil)
+    }
+
+    @Test func whoWaitsForAnEndIsToldBeforeTheInstanceIsIdle() throws {
+        var state = InstanceState<String>()
+        let ticket = try #require(admitted(state.admit("a", deadline: 10)))
+        state.leave()
+        _ = state.drain(deadline: 10)
+        state.leave()
+        guard case .ended("a") = state.complete(ticket) else {
+            Issue.record("nobody is told")
+            return
+        }
+        #expect(state.settle(now: 9) == nil)
+        state.leave()
+        #expect(isIdle(state.settle(now: 9)))
     }
 
     @Test func drainingRefusesDeliveriesAndReturnsTheOpenOnes() throws {
@@ -43,6 +59,7 @@ struct InstanceStateTests {
         state.leave()
         #expect(state.beginRequest() == true)
         _ = state.complete(ticket)
+        state.leave()
         #expect(state.beginRequest() == false)
         #expect(state.settle(now: 0) == nil)
         state.endRequest()

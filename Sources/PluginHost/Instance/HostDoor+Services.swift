@@ -40,6 +40,7 @@ extension HostDoor {
         case .ended(let completion):
             if !isWellFormed { note("The plugin gave an outcome that is none", \.malformedOutcomes) }
             completion(outcome)
+            change { $0.leave() }
         case .late: break
         case .unknown: warn("The plugin ended a ticket twice, or one that is not its own", times: mistakes)
         }

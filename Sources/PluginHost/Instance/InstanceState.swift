@@ -52,7 +52,8 @@ struct InstanceState<Payload: Sendable>: Sendable {
         return .admitted(ticket: ticket)
     }
 
-    /// The plugin did not accept `ticket`: nil when it ended it all the same, against the rules.
+    /// The plugin did not accept `ticket`: nil when it ended it all the same, against the rules. The call to it goes on until
+    /// ``leave()``.
     mutating func withdraw(_ ticket: UInt64) -> Payload? {
         switch tickets.end(ticket) {
         case .ended(let payload): return payload
@@ -63,11 +64,12 @@ struct InstanceState<Payload: Sendable>: Sendable {
         }
     }
 
-    /// The plugin ended `ticket`.
+    /// The plugin ended `ticket`. Where somebody waits for that, ``leave()`` must follow once they were told: an instance
+    /// whose deliveries are not all told is not idle.
     mutating func complete(_ ticket: UInt64) -> TicketTable<Payload>.End {
         let end = tickets.end(ticket)
         switch end {
-        case .ended: break
+        case .ended: callsInside += 1
         case .late: statistics.lateCompletions += 1
         case .unknown: statistics.unknownTickets += 1
         }

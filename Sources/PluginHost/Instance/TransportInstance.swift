@@ -83,11 +83,10 @@ package final class TransportInstance: NotificationTransport {
             let status = notification.lend(id: id, to: address) { registration, notification in
                 functions.deliver(handle.pointer, ticket, registration, notification)
             }
-            let refused = door.change { state in
-                state.leave()
-                return status == .CARILLON_OK ? nil : state.withdraw(ticket)
+            if status != .CARILLON_OK, let completion = door.change({ $0.withdraw(ticket) }) {
+                completion(Outcome(refusal: status))
             }
-            refused?(Outcome(refusal: status))
+            door.change { $0.leave() }
         }
     }
 

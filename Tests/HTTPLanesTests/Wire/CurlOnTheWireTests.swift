@@ -115,12 +115,15 @@ struct CurlOnTheWireTests {
     @Test func aClosedPortAndAnUnknownNameAreToldApart() async throws {
         let server = try await PlainServer()
         await server.stop()
-        let lanes = try HTTPLanes.forTests()
+        var configuration = HTTPLanes.Configuration()
+        // As long as a resolver may take whose server does not answer.
+        configuration.lanes.connectTimeout = 50_000
+        let lanes = try HTTPLanes.forTests(configuration)
         #expect(
             await lanes.failure(of: request(server.port)) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false)
         )
         #expect(
-            await lanes.failure(of: request(80, host: "nowhere.invalid"))
+            await lanes.failure(of: request(80, host: "nowhere.invalid", timeout: 60_000))
                 == HTTPFailure(.unresolved, mayHaveBeenProcessed: false)
         )
         await lanes.shutdown()

@@ -269,7 +269,8 @@ struct RelayPoolTests {
         test.pool.keep([try url(operators.port)])
         #expect(await operators.next() == .connected)
         #expect(await users.next() == .connected)
-        #expect(test.pool.status.first { $0.url == (try? url(silent.port)) }?.lastFailure == .timeout)
+        // The place is passed on before the failure is told.
+        await test.wait(for: try url(silent.port)) { $0?.lastFailure == .timeout }
         await test.pool.shutdown()
         try await silent.close()
         try await users.close()

@@ -23,7 +23,7 @@ struct TestPool {
         var configuration = RelayPool.Configuration()
         configuration.allowPrivate = ["127.0.0.0/8"]
         configuration.limits.idle = 1
-        configuration.limits.publishing = 5_000
+        configuration.limits.publishing = 50_000
         configuration.pauses.first = 1
         change(&configuration)
         identity = try KeyPair(random: SecureRandom.bytes)
@@ -86,7 +86,7 @@ struct TestPool {
 
     /// Returns whether any relay answered.
     @discardableResult
-    func fetch(_ filters: [Filter], from relays: [RelayURL] = [], within milliseconds: Int64 = 5_000) async -> Bool {
+    func fetch(_ filters: [Filter], from relays: [RelayURL] = [], within milliseconds: Int64 = 50_000) async -> Bool {
         await withCheckedContinuation { continuation in
             pool.fetch(filters, from: relays, within: milliseconds) { continuation.resume(returning: $0) }
         }

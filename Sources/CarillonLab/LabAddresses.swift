@@ -2,11 +2,16 @@ import Foundation
 
 /// Where a running lab is reached, and what it trusts: the content of `lab.json`.
 public struct LabAddresses: Sendable, Hashable, Codable {
+    /// One of APNs' environments, and what to send there with: the first of the configured credentials, or a push
+    /// certificate.
     public struct APNs: Sendable, Hashable, Codable {
         /// `https://localhost:PORT`
         public var url: String
+        /// `iss` of provider tokens.
         public var teamID: String
+        /// `kid` of provider tokens.
         public var keyID: String
+        /// The app's bundle id, `apns-topic` of its alerts; that of some other push types has a suffix.
         public var topic: String
         /// Where the private key was written; nil for a key that only the program holds.
         public var keyFile: String?
@@ -32,6 +37,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         }
     }
 
+    /// The browsers' push services, all vendors' at one origin, and the operator's key for them.
     public struct WebPush: Sendable, Hashable, Codable {
         /// `https://localhost:PORT`, the origin of all endpoints.
         public var url: String
@@ -53,6 +59,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         public var url: String
         /// Where assertions are exchanged for access tokens.
         public var tokenURL: String
+        /// The Firebase project of the first service account, which stands in the path of its messages.
         public var projectID: String
         /// Where the service account was written, with its key.
         public var serviceAccountFile: String
@@ -61,6 +68,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
 
         /// A Firebase project and its service account.
         public struct Project: Sendable, Hashable, Codable {
+            /// What stands in the path of its messages, `/v1/projects/PROJECT/messages:send`.
             public var projectID: String
             /// Where the service account was written, with its key.
             public var serviceAccountFile: String
@@ -80,6 +88,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         }
     }
 
+    /// The ntfy server and a token for it; the URL begins with `https` where the configuration asks for TLS.
     public struct Ntfy: Sendable, Hashable, Codable {
         /// `http://localhost:PORT`, to be followed by a slash and a topic.
         public var url: String
@@ -92,6 +101,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         }
     }
 
+    /// The Gotify server and a token for it; the URL begins with `https` where the configuration asks for TLS.
     public struct Gotify: Sendable, Hashable, Codable {
         /// `http://localhost:PORT`, to be followed by `/message`.
         public var url: String
@@ -99,15 +109,21 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         public var token: String?
     }
 
+    /// Production, which every lab has.
     public var apns: APNs
     /// Nil where it was left out.
     public var apnsSandbox: APNs?
+    /// Nil where it was left out, as it is by default.
     public var fcm: FCM?
     /// `http://localhost:PORT`, to be followed by a slash and a topic.
     public var unifiedPush: String?
+    /// Nil where it was left out.
     public var webPush: WebPush?
+    /// Nil where it was left out.
     public var ntfy: Ntfy?
+    /// Nil where it was left out.
     public var gotify: Gotify?
+    /// `http://localhost:PORT`, open to whoever reaches it; nil where the endpoint was left out.
     public var control: String?
     /// The authority to trust, in PEM.
     public var caFile: String

@@ -13,6 +13,8 @@ extension LabConfiguration {
         public var credentials = [LabCredentials()]
         /// Further bundle ids.
         public var topics: Set<String> = []
+        /// Declared from the start and again after a reset; of two with the same token and environment, the last
+        /// counts.
         public var devices: [APNsDevice] = []
         /// Whether a well-formed token that was not declared is a registered device.
         public var acceptsUndeclaredDevices = true
@@ -21,6 +23,7 @@ extension LabConfiguration {
         /// SETTINGS_MAX_CONCURRENT_STREAMS after it.
         public var streams = 1_000
 
+        /// Production and the sandbox on ports that the system picks, for one provider with a new key.
         public init() {}
     }
 
@@ -35,8 +38,10 @@ extension LabConfiguration {
         /// What becomes of a message above 4096 bytes.
         public var oversize = Oversize.refused
 
+        /// Without TLS on a port that the system picks; knows no receivers, and refuses what is too long.
         public init() {}
 
+        /// How a server takes a UnifiedPush message above 4096 bytes; ntfy's other messages get 413 either way.
         public enum Oversize: Sendable, Hashable {
             /// 413, as UnifiedPush's server specification says.
             case refused

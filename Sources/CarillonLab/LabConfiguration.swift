@@ -4,6 +4,7 @@ import Foundation
 public struct LabConfiguration: Sendable {
     /// The address all services listen on; a loopback address.
     public var host = "127.0.0.1"
+    /// The one service that cannot be left out, except for its sandbox.
     public var apns = APNs()
     /// Nil to leave the service out.
     public var fcm: FCM?
@@ -35,6 +36,7 @@ public struct LabConfiguration: Sendable {
     /// Milliseconds since 1970.
     public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
+    /// Every service on a port that the system picks, but neither FCM nor the control endpoint, which are asked for.
     public init() {}
 
     /// What happens to a request for a service and a device token or topic.
@@ -42,11 +44,14 @@ public struct LabConfiguration: Sendable {
 
     /// PEM files for the lab's TLS servers.
     public struct CertificateFiles: Sendable, Hashable {
+        /// The path of the servers' certificate, followed in the same file by those between it and the authority.
         public var chain: String
+        /// The path of the private key to the first certificate of `chain`, not encrypted.
         public var key: String
         /// What clients should trust.
         public var authority: String
 
+        /// Takes paths, unchecked: the lab reads chain and key when it starts, and only tells clients of the authority.
         public init(chain: String, key: String, authority: String) {
             self.chain = chain
             self.key = key

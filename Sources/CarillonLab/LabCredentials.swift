@@ -4,6 +4,7 @@ import Cipher
 public struct LabCredentials: Sendable, Hashable {
     /// PKCS#8, the content of an `AuthKey_….p8`.
     public var keyPEM: String
+    /// What the lab checks provider tokens with, a block `PUBLIC KEY`. It does not follow a change of `keyPEM`.
     public var publicKeyPEM: String
     /// 10 characters.
     public var keyID: String

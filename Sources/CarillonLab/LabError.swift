@@ -8,6 +8,7 @@ public struct LabError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     private let code: Code
+    /// In words for people; programs look at ``isTimeout`` and ``isClosed``.
     public let description: String
 
     /// Fewer requests than were waited for had come when the time was over.

@@ -1,5 +1,6 @@
 /// What the lab's FCM knows of a registration token.
 public struct FCMDevice: Sendable, Hashable {
+    /// What FCM says to messages for a token ("ErrorCode"). The raw values are the words of the control endpoint.
     public enum State: String, Sendable, Hashable, Decodable {
         case registered
         /// The app is gone: 404 `UNREGISTERED`.
@@ -10,11 +11,15 @@ public struct FCMDevice: Sendable, Hashable {
         case invalid
     }
 
+    /// 32 to 4096 characters of `[A-Za-z0-9_:-]`, case-sensitive; any other gets 400 `INVALID_ARGUMENT` whatever is
+    /// declared of it.
     public var token: String
+    /// Only where it is registered does `project` matter.
     public var state: State
     /// The project it is of; with any other, 403 `SENDER_ID_MISMATCH`. Nil for all.
     public var project: String?
 
+    /// Takes any text for a token, and lets every project send to it unless told otherwise.
     public init(token: String, state: State = .registered, project: String? = nil) {
         self.token = token
         self.state = state

@@ -11,9 +11,12 @@ public struct FCMServiceAccount: Sendable, Hashable {
         var projectID: String
     }
 
+    /// The only Firebase project the account may send for: 403 `PERMISSION_DENIED` for another one of the lab's, 404
+    /// for any other.
     public var projectID: String
     /// The account's name.
     public var clientEmail: String
+    /// `kid` of its assertions, where they name one: any other is refused. 40 hex digits in a key that the lab made.
     public var privateKeyID: String
     /// PKCS#8.
     public var privateKeyPEM: String

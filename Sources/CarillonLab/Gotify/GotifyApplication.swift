@@ -7,6 +7,7 @@ public struct GotifyApplication: Sendable, Hashable {
     /// The priority of messages that bring none.
     public var defaultPriority: Int
 
+    /// Takes a token of any form. What is left out is that of the one application which a lab has by default.
     public init(token: String = "Acarillon.lab01", name: String = "Carillon", defaultPriority: Int = 5) {
         self.token = token
         self.name = name

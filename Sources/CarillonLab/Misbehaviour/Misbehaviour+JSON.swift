@@ -45,6 +45,9 @@ extension Misbehaviour: Codable {
         burst = max(1, try container.decodeIfPresent(Int.self, forKey: .burst) ?? 1)
     }
 
+    /// Writes what ``init(from:)`` reads: `times` is 0 for nil, and `seed` and `burst` stand beside `share` only.
+    ///
+    /// - Throws: What the encoder throws.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try conduct.encode(to: &container)

@@ -17,8 +17,10 @@ public struct Misbehaviour: Sendable, Hashable {
     public var seed: UInt64
     /// With `share`: to how many requests in a row it happens once the lot falls.
     public var burst: Int
+    /// What comes instead of the earned answer, or is done to it.
     public var conduct: Conduct
 
+    /// Happens to the next request that matches unless told otherwise. Below 0, `after` is 0; below 1, `times` is 1.
     public init(
         _ conduct: Conduct,
         service: LabService? = nil,

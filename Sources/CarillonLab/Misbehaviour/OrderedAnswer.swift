@@ -19,6 +19,7 @@ public struct OrderedAnswer: Sendable, Hashable {
     /// The whole body, instead of the service's own form.
     public var body: String?
 
+    /// Takes a status unchecked, though JSON and the command line are held to its range.
     public init(
         status: Int,
         reason: String? = nil,

@@ -12,10 +12,13 @@ extension LabConfiguration {
         public var allowsAnonymous = true
         /// Access tokens that are good, with the topics each may publish to; nil: all. Any other gets 401.
         public var accessTokens: [String: Set<String>?] = [Self.accessToken: nil]
+        /// Declared from the start and again after a reset; any other topic takes messages.
         public var topics: [NtfyTopic] = []
         /// What becomes of a UnifiedPush message above 4096 bytes.
         public var oversize = UnifiedPush.Oversize.cut
 
+        /// Without TLS on a port that the system picks; anybody may publish, and ``accessToken`` is good for all
+        /// topics.
         public init() {}
     }
 
@@ -25,8 +28,11 @@ extension LabConfiguration {
         public var port = 0
         /// HTTPS with the same certificate as APNs.
         public var usesTLS = false
+        /// Those that may send from the start and again after a reset, numbered from 1 in this order; the first one's
+        /// token stands in `lab.json`.
         public var applications = [GotifyApplication()]
 
+        /// Without TLS on a port that the system picks, with one application whose token is the same in every lab.
         public init() {}
     }
 }

@@ -1,5 +1,6 @@
 /// What the lab's UnifiedPush or ntfy server knows of a topic.
 public struct NtfyTopic: Sendable, Hashable {
+    /// What becomes of messages to a topic. The raw values are the words of the control endpoint.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         case registered
         /// Nobody subscribed lately: 507 for UnifiedPush messages, as ntfy answers with rate limits by subscriber.
@@ -10,9 +11,12 @@ public struct NtfyTopic: Sendable, Hashable {
         case forbidden
     }
 
+    /// 1 to 64 characters of `[A-Za-z0-9_-]`, or no message can name it; case-sensitive.
     public var name: String
+    /// What a message meets whose length and authorization are good.
     public var state: State
 
+    /// Takes any name. A topic that was never declared is registered: to say so of one ends another state.
     public init(_ name: String, state: State = .registered) {
         self.name = name
         self.state = state

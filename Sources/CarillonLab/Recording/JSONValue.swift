@@ -18,18 +18,22 @@ public enum JSONValue: Sendable, Hashable {
         self = value
     }
 
+    /// The member of an object, `.null` for one that is null; nil where there is none or this is no object.
     public subscript(key: String) -> JSONValue? {
         if case .object(let members) = self { members[key] } else { nil }
     }
 
+    /// The element of an array, counted from 0; nil outside its bounds or where this is no array.
     public subscript(index: Int) -> JSONValue? {
         if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { nil }
     }
 
+    /// Nil for all but texts: a number is not written out.
     public var string: String? {
         if case .string(let value) = self { value } else { nil }
     }
 
+    /// Nil for all but whole numbers of 64 bits: neither a text of digits is read nor a fraction cut.
     public var integer: Int64? {
         if case .integer(let value) = self { value } else { nil }
     }
@@ -43,10 +47,12 @@ public enum JSONValue: Sendable, Hashable {
         }
     }
 
+    /// Nil for all but arrays.
     public var elements: [JSONValue]? {
         if case .array(let value) = self { value } else { nil }
     }
 
+    /// Nil for all but objects; the order of the members is lost.
     public var object: [String: JSONValue]? {
         if case .object(let value) = self { value } else { nil }
     }
@@ -66,6 +72,9 @@ public enum JSONValue: Sendable, Hashable {
 }
 
 extension JSONValue: Codable {
+    /// Keeps whole numbers of 64 bits exactly, and others as near as a `Double` comes.
+    ///
+    /// - Throws: `DecodingError` for what is of none of JSON's types.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
@@ -85,6 +94,9 @@ extension JSONValue: Codable {
         }
     }
 
+    /// Writes the value itself, with no word of which case it is.
+    ///
+    /// - Throws: What the encoder throws; JSON's takes no `number` that is infinite or none.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

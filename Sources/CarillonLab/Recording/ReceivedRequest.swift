@@ -5,11 +5,13 @@
 public struct ReceivedRequest: Sendable, Hashable {
     /// Counts from 1 over all services, in the order in which requests were decided.
     public internal(set) var sequence = 0
+    /// Who decided about it: on FCM's connections also `oauth`, for requests to the token endpoint.
     public var service: LabService
     /// Milliseconds since 1970.
     public var receivedAt: Int64
     /// Counts the connections of the lab from 1; two requests with the same number came over the same connection.
     public var connection: Int
+    /// As the client wrote it, also where the service refuses the method.
     public var method: String
     /// As the client wrote it, with its query.
     public var path: String
@@ -23,7 +25,9 @@ public struct ReceivedRequest: Sendable, Hashable {
     public var detail: String?
     /// The misbehaviour that replaced the answer this request had earned.
     public var misbehaviour: Misbehaviour.Conduct?
+    /// In the order in which they came, without HTTP/2's pseudo headers and without trailers.
     public var headers: [LabHeader]
+    /// As it came, still encrypted where it was; cut at 32,768 bytes over HTTP/2 and at 1 MiB over HTTP/1.1.
     public var body: [UInt8]
     /// The clear text of a Web Push message whose receiver's keys the lab knows.
     public var decrypted: [UInt8]?
@@ -33,6 +37,7 @@ public struct ReceivedRequest: Sendable, Hashable {
     /// How many requests with the same `apns-id` came before it.
     public var repeats = 0
 
+    /// Makes a record up, for tests of what reads records: its `sequence` stays 0, since only a lab counts.
     public init(
         service: LabService,
         receivedAt: Int64,

@@ -1,5 +1,7 @@
 /// What an operator sends to APNs with who has a certificate and no key.
 public struct PushCertificate: Sendable, Hashable {
+    /// One certificate, without that of its issuer: no lab takes it but the one that issued it. Its topics and
+    /// environments stand in Apple's extensions.
     public var certificatePEM: String
     /// PKCS#8.
     public var keyPEM: String

@@ -10,6 +10,7 @@ public struct WebPushSubscription: Sendable, Hashable {
     /// Whose service it is at.
     public var flavour: WebPushFlavour
 
+    /// Takes keys and a place that exist, unchecked: what is none is refused by the lab that is given the subscription.
     public init(receiver: WebPushReceiver, applicationServerKey: String?, flavour: WebPushFlavour = .apple) {
         self.receiver = receiver
         self.applicationServerKey = applicationServerKey

@@ -88,9 +88,9 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         }
     }
 
-    /// The ntfy server and a token for it; the URL begins with `https` where the configuration asks for TLS.
+    /// The ntfy server and a token for it.
     public struct Ntfy: Sendable, Hashable, Codable {
-        /// `http://localhost:PORT`, to be followed by a slash and a topic.
+        /// `http://localhost:PORT`, or `https` where the configuration asks for TLS; to be followed by a slash and a topic.
         public var url: String
         /// One that may publish everywhere.
         public var accessToken: String?
@@ -101,9 +101,9 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         }
     }
 
-    /// The Gotify server and a token for it; the URL begins with `https` where the configuration asks for TLS.
+    /// The Gotify server and a token for it.
     public struct Gotify: Sendable, Hashable, Codable {
-        /// `http://localhost:PORT`, to be followed by `/message`.
+        /// `http://localhost:PORT`, or `https` where the configuration asks for TLS; to be followed by `/message`.
         public var url: String
         /// Of the first application.
         public var token: String?

@@ -1,5 +1,6 @@
 /// Writes compact JSON in one pass. Commas come by themselves; that objects and arrays are closed is up to the caller.
 public struct JSONWriter {
+    /// The text so far, in UTF-8.
     public internal(set) var bytes: [UInt8]
     private var needsComma = false
 

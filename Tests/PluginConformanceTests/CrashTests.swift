@@ -22,7 +22,8 @@ struct CrashTests {
         #expect(!report.isPassed)
     }
 
-    @Test func readingBeyondWhatWasLentCrashes() async throws {
+    @Test(.disabled(if: isUnderAddressSanitizer, "it ends the process itself, before the guard page can"))
+    func readingBeyondWhatWasLentCrashes() async throws {
         let workshop = try Workshop()
         let plan = try plan(workshop, doing: "overread")
         let result = await #expect(processExitsWith: .signal(SIGSEGV), observing: [\.standardOutputContent]) {
@@ -32,6 +33,8 @@ struct CrashTests {
         let report = report(of: result?.standardOutputContent ?? [], plan, signal: SIGSEGV)
         #expect(report.failures.map(\.check) == [.borrowedMemory])
     }
+
+    private static var isUnderAddressSanitizer: Bool { dlsym(nil, "__asan_init") != nil }
 
     private func plan(_ workshop: Workshop, doing behaviour: String) throws -> ConformancePlan {
         ConformancePlan(

@@ -23,18 +23,7 @@ package struct Pacer {
     private var places: [DeviceID: Place] = [:]
     /// The earliest first; most are valid, and of a device the one at its `due`.
     private var timers = Heap<PaceTimer>()
-    /// What the devices were before this batch touched them.
-    private var before: [DeviceID: DevicePace?] = [:]
-    /// Devices of which the disk knows less than we do, though nothing that it may not lose.
-    private var unwritten: Set<DeviceID> = []
-    /// Whether there is one among them that the disk must know all the same: else it would wait again after a restart.
-    private var isOwed = false
-    /// Devices that are no more, and of which the disk has not been told; with what waited for them.
-    private(set) var forgotten: [DeviceID: [HeldGroup]] = [:]
-    /// Groups that became part of others in this batch, and left no other sign of it.
-    private(set) var merges: [GroupMerge] = []
-    /// Groups that in this batch turned out to be worth nothing any more.
-    private(set) var dropped: [DroppedGroup] = []
+    private var reserve = PaceReserve()
     /// The latest moment that the clock has shown.
     private var latest = Int64.min
     /// Devices for which something waits.
@@ -75,7 +64,9 @@ package struct Pacer {
         } else if now > latest {
             let isNewDay = DevicePace.number(ofDay: now) > DevicePace.number(ofDay: latest)
             latest = now
-            if isNewDay { places = places.filter { !$0.value.pace.isInert(at: now) || unwritten.contains($0.key) } }
+            if isNewDay {
+                places = places.filter { !$0.value.pace.isInert(at: now) || reserve.unwritten.contains($0.key) }
+            }
         }
     }
 
@@ -123,27 +114,25 @@ package struct Pacer {
         places[device]?.pace = pace
         // Else its row was last written when the push set out, and the outbox takes the end down by itself.
         guard !pace.groups.isEmpty else { return }
-        unwritten.insert(device)
+        reserve.note(device)
         reconsider(device)
     }
 
     /// The device is registered at another place by now. This may come amid a batch, and holds if the disk refuses that.
     mutating func move(_ device: DeviceID) {
-        if case .some(.some(var former)) = before[device], former.move() { before.updateValue(former, forKey: device) }
+        reserve.move(device)
         guard var pace = places[device]?.pace, pace.move() else { return }
         places[device]?.pace = pace
-        unwritten.insert(device)
-        isOwed = true
+        reserve.owe(device)
         reconsider(device)
     }
 
     /// The device is registered no more.
     mutating func forget(_ device: DeviceID) {
-        before[device] = nil
-        unwritten.remove(device)
+        reserve.drop(device)
         guard let place = places.removeValue(forKey: device) else { return }
         if !place.pace.groups.isEmpty { waitingDevices -= 1 }
-        forgotten[device, default: []] += place.pace.groups
+        reserve.forget(device, place.pace.groups)
     }
 
     /// What the device may wish has changed; if something waits for it, that is looked at anew.
@@ -224,7 +213,7 @@ package struct Pacer {
     private mutating func drop(of device: DeviceID, _ step: PipelineStep, where isDropped: (HeldGroup) -> Bool) {
         guard let groups = places[device]?.pace.groups, groups.contains(where: isDropped) else { return }
         for group in change(device, mayMerge: false, { $0.takeOut(where: isDropped) }) {
-            dropped.append(DroppedGroup(device: device, group: group, step: step))
+            reserve.dropped.append(DroppedGroup(device: device, group: group, step: step))
         }
     }
 
@@ -250,10 +239,10 @@ package struct Pacer {
         var new = old ?? DevicePace()
         let result = body(&new)
         guard new != old ?? DevicePace() else { return result }
-        if before.index(forKey: device) == nil { before.updateValue(old, forKey: device) }
+        reserve.touch(device, old)
         waitingDevices += (new.groups.isEmpty ? 0 : 1) - (old?.groups.isEmpty ?? true ? 0 : 1)
         places[device, default: Place(pace: new)].pace = new
-        if mayMerge { merges += GroupMerge.merges(of: device, from: old?.groups ?? [], to: new.groups) }
+        if mayMerge { reserve.merges += GroupMerge.merges(of: device, from: old?.groups ?? [], to: new.groups) }
         return result
     }
 }
@@ -268,14 +257,23 @@ extension Pacer {
     }
 
     /// Whether there is anything that the disk must take for this batch to be kept.
-    var isTouched: Bool { !before.isEmpty || !forgotten.isEmpty || isOwed }
+    var isTouched: Bool { reserve.isTouched }
+
+    /// Devices that are no more, and of which the disk has not been told; with what waited for them.
+    var forgotten: [DeviceID: [HeldGroup]] { reserve.forgotten }
+
+    /// Groups that became part of others in this batch, and left no other sign of it.
+    var merges: [GroupMerge] { reserve.merges }
+
+    /// Groups that in this batch turned out to be worth nothing any more.
+    var dropped: [DroppedGroup] { reserve.dropped }
 
     /// All of which the disk knows less than we do.
     var changes: [Change] {
-        var changes = before.compactMap { device, former in
+        var changes = reserve.before.compactMap { device, former in
             places[device].map { Change(device: device, pace: $0.pace, former: former) }
         }
-        for device in unwritten where before.index(forKey: device) == nil {
+        for device in reserve.unwritten where reserve.before.index(forKey: device) == nil {
             guard let pace = places[device]?.pace else { continue }
             changes.append(Change(device: device, pace: pace, former: pace))
         }
@@ -283,26 +281,16 @@ extension Pacer {
     }
 
     /// The disk took it.
-    package mutating func commit() {
-        before.removeAll(keepingCapacity: true)
-        unwritten.removeAll(keepingCapacity: true)
-        isOwed = false
-        forgotten.removeAll(keepingCapacity: true)
-        merges.removeAll(keepingCapacity: true)
-        dropped.removeAll(keepingCapacity: true)
-    }
+    package mutating func commit() { reserve.commit() }
 
     /// The disk refused: the batch has done nothing. What is due is not looked at before `moment`.
     mutating func rollBack(until moment: Int64) {
-        for (device, former) in before {
+        for (device, former) in reserve.rollBack() {
             if let pace = places[device]?.pace, !pace.groups.isEmpty { waitingDevices -= 1 }
             places[device] = former.map { Place(pace: $0) }
             guard let former, !former.groups.isEmpty else { continue }
             waitingDevices += 1
             setTimer(of: device, to: moment)
         }
-        before.removeAll(keepingCapacity: true)
-        merges.removeAll(keepingCapacity: true)
-        dropped.removeAll(keepingCapacity: true)
     }
 }

@@ -117,7 +117,7 @@ enum FilterSchema {
                         "anyOf": [
                             difficulty,
                             [
-                                "type": "object", "propertyNames": ["pattern": .text(signalPattern)],
+                                "type": "object", "propertyNames": ["pattern": .text(SignalSchema.pattern)],
                                 "additionalProperties": difficulty,
                             ],
                         ],
@@ -145,13 +145,10 @@ enum FilterSchema {
     private static let satoshis = 0...2_100_000_000_000_000
     private static let difficulty: JSONTree = ["type": "integer", "minimum": 0, "maximum": 256]
 
-    /// The well-known ones, and what rules files name besides.
-    private static let signalPattern = "^(?!batch$)[a-z0-9_-]{1,32}$"
-
     private static func signals(_ description: String) -> JSONTree {
         [
             "description": .text(description), "type": "array",
-            "items": SchemaParts.text("A signal.", pattern: signalPattern),
+            "items": SchemaParts.text("A signal.", pattern: SignalSchema.pattern),
         ]
     }
 }

@@ -3,7 +3,7 @@ import Notifications
 
 /// The schema of a rule's conditions.
 enum MatchKeySchema {
-    static let signal: JSONTree = ["type": "string", "pattern": "^(?!batch$)[a-z0-9_-]{1,32}$"]
+    static let signal: JSONTree = ["type": "string", "pattern": .text(SignalSchema.pattern)]
 
     static var match: JSONTree {
         [

@@ -26,6 +26,8 @@ class FloodedRouter(Router):
     def start(self, *arguments, **more) -> "Router":
         platforms = self.configuration["apps"]["default"]
         self.configuration["apps"] = {app: platforms for app in self.apps}
+        # What slows sources down is to be the outbox, not how much one connection may say.
+        self.configuration["relay"]["limits"] = {"per_connection_per_second": 10_000}
         return super().start(*arguments, **more)
 
     @property

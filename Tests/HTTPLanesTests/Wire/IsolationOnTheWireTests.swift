@@ -1,3 +1,4 @@
+import CommandTestSupport
 import Dispatch
 import NIOConcurrencyHelpers
 import NIOCore

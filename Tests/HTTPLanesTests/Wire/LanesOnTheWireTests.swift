@@ -1,3 +1,4 @@
+import CommandTestSupport
 import NIOCore
 import Testing
 

@@ -1,3 +1,4 @@
+import CommandTestSupport
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1

@@ -1,3 +1,4 @@
+import CommandTestSupport
 import Logging
 import NIOConcurrencyHelpers
 import NIOCore

@@ -1,3 +1,4 @@
+import CommandTestSupport
 import HTTPLanes
 import NIOCore
 import Testing

@@ -39,15 +39,11 @@ struct PaceReserve {
         isOwed = true
     }
 
-    /// Nothing of the device is written any more.
-    mutating func drop(_ device: DeviceID) {
+    /// The device is no more, which holds whatever becomes of the batch; what waited for it, nil where nothing was known of it.
+    mutating func forget(_ device: DeviceID, _ groups: [HeldGroup]?) {
         before[device] = nil
         unwritten.remove(device)
-    }
-
-    /// The disk must be told that the device is no more, for which `groups` waited.
-    mutating func forget(_ device: DeviceID, _ groups: [HeldGroup]) {
-        forgotten[device, default: []] += groups
+        if let groups { forgotten[device, default: []] += groups }
     }
 
     /// The disk took it.

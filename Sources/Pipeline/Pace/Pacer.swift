@@ -129,10 +129,9 @@ package struct Pacer {
 
     /// The device is registered no more.
     mutating func forget(_ device: DeviceID) {
-        reserve.drop(device)
-        guard let place = places.removeValue(forKey: device) else { return }
-        if !place.pace.groups.isEmpty { waitingDevices -= 1 }
-        reserve.forget(device, place.pace.groups)
+        let groups = places.removeValue(forKey: device)?.pace.groups
+        if groups?.isEmpty == false { waitingDevices -= 1 }
+        reserve.forget(device, groups)
     }
 
     /// What the device may wish has changed; if something waits for it, that is looked at anew.

@@ -91,7 +91,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
         return true
     }
 
-    /// A call to the plugin returned.
+    /// A call to the plugin returned, or who waited for a delivery was told of its end.
     mutating func leave() { callsInside -= 1 }
 
     /// Whether the plugin may ask for an HTTP request now. While draining only what still carries a delivery or
@@ -117,7 +117,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
         }
     }
 
-    /// Whether nothing is in work: no call inside the plugin, no delivery, request or command open.
+    /// Whether nothing is in work: no call inside the plugin, nobody to tell, no delivery, request or command open.
     var isIdle: Bool { callsInside == 0 && openRequests == 0 && tickets.outstanding == 0 && commands.isEmpty }
 
     /// An operator's command begins, and with it a call to the plugin; ``leave()`` must follow.

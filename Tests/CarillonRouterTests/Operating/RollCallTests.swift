@@ -4,7 +4,8 @@ import Testing
 
 @testable import CarillonRouter
 
-@Suite struct RollCallTests {
+@Suite(.timeLimit(.minutes(1)))
+struct RollCallTests {
     @Test func nobodyIsMissingWhenAllAnswer() async {
         let missing = await RollCall.missing(
             [("a", { $0() }), ("b", { answer in DispatchQueue.global().async { answer() } })],

@@ -26,6 +26,7 @@ extension Registry {
         var state = try rows.state(of: draft.slot, for: draft.account)
         if wasWaiting {
             state.mark = nil
+            state.isEnded = false
             state.floor = nil
         }
         if case .take(let holders) = ruling { state.devices -= holders.count { $0.account == draft.account } }
@@ -40,7 +41,7 @@ extension Registry {
         }
         guard case .take(let holders) = ruling else {
             try rows.clear(draft.slot, leaving: draft.mark, &changes)
-            return .outdated
+            return .superseded
         }
         for holder in holders { try rows.evict(holder, &changes) }
         // Under another account it is another device: what is on its way to this one is not for that one's eyes.

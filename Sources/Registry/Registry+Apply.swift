@@ -57,28 +57,35 @@ extension Registry {
         return value
     }
 
-    /// Reads events as far as that needs no writing. What was known already is not even decrypted.
+    /// Reads events as far as that needs no writing. An event that was taken before is not even decrypted; of every other one that
+    /// cannot be taken its author first learns what is wrong with it, and then that it comes too late.
     private func drafts(of events: [Event], now: Int64) throws -> [Draft] {
         let readings = events.map { desk.read($0, now: now) }
         let weighed = try store.read { rows in
-            try zip(events, readings).map { event, reading in
-                guard case .request(let request) = reading else { return reading }
+            try zip(events, readings).map { event, reading -> (RegistrationDesk.Reading, late: RegistrationResult?) in
+                guard case .request(let request) = reading else { return (reading, nil) }
                 var state = try rows.state(of: request.slot, for: event.pubkey)
                 // Devices may yet go while this batch is written; the limit is judged then.
                 state.devices = 0
-                if let result = desk.weigh(request, mark: SlotMark(event), against: state) { return .done(result) }
+                switch desk.weigh(request, mark: SlotMark(event), against: state) {
+                // A replay must not use up what its author may register.
+                case .outdated: return (reading, late: .outdated)
+                case let known?: return (.done(known), nil)
+                case nil: break
+                }
                 // Nobody is kept from leaving.
-                if case .deregister = request, state.isRegistered { return reading }
-                return mayRegister(event.pubkey, now: now) ? reading : .done(.refused(tooManyRegistrations))
+                if case .deregister = request, state.isRegistered { return (reading, nil) }
+                return (mayRegister(event.pubkey, now: now) ? reading : .done(.refused(tooManyRegistrations)), nil)
             }
         }
-        return zip(events, weighed).map { event, reading in
-            switch reading {
+        return zip(events, weighed).map { event, weighed in
+            switch weighed.0 {
             case .done(let result): return .done(result)
-            case .request(.deregister(let slot)): return .deregister(slot, event)
+            case .request(.deregister(let slot)): return weighed.late.map { .done($0) } ?? .deregister(slot, event)
             case .request(.register(let slot, let account)):
                 do throws(RegistrationRefusal) {
-                    return .register(try draft(of: event, slot, account, arrivedAt: now))
+                    let draft = try draft(of: event, slot, account, arrivedAt: now)
+                    return weighed.late.map { .done($0) } ?? .register(draft)
                 } catch {
                     return .done(.refused(error))
                 }

@@ -79,18 +79,35 @@ def test_the_newest_registration_counts_whatever_the_order(phone):
     old, new = device_token(), device_token()
     assert phone.offer(phone.register(new, -10)) == (True, "")
     accepted, words = phone.offer(phone.register(old, -20))
-    assert accepted
-    assert words.startswith("duplicate: ")
+    assert not accepted
+    assert words.startswith("invalid: created_at: ")
     phone.woken(new)
 
 
 def test_of_two_of_the_same_second_the_lower_id_counts(phone):
     tokens = [device_token() for _ in range(4)]
     events = {token: phone.register(token, -10) for token in tokens}
-    for event in events.values():
-        assert phone.offer(event)[0]
-    winner = min(tokens, key=lambda token: events[token]["id"])
-    phone.woken(winner)
+    taken = []
+    for token, event in events.items():
+        counts = all(event["id"] < events[other]["id"] for other in taken)
+        accepted, words = phone.offer(event)
+        assert accepted == counts, "what takes no effect is never answered OK true"
+        assert words == "" if counts else words.startswith("invalid: created_at: ")
+        taken.append(token)
+    phone.woken(min(tokens, key=lambda token: events[token]["id"]))
+
+
+def test_of_two_of_the_same_second_an_invalid_one_is_told_what_is_wrong(phone):
+    token = device_token()
+    assert phone.offer(phone.register(token, -10)) == (True, "")
+    for number in range(8):
+        text = '{"platform":"ios","token":%d}' % number
+        content = phone.alice.encrypt(text, phone.router.public_key)
+        broken = phone.alice.event(REGISTRATION, content, [["d", phone.router.public_key]], phone.now - 10)
+        accepted, words = phone.offer(broken)
+        assert not accepted
+        assert words.startswith("invalid: registration field `token`")
+    phone.woken(token)
 
 
 def test_the_same_registration_twice_is_a_duplicate(phone):

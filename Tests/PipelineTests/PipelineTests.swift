@@ -2,6 +2,7 @@ import Cipher
 import Delivery
 import Nostr
 import Notifications
+import Registry
 import Rules
 import Testing
 
@@ -37,7 +38,7 @@ import Testing
         let old = try bench.registration(of: owner, content, secondsAgo: 100)
         let new = try bench.registration(of: owner, content, secondsAgo: 50)
         #expect(bench.submit([new, new]).map(\.result) == [.accepted, .duplicate])
-        #expect(bench.submit([old]).map(\.result) == [.outdated])
+        #expect(bench.submit([old]).map(\.result) == [.refused(RegistrationResult.outdated.message)])
         #expect(bench.count(.registrationRefused) == 0)
     }
 

@@ -51,7 +51,7 @@ extension EventVerdict {
         switch result {
         case .accepted: EventAnswer(id: id, accepted: true)
         case .duplicate: EventAnswer(id: id, accepted: true, message: "duplicate: already have this event")
-        case .outdated: EventAnswer(id: id, accepted: true, message: "duplicate: a newer registration is known")
+        case .outdated: EventAnswer(id: id, accepted: true, message: "duplicate: a newer list of this author is known")
         case .refused(let message): EventAnswer(id: id, accepted: false, message: message)
         }
     }

@@ -145,7 +145,7 @@ extension RegistrationResult {
     fileprivate var step: PipelineStep {
         switch self {
         case .registered, .updated, .deregistered, .waiting: .registered
-        case .duplicate, .outdated: .duplicate
+        case .duplicate, .ended, .outdated, .superseded: .duplicate
         case .notForUs, .refused: .registrationRefused
         }
     }
@@ -165,7 +165,9 @@ extension RegistrationResult {
         case .deregistered: "deregistered"
         case .waiting: "waits until the root's kind 10050 lists its key"
         case .duplicate: "taken before"
+        case .ended: "taken before, and no longer in force"
         case .outdated: "a newer one is known"
+        case .superseded: "its push target has a registration of a later date"
         case .notForUs: "not for this router"
         case .refused(let refusal): refusal.reason
         }
@@ -175,8 +177,7 @@ extension RegistrationResult {
         switch self {
         case .registered, .updated, .deregistered, .waiting: .accepted
         case .duplicate: .duplicate
-        case .outdated: .outdated
-        case .notForUs, .refused: .refused(message)
+        case .ended, .outdated, .superseded, .notForUs, .refused: .refused(message)
         }
     }
 }

@@ -102,7 +102,10 @@ package struct RegistrationDesk: Sendable {
     /// Weighs a request against what is remembered; nil: go on.
     package func weigh(_ request: Request, mark: SlotMark, against account: AccountState) -> RegistrationResult? {
         if let known = account.mark {
-            if mark == known { return .duplicate }
+            if mark == known {
+                guard case .register = request, account.isEnded else { return .duplicate }
+                return .ended
+            }
             if !mark.replaces(known) { return .outdated }
         } else if let floor = account.floor, mark.createdAt <= floor {
             return .outdated

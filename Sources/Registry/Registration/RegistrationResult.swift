@@ -9,10 +9,14 @@ package enum RegistrationResult: Hashable, Sendable {
     /// Signed by a device key of which its root identity has not said yet that it is one (kind 10050): kept, and without
     /// any effect until then.
     case waiting
-    /// This very event was taken before.
+    /// This very event was taken before, and what it says is in force.
     case duplicate
-    /// A newer event for the same slot, or for the same token, was taken before.
+    /// This very event was taken before, and what it registered has ended since.
+    case ended
+    /// A newer event for the same slot was taken before.
     case outdated
+    /// Another registration of the same push target is dated later, and keeps it.
+    case superseded
     /// Another kind, or meant for another router or for something else altogether: no concern of ours.
     case notForUs
     case refused(RegistrationRefusal)
@@ -21,15 +25,15 @@ package enum RegistrationResult: Hashable, Sendable {
     package var isChange: Bool {
         switch self {
         case .registered, .updated, .deregistered, .waiting: true
-        case .duplicate, .outdated, .notForUs, .refused: false
+        case .duplicate, .ended, .outdated, .superseded, .notForUs, .refused: false
         }
     }
 
-    /// Whether an `OK` answer (NIP-01) to the event should say true.
+    /// Whether an `OK` answer (NIP-01) to the event should say true: what it asks for is in force, or waits for its root identity.
     package var isAccepted: Bool {
         switch self {
-        case .registered, .updated, .deregistered, .waiting, .duplicate, .outdated: true
-        case .notForUs, .refused: false
+        case .registered, .updated, .deregistered, .waiting, .duplicate: true
+        case .ended, .outdated, .superseded, .notForUs, .refused: false
         }
     }
 
@@ -39,7 +43,12 @@ package enum RegistrationResult: Hashable, Sendable {
         case .registered, .updated, .deregistered: ""
         case .waiting: "waiting for a kind 10050 of the root identity that lists this device key"
         case .duplicate: "duplicate: already have this registration"
-        case .outdated: "duplicate: a newer registration is known"
+        case .ended: "invalid: this registration is no longer in force: sign a new one with a later created_at"
+        case .outdated:
+            "invalid: created_at: a registration with this d is known that replaces this one: sign it again with a later "
+                + "created_at"
+        case .superseded:
+            "blocked: the push target has a registration of a later date: sign this one again with the present time"
         case .notForUs: "blocked: only push registrations for this router are taken"
         case .refused(let refusal): refusal.description
         }

@@ -21,8 +21,12 @@ extension RegistryRows {
             [author, slot.deviceID]
         ) {
             state.mark = try mark(row)
+            state.isEnded = true
         }
-        if let waiting = try mark(waitingIn: slot), state.mark.map(waiting.replaces) ?? true { state.mark = waiting }
+        if let waiting = try mark(waitingIn: slot), state.mark.map(waiting.replaces) ?? true {
+            state.mark = waiting
+            state.isEnded = false
+        }
         state.devices = try one("SELECT count(*) FROM devices WHERE account = ?", [account.bytes.data])?[0] ?? 0
         state.floor = try one("SELECT created_at FROM floors WHERE author = ?", [author])?[0]
         return state

@@ -26,7 +26,9 @@ struct RegistrationDeskTests {
     @Test func answersInTheWordsOfNIP01() {
         #expect(RegistrationResult.deregistered.message == "")
         #expect(RegistrationResult.duplicate.message.hasPrefix("duplicate: "))
-        #expect(RegistrationResult.outdated.message.hasPrefix("duplicate: "))
+        #expect(RegistrationResult.outdated.message.hasPrefix("invalid: "))
+        #expect(RegistrationResult.ended.message.hasPrefix("invalid: "))
+        #expect(RegistrationResult.superseded.message.hasPrefix("blocked: "))
         #expect(RegistrationResult.notForUs.message.hasPrefix("blocked: "))
         #expect(RegistrationResult.refused(.invalid("x")).message == "invalid: x")
         #expect(!RegistrationResult.notForUs.isAccepted)

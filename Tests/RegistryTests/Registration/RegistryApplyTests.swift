@@ -52,6 +52,49 @@ struct RegistryApplyTests {
         #expect(try bench.tokens(of: 1) == ["lower"])
     }
 
+    @Test func whatComesTooLateIsRefusedAndSaysHowToComeInTime() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 10, id: 0x10))
+        // Signed within the same second, with a higher id: NIP-01 has relays keep the first.
+        let second = try bench.registry.apply(bench.event(of: 1, Samples.phone("two"), at: 10, id: 0x11))
+        #expect(second == .outdated)
+        #expect(!second.isAccepted)
+        #expect(second.message.hasPrefix("invalid: created_at: ") && second.message.hasSuffix("a later created_at"))
+        #expect(try !bench.registry.apply(bench.event(of: 1, "", at: 9)).isAccepted)
+        #expect(try bench.tokens(of: 1) == ["one"])
+        #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("two"), at: 11, id: 0x11)).isAccepted)
+        #expect(try bench.tokens(of: 1) == ["two"])
+    }
+
+    @Test(arguments: [-5, 0])
+    func whatIsWrongIsSaidBeforeThatItComesTooLate(seconds: Int64) throws {
+        let bench = try Bench { address in
+            if address.platform == "carrier-pigeon" { throw RegistrationRefusal.unsupported("no carrier-pigeon here") }
+        }
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), id: 0x10))
+        let answers = try [
+            bench.event(of: 1, #"{"platform":"ios"}"#, at: seconds, id: 0x20),
+            bench.event(of: 1, #"{"platform":"carrier-pigeon","token":"t"}"#, at: seconds, id: 0x21),
+            bench.event(of: 1, content: "not encrypted", at: seconds, id: 0x22),
+        ].map { try bench.registry.apply($0).message }
+        #expect(answers[0].hasPrefix("invalid: registration field `token`: expected"))
+        #expect(answers[1] == "unsupported: no carrier-pigeon here")
+        #expect(answers[2].hasPrefix("invalid: content: expected NIP-44"))
+        #expect(try bench.tokens(of: 1) == ["one"])
+    }
+
+    @Test func replaysUseUpNothingOfWhatTheirAuthorMayRegister() throws {
+        var limits = RegistrationDesk.Limits()
+        limits.registrationBurst = 2
+        limits.registrationsPerKeyPerHour = 1
+        let bench = try Bench(limits: limits)
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 5))
+        for id: UInt8 in 0..<9 {
+            #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("old"), id: id)) == .outdated)
+        }
+        #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("two"), at: 6)).isAccepted)
+    }
+
     @Test func bothKindsShareASlot() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))

@@ -139,6 +139,28 @@ def test_what_was_published_while_the_router_was_away_is_caught_up_with(stopped_
     assert [push.payload["t"] for push in settle(router, lab, 1)] == ["reaction"]
 
 
+@pytest.mark.parametrize("kind", [NostrRelay, LocalRelay], ids=["nostr-relay", "nostr-sdk"])
+def test_pages_that_end_amid_a_second_lose_nothing(stopped_router, lab, relay_of, alice, bob, kind):
+    """nostr-relay takes `until` as exclusive, nostr-sdk's relay as inclusive (NIP-01)."""
+    relay = relay_of(kind)
+    stopped_router.watch(always=[relay])
+    router = stopped_router.start()
+    now = int(time.time())
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token()), created_at=now - 500))
+    router.wait_until_read()
+    publish(relay, bob, bob.note("first", alice))
+    settle(router, lab, 1)
+    lab.forget()
+    p = [["p", alice.hex]]
+    notes = [bob.event(1, f"number {number}", p, now - number // 7) for number in range(1_200)]
+    for some in range(0, len(notes), 50):
+        # nostr-sdk's relay takes no more over one connection.
+        publish(relay, bob, *notes[some : some + 50])
+    router.start()
+    assert len(settle(router, lab, 1_200)) == 1_200
+
+
 def test_what_is_older_than_a_registration_wakes_nobody(stopped_router, lab, relay_of, alice, bob):
     relay = relay_of(NostrRelay)
     old = int(time.time()) - 3600

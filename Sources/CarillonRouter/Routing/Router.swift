@@ -193,7 +193,7 @@ package final class Router: Service {
             identity: identity,
             group: group,
             http: lanes,
-            delegate: RelayReception(intake: intake, watch: watch),
+            delegate: RelayReception(intake: intake, watch: watch, counts: counts),
             mark: watch.mark,
             now: now,
             logger: logger

@@ -35,6 +35,67 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     #expect(Set(exchange.handed.map(\.id)).count == 1_500)
 }
 
+@Test(arguments: [true, false], [500, 101, 19]) func aRelayThatTakesUntilAsExclusiveIsReadWhole(
+    _ excludesUntil: Bool,
+    _ cap: Int
+) {
+    // Several a second, as where people write at once, so that pages end amid a second.
+    let events = notes(1_200) { Exchange.start - Int64($0 / 6) }
+    let exchange = caughtUp(events) {
+        $0.excludesUntil = excludesUntil
+        $0.cap = cap
+    }
+    #expect(exchange.handed.count == 1_200)
+    #expect(Set(exchange.handed.map(\.id)).count == 1_200)
+    #expect(exchange.unread == 0)
+}
+
+@Test(arguments: [true, false], [500, 60]) func aSecondWithMoreEventsThanAPageIsReadByKindsAndThenByKeys(
+    _ excludesUntil: Bool,
+    _ cap: Int
+) {
+    var exchange = Exchange()
+    let second = Exchange.start - 50
+    // 55 of one kind to each of 15 keys; of three kinds to the last.
+    var events = (0..<15).flatMap { key in
+        (0..<55).map { Event.sample(key * 100 + $0, to: .sample(5 + key), at: second) }
+    }
+    for (number, kind) in [Kind.reaction, .contactList].enumerated() {
+        events += (0..<55).map { .sample(5_000 + number * 100 + $0, kind, to: .sample(19), at: second) }
+    }
+    let before = (0..<100).map { Event.sample(9_000 + $0, to: .sample(5), at: second - 1 - Int64($0 / 10)) }
+    exchange.relay.events = events + before
+    exchange.relay.excludesUntil = excludesUntil
+    exchange.relay.cap = cap
+    exchange.watch(5...19, since: 1_000, isEstablished: true)
+    exchange.connect(mark: Exchange.start - 86_400)
+    exchange.pass(milliseconds: 120_000)
+    #expect(Set(exchange.handed.map(\.id)) == Set((events + before).map(\.id)))
+    #expect(exchange.unread == 0)
+    #expect(exchange.relay.requests.count < 90)
+    #expect(!exchange.marks.isEmpty)
+}
+
+@Test func whatCannotBeReadIsCounted() {
+    let second = Exchange.start - 50
+    let crowd = (0..<700).map { Event.sample($0, to: key, at: second) }
+    let exchange = caughtUp(crowd)
+    #expect(exchange.handed.count == 500)
+    #expect(exchange.unread == 1)
+    #expect(caughtUp(notes(400) { Exchange.start - Int64($0) }).unread == 0)
+}
+
+@Test func aReadingThatIsGivenUpForItsLengthIsCounted() {
+    var exchange = Exchange { $0.pages = 3 }
+    exchange.relay.events = notes(900) { Exchange.start - Int64($0) }
+    exchange.relay.cap = 100
+    exchange.watch([5], since: 1_000, isEstablished: true)
+    exchange.connect(mark: Exchange.start - 86_400)
+    exchange.pass(milliseconds: 60_000)
+    #expect(exchange.handed.count < 900)
+    #expect(exchange.unread == 1)
+}
+
 @Test func aSecondWithMoreEventsThanAPageHidesNothingBeforeIt() {
     let crowd = (0..<700).map { Event.sample($0, to: key, at: Exchange.start - 50) }
     let after = Event.sample(1_000, to: key, at: Exchange.start - 20)
@@ -97,15 +158,15 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     paging.beginPageAgain()
     let taken = events[0...2].map { paging.takes($0) }
     #expect(taken == [true, true, true])
-    let goesOn = paging.nextPage()
+    let goesOn = paging.nextPage().follows
     #expect(goesOn)
-    #expect(paging.filter.until == 98)
+    #expect(paging.filter.until == 99)
     let next = events[2...4].map { paging.takes($0) }
     #expect(next == [false, true, true])
-    let goesFurther = paging.nextPage()
+    let goesFurther = paging.nextPage().follows
     #expect(goesFurther)
     let last = paging.takes(events[4])
     #expect(!last)
-    let goesOnAfterTheLast = paging.nextPage()
+    let goesOnAfterTheLast = paging.nextPage().follows
     #expect(!goesOnAfterTheLast)
 }

@@ -15,6 +15,7 @@ final class RecordingDelegate: RelayPoolDelegate {
         var held: [@Sendable () -> Void] = []
         var established: [PublicKey] = []
         var marks: [Int64] = []
+        var unread = 0
     }
 
     let batches: AsyncStream<Batch>
@@ -24,6 +25,9 @@ final class RecordingDelegate: RelayPoolDelegate {
     var established: [PublicKey] { state.withLockedValue { $0.established } }
     /// In seconds since 1970.
     var marks: [Int64] { state.withLockedValue { $0.marks } }
+
+    /// How often stored events were out of reach.
+    var unread: Int { state.withLockedValue { $0.unread } }
 
     init(holds: Bool = false) {
         (batches, continuation) = AsyncStream.makeStream(of: Batch.self)
@@ -51,6 +55,10 @@ final class RecordingDelegate: RelayPoolDelegate {
 
     func marked(_ relay: RelayURL, upTo moment: Int64) {
         state.withLockedValue { $0.marks.append(moment) }
+    }
+
+    func couldNotRead(_ times: Int, at relay: RelayURL) {
+        state.withLockedValue { $0.unread += times }
     }
 
     /// Deals with what was held back, and from now on with everything at once.

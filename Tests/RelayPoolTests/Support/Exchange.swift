@@ -25,6 +25,8 @@ struct Exchange {
     private(set) var firstDealtWith: [EventID: Reading] = [:]
     private(set) var established: [PublicKey] = []
     private(set) var marks: [Int64] = []
+    /// How often stored events turned out to be out of reach.
+    private(set) var unread = 0
     private(set) var rests: [Int64] = []
     private(set) var fetchesAnswered: [UInt64] = []
     private(set) var fetchesEnded: [UInt64] = []
@@ -172,6 +174,7 @@ struct Exchange {
                 run(session.signed(answer, now: now))
             case .established(let keys): established += keys
             case .marked(let moment): marks.append(moment)
+            case .unread(let times): unread += times
             case .fetchAnswered(let number): fetchesAnswered.append(number)
             case .fetchEnded(let number): fetchesEnded.append(number)
             case .publishEnded(let id, let isAccepted, _): published[id] = isAccepted

@@ -14,6 +14,8 @@ struct ModelRelay {
     var capsTogether = false
     var ignoresLimit = false
     var ignoresUntil = false
+    /// Whether events of the second named in `until` are left out.
+    var excludesUntil = false
     var ignoresSince = false
     var ignoresKinds = false
     var ignoresTags = false
@@ -114,6 +116,7 @@ struct ModelRelay {
     private func stored(_ filter: Filter) -> [Event] {
         var filter = filter
         if ignoresUntil { filter.until = nil }
+        if excludesUntil { filter.until = filter.until.map { $0 - 1 } }
         if ignoresSince { filter.since = nil }
         if ignoresKinds { filter.kinds = nil }
         if ignoresTags { filter.tags = [:] }

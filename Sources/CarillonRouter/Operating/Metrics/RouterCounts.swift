@@ -12,6 +12,7 @@ final class RouterCounts: PipelineObserver, DeliveryObserver {
     private let pauses = Mutex<[QueueName: [QueuePause.Cause: UInt64]]>([:])
     private let outboxFailures = Atomic<UInt64>(0)
     private let isOutboxFailing = Atomic<Bool>(false)
+    private let unread = Atomic<UInt64>(0)
     private let now: @Sendable () -> Int64
 
     /// How long submissions waited for their answer, by source.
@@ -32,6 +33,9 @@ final class RouterCounts: PipelineObserver, DeliveryObserver {
         isOutboxFailing.store(!isKept, ordering: .relaxed)
         if !isKept { outboxFailures.wrappingAdd(1, ordering: .relaxed) }
     }
+
+    /// So often stored events of a relay were out of reach.
+    func couldNotRead(_ times: Int) { unread.wrappingAdd(UInt64(max(0, times)), ordering: .relaxed) }
 
     func answered(_ source: EventSource, _ events: Int, _ nanoseconds: UInt64) {
         let histogram =
@@ -94,7 +98,14 @@ final class RouterCounts: PipelineObserver, DeliveryObserver {
         }
         var failures = MetricFamily("carillon_outbox_failures_total", .counter, "Failures of writing the outbox.")
         failures.add(outboxFailures.load(ordering: .relaxed))
-        return [events, answers] + Self.families(deliveries) + [paused, failures]
+        var unread = MetricFamily(
+            "carillon_relay_unread_total",
+            .counter,
+            "How often stored events of relays were out of reach: seconds of which a relay holds more than it gives out, and "
+                + "readings given up for their length."
+        )
+        unread.add(self.unread.load(ordering: .relaxed))
+        return [events, answers, unread] + Self.families(deliveries) + [paused, failures]
     }
 
     /// What filters did; those of `names` are there from the start.

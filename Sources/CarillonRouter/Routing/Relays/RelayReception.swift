@@ -7,6 +7,7 @@ import RelayPool
 struct RelayReception: RelayPoolDelegate {
     let intake: Intake
     let watch: AccountWatch
+    let counts: RouterCounts
 
     func received(
         _ events: [[UInt8]],
@@ -27,6 +28,10 @@ struct RelayReception: RelayPoolDelegate {
 
     func marked(_ relay: RelayURL, upTo moment: Int64) {
         watch.marked(relay, upTo: moment)
+    }
+
+    func couldNotRead(_ times: Int, at relay: RelayURL) {
+        counts.couldNotRead(times)
     }
 }
 

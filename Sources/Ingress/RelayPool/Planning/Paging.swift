@@ -2,38 +2,39 @@ import Nostr
 
 /// Reads what a filter matches page after page, from the newest to the oldest, at relays that keep to NIP-01 and at others.
 ///
-/// A page is asked for up to the second of the oldest event before, inclusive, since further events may share it. It is the
-/// last when it brings nothing new, however few or many there were: what a relay caps a page to need not be what was asked for.
-struct Paging: Hashable, Sendable {
+/// A page is asked for up to the second after that of the oldest event before: further events may share that second, and some relays
+/// take `until` as exclusive. A page that brings nothing new ends the reading, unless the relay may have cut it. A second with more
+/// events than a page holds is read by narrower filters.
+struct Paging: Sendable {
     let stage: SweepStage
     private let limit: Int
-    private var until: Int64?
-    /// The oldest second seen, and the events seen of it.
-    private var oldest: Int64?
-    private var border: Set<EventID> = []
     private var pagesLeft: Int
-    /// What the relay seems to cap a page to.
+    /// What is left to read; the last one is being read.
+    private var windows: [PagingWindow]
+    /// A page with so many events may lack others: it has as many as were asked for, or as the relay cut another one to.
+    private var cap: Int
     private var largestPage = 0
+    /// Whether the relay gave an event of the very second that was named in `until`.
+    private var isUntilInclusive = false
+    private var ignoresUntil = false
     /// Events taken from pages that ended.
     private var taken = 0
-
+    /// Events on this page, wanted or not.
     private(set) var seen = 0
     private var new = 0
-    /// Whether each event of this page is of the second asked for.
-    private var isOneSecond = true
-    private var ignoresUntil = false
 
     init(_ stage: SweepStage, limit: Int) {
         self.stage = stage
         self.limit = max(1, limit)
-        until = stage.filter.until
+        cap = self.limit
         pagesLeft = max(1, stage.pages)
+        windows = [PagingWindow(stage.filter, until: stage.filter.until.map { $0 + 1 })]
     }
 
     /// The filter for the page that is read now.
     var filter: Filter {
-        var filter = stage.filter
-        filter.until = until
+        var filter = windows.last?.filter ?? stage.filter
+        filter.until = windows.last?.until
         filter.limit = limit
         return filter
     }
@@ -41,65 +42,226 @@ struct Paging: Hashable, Sendable {
     /// Whether an event of this page is wanted: it is what was asked for, and was not on a page before.
     mutating func takes(_ event: ScannedEvent) -> Bool {
         seen += 1
-        let seconds = event.createdAt
-        if seconds != until { isOneSecond = false }
-        if let until, seconds > until {
-            ignoresUntil = true
-            return false
+        guard let last = windows.indices.last else { return false }
+        if let until = windows[last].until {
+            guard event.createdAt <= until else {
+                ignoresUntil = true
+                return false
+            }
+            if event.createdAt == until { isUntilInclusive = true }
         }
-        if let kinds = stage.filter.kinds, !kinds.contains(event.kind) { return false }
-        if let since = stage.filter.since, seconds < since { return false }
-        if let bound = pageStart, seconds > bound { return false }
-        if seconds == pageStart, pageBorder.contains(event.id) { return false }
-        guard note(event.id, at: seconds) else { return false }
+        guard windows[last].takes(event) else { return false }
         new += 1
         return true
     }
 
-    /// Ends the page. Returns false when it was the last.
-    mutating func nextPage() -> Bool {
-        defer {
-            seen = 0
-            new = 0
-            isOneSecond = true
-            pageStart = oldest
-            pageBorder = border
-        }
+    /// Ends the page. Returns whether another one follows, and how often events turned out to be out of reach: for each second of
+    /// which the relay holds more than it gives out, and when the reading is given up for its length.
+    mutating func nextPage() -> (follows: Bool, unread: Int) {
         pagesLeft -= 1
-        largestPage = max(largestPage, seen)
         taken += new
-        if let ids = stage.filter.ids, taken >= ids.count { return false }
-        guard pagesLeft > 0, seen > 0, !ignoresUntil, let oldest else { return false }
-        if new > 0 {
-            until = oldest
-            return true
+        var unread = 0
+        let isDone = ignoresUntil || stage.filter.ids.map { taken >= $0.count } ?? false
+        if isDone {
+            windows = []
+        } else if !advance() {
+            unread += 1
         }
-        // A second with more events than fit on a page: the others of it cannot be had, those before it can.
-        guard isOneSecond, largestPage > 1, seen >= largestPage, let until, until > 0 else { return false }
-        self.until = until - 1
-        return true
+        largestPage = max(largestPage, seen)
+        seen = 0
+        new = 0
+        if let last = windows.indices.last { windows[last].beginPage() }
+        if !windows.isEmpty, pagesLeft <= 0 {
+            windows = []
+            // Of what is no news only so much is read in any case.
+            if stage.isOfNews { unread += 1 }
+        }
+        return (!windows.isEmpty, unread)
     }
 
     /// Prepares for the same page coming once more, since it did not come to its end.
     mutating func beginPageAgain() {
         seen = 0
         new = 0
-        isOneSecond = true
-        oldest = pageStart
-        border = pageBorder
+        if let last = windows.indices.last { windows[last].beginPageAgain() }
     }
 
-    /// ``oldest`` and ``border`` when this page began.
-    private var pageStart: Int64?
-    private var pageBorder: Set<EventID> = []
+    /// Finds out what is to be read after the page that ended. Returns false when a second holds more than can be read.
+    private mutating func advance() -> Bool {
+        guard var window = windows.popLast(), seen > 0 else { return true }
+        let page = window.page
+        if window.isOfOneSecond {
+            return seen < cap || narrow(window, to: page.newest)
+        }
+        if new > 0 {
+            let crowd = window.takeCrowd(above: page.oldest)
+            window.askOn()
+            windows.append(window)
+            guard let crowd else { return true }
+            // There are older events, so the page of that second alone was cut.
+            cap = min(cap, crowd.size)
+            return narrow(window, to: crowd.second, except: crowd.ids)
+        }
+        guard seen > 1, seen >= min(largestPage, cap), page.oldest >= window.filter.since ?? .min,
+            let until = window.until
+        else { return true }
+        let isOneSecond = page.newest == page.oldest
+        let ids = window.border
+        let isNew = isOneSecond && window.noteCrowd(of: page.newest, size: seen)
+        // Nothing of this page is new, so what is below it is next.
+        let below = isOneSecond ? (isUntilInclusive ? page.newest - 1 : page.newest) : page.oldest + 1
+        let isSure = isNew && seen >= cap
+        if isSure { _ = window.takeCrowd(above: .min) }
+        if window.limit(until: min(until - 1, below)) { windows.append(window) }
+        return !isSure || narrow(window, to: page.newest, except: ids)
+    }
 
-    /// Returns false for an event that came on this page already.
-    private mutating func note(_ id: EventID, at seconds: Int64) -> Bool {
+    /// Has the events of one second read by halves of a window's filter, before anything else. Returns false when there are none.
+    private mutating func narrow(_ window: PagingWindow, to second: Int64, except known: Set<EventID>? = nil) -> Bool {
+        guard let halves = window.filter.halves else { return false }
+        for half in halves {
+            windows.append(
+                PagingWindow(
+                    half,
+                    second: second,
+                    until: isUntilInclusive ? second : second + 1,
+                    known: known ?? window.border
+                )
+            )
+        }
+        return true
+    }
+}
+
+/// What one filter matches, as far as it was read.
+private struct PagingWindow: Sendable {
+    /// A second of which perhaps not every event fits on a page.
+    struct Crowd: Sendable {
+        let second: Int64
+        /// Those that came.
+        let ids: Set<EventID>
+        /// How many there were on the page.
+        let size: Int
+    }
+
+    /// `until` in here is what is wanted, and not what is asked for.
+    let filter: Filter
+    /// What is asked for.
+    private(set) var until: Int64?
+    /// Nothing later is asked for.
+    private var ceiling: Int64?
+    /// The oldest second that came, and the events that came of it.
+    private var oldest: Int64?
+    private(set) var border: Set<EventID> = []
+    /// The same when this page began.
+    private var oldestBefore: Int64?
+    private var borderBefore: Set<EventID> = []
+    /// The seconds between which the events of this page lie.
+    private(set) var page = (oldest: Int64.max, newest: Int64.min)
+    private var crowd: Crowd?
+    /// The last second that was found to be perhaps too much for a page.
+    private var lastCrowd: Int64?
+
+    init(_ filter: Filter, until: Int64?) {
+        self.filter = filter
+        self.until = until
+        ceiling = until
+    }
+
+    /// What `filter` matches of one second, of which the `known` ones came before.
+    init(_ filter: Filter, second: Int64, until: Int64, known: Set<EventID>) {
+        var filter = filter
+        filter.since = second
+        filter.until = second
+        self.init(filter, until: until)
+        oldest = second
+        border = known
+        beginPage()
+    }
+
+    var isOfOneSecond: Bool { filter.since != nil && filter.since == filter.until }
+
+    mutating func takes(_ event: ScannedEvent) -> Bool {
+        let seconds = event.createdAt
+        page = (min(page.oldest, seconds), max(page.newest, seconds))
+        if let kinds = filter.kinds, !kinds.contains(event.kind) { return false }
+        guard seconds >= filter.since ?? .min, seconds <= min(filter.until ?? .max, oldestBefore ?? .max) else {
+            return false
+        }
+        if seconds == oldestBefore, borderBefore.contains(event.id) { return false }
+        // An event may come twice on one page.
         if let oldest, seconds > oldest { return true }
         if oldest.map({ seconds < $0 }) ?? true {
             oldest = seconds
             border = []
         }
-        return border.insert(id).inserted
+        return border.insert(event.id).inserted
+    }
+
+    mutating func beginPage() {
+        page = (.max, .min)
+        oldestBefore = oldest
+        borderBefore = border
+    }
+
+    mutating func beginPageAgain() {
+        page = (.max, .min)
+        oldest = oldestBefore
+        border = borderBefore
+    }
+
+    /// Goes on from the oldest second that came, which may have more events.
+    mutating func askOn() {
+        if let oldest { until = min(oldest + 1, ceiling ?? .max) }
+    }
+
+    /// Asks for nothing later than `moment` any more. Returns false when there is nothing earlier.
+    mutating func limit(until moment: Int64) -> Bool {
+        ceiling = moment
+        until = moment
+        return moment >= max(0, filter.since ?? 0)
+    }
+
+    /// Notes that a page was full of events of that second. Returns false when that was noted before.
+    mutating func noteCrowd(of second: Int64, size: Int) -> Bool {
+        guard lastCrowd != second else { return false }
+        lastCrowd = second
+        crowd = Crowd(second: second, ids: border, size: size)
+        return true
+    }
+
+    /// The second that was noted, now that an older event came, of `second`.
+    mutating func takeCrowd(above second: Int64) -> Crowd? {
+        guard let noted = crowd, noted.second > second else { return nil }
+        crowd = nil
+        return noted
+    }
+}
+
+extension Filter {
+    /// Two filters that together match what this one does: half of its kinds each, or else half of the keys that it names. Nil when
+    /// it has one kind and one key.
+    fileprivate var halves: [Filter]? {
+        if let kinds, kinds.count > 1 {
+            return Self.halves(of: kinds.sorted { $0.rawValue < $1.rawValue }).map { half in
+                changed { $0.kinds = half }
+            }
+        }
+        if let authors, authors.count > 1 {
+            return Self.halves(of: authors.sorted()).map { half in changed { $0.authors = half } }
+        }
+        guard let (name, values) = tags.first(where: { $0.value.count > 1 }) else { return nil }
+        return Self.halves(of: values.sorted()).map { half in changed { $0.tags[name] = half } }
+    }
+
+    private func changed(_ change: (inout Filter) -> Void) -> Filter {
+        var filter = self
+        change(&filter)
+        return filter
+    }
+
+    private static func halves<Element: Hashable>(of elements: [Element]) -> [Set<Element>] {
+        let middle = elements.count / 2
+        return [Set(elements[..<middle]), Set(elements[middle...])]
     }
 }

@@ -57,9 +57,12 @@ struct Sweep: Sendable {
         named.prefix(Self.namesLookedAt).contains { name in keys.contains { $0.bytes == name } }
     }
 
-    mutating func endPage() {
-        guard let step = steps.first else { return }
-        steps.replaceSubrange(..<1, with: step.endPage())
+    /// Returns how often events turned out to be out of reach.
+    mutating func endPage() -> Int {
+        guard let step = steps.first else { return 0 }
+        let end = step.endPage()
+        steps.replaceSubrange(..<1, with: end.steps)
+        return end.unread
     }
 
     /// Ends what is being read, read or not.

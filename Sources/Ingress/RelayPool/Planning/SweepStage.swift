@@ -34,7 +34,8 @@ struct SweepStage: Hashable, Sendable {
         isOfNews == other.isOfNews && isApart(from: other)
     }
 
-    private var isOfNews: Bool { reading != .baseline && newsFrom == .min }
+    /// Whether all of it is news.
+    var isOfNews: Bool { reading != .baseline && newsFrom == .min }
 
     private func isApart(from other: SweepStage) -> Bool {
         if let kinds = filter.kinds, let others = other.filter.kinds, kinds.isDisjoint(with: others) { return true }

@@ -47,24 +47,23 @@ struct SweepStep: Sendable {
         for place in pagings.indices { pagings[place].beginPageAgain() }
     }
 
-    /// Ends the page; returns what is left to read.
+    /// Ends the page; returns what is left to read, and how often events turned out to be out of reach.
     ///
     /// Of several stages, a page without any event is the last of all. Otherwise a relay may have left out those of one stage for
     /// those of another: the ones that brought none are asked for again without those that did.
-    consuming func endPage() -> [SweepStep] {
-        guard isOfSeveral else { return pagings.first.flatMap(Self.following).map { [$0] } ?? [] }
-        let silent = pagings.filter { $0.seen == 0 }
-        guard hasStrays || silent.count < pagings.count else { return [] }
-        let others = pagings.filter { $0.seen > 0 }.compactMap(Self.following)
-        if hasStrays { return silent.map { SweepStep([$0]) } + others }
-        return silent.isEmpty ? others : [SweepStep(silent)] + others
+    consuming func endPage() -> (steps: [SweepStep], unread: Int) {
+        let silent = isOfSeveral ? pagings.filter { $0.seen == 0 } : []
+        guard !isOfSeveral || hasStrays || silent.count < pagings.count else { return ([], 0) }
+        var steps = hasStrays ? silent.map { SweepStep([$0]) } : silent.isEmpty ? [] : [SweepStep(silent)]
+        var unread = 0
+        for var paging in pagings where !isOfSeveral || paging.seen > 0 {
+            let end = paging.nextPage()
+            unread += end.unread
+            if end.follows { steps.append(SweepStep([paging])) }
+        }
+        return (steps, unread)
     }
 
     /// The same with a step for each stage, for a relay that will not be asked for several.
     func separated() -> [SweepStep] { pagings.map { SweepStep([$0]) } }
-
-    private static func following(_ paging: Paging) -> SweepStep? {
-        var paging = paging
-        return paging.nextPage() ? SweepStep([paging]) : nil
-    }
 }

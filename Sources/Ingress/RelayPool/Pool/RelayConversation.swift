@@ -190,6 +190,9 @@ final class RelayConversation: RelayWireOwner {
             environment.delegate.established(keys, at: url)
         case .marked(let moment):
             environment.delegate.marked(url, upTo: moment)
+        case .unread(let times):
+            environment.delegate.couldNotRead(times, at: url)
+            link?.leftUnread(times)
         case .fetchAnswered(let number): errands.noteAnswer(number)
         case .fetchEnded(let number):
             handOver(batches.takeAll())

@@ -106,6 +106,15 @@ final class RelayLink: @unchecked Sendable {
         perform(life.rest(for: milliseconds, now: loop.milliseconds))
     }
 
+    /// Some of what the relay holds cannot be read.
+    func leftUnread(_ times: Int) {
+        log(
+            .warning,
+            "A relay holds more events of one second, or more in all, than it can be asked for; some were not read",
+            ["times": "\(times)"]
+        )
+    }
+
     /// The connection that was open is not any more.
     func ended(_ failure: ConnectionFailure?) {
         isOpen = false

@@ -156,7 +156,7 @@ extension RelaySession {
         close(sweeps[number]?.subscription)
         sweeps[number]?.subscription = nil
         sweeps[number]?.failures = 0
-        sweeps[number]?.endPage()
+        if let unread = sweeps[number]?.endPage(), unread > 0 { act(.unread(unread)) }
         finishSweep(number, now: now)
     }
 

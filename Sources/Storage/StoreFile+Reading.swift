@@ -8,6 +8,7 @@ extension StoreFile {
     package func openForReading(_ configuration: Configuration) throws -> DatabasePool {
         try naming {
             guard try exists() else { throw fault(.cannotOpen("there is none yet")) }
+            try rollBackInterruptedTransaction()
             var configuration = configuration
             configuration.readonly = true
             let pool = try DatabasePool(path: path, configuration: configuration)

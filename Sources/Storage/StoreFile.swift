@@ -22,7 +22,11 @@ package struct StoreFile: Sendable {
     /// Throws a ``StoreFault`` for what is damaged, another program's or a newer version's, and leaves it as it was.
     package func open(_ configuration: Configuration) throws -> DatabasePool {
         try naming {
-            if try exists() { try StoreInspection(self).refuseUnusable() } else { try create() }
+            if try exists() {
+                try StoreInspection(self).refuseUnusable()
+            } else {
+                try make { try kind.migrator.migrate($0) }
+            }
             let pool = try DatabasePool(path: path, configuration: configuration)
             try pool.writeWithoutTransaction { database in
                 // A pool that turns to WAL sets NORMAL, which loses commits when the power fails.
@@ -61,23 +65,30 @@ package struct StoreFile: Sendable {
         return false
     }
 
-    /// Makes the database beside its place and moves it there when it is whole, so that an empty file is never one of ours.
-    private func create() throws {
+    /// A new file at this place, with what `body` puts into it; each of its commits is flushed. It is made beside its place and moved
+    /// there when it is whole, so that a killed process leaves either all of it or nothing. It is in WAL mode by then: turning a file
+    /// to WAL takes a rollback journal, which must not be left beside a store.
+    ///
+    /// Where root makes it, it will belong to whom `original` belongs, if that is named: a service could not open root's.
+    func make<Value>(ownedLike original: String? = nil, _ body: (DatabaseQueue) throws -> Value) throws -> Value {
         let unfinished = StoreFile(path: path + "-new", kind: kind)
-        for end in ["", "-journal", "-wal", "-shm"] { unlink(unfinished.path + end) }
+        unfinished.remove()
         do {
-            try unfinished.make { try kind.migrator.migrate($0) }.close()
+            let value = try naming { try unfinished.fill(ownedLike: original, body) }
             guard rename(unfinished.path, path) == 0 else { throw StoreFault.system(errno: errno, in: kind, at: path) }
-        } catch let fault as StoreFault {
-            unlink(unfinished.path)
-            throw self.fault(fault.cause)
+            flushFolder()
+            return value
+        } catch {
+            unfinished.remove()
+            throw (error as? StoreFault).map { fault($0.cause) } ?? error
         }
-        flushFolder()
     }
 
-    /// A new file at this place, with what `body` puts into it; each of its commits is flushed. Where root makes it, it will belong
-    /// to whom `original` belongs, if that is named: a service could not open root's.
-    func make(ownedLike original: String? = nil, _ body: (DatabaseQueue) throws -> Void) throws -> DatabaseQueue {
+    private func remove() {
+        for end in ["", "-journal", "-wal", "-shm"] { unlink(path + end) }
+    }
+
+    private func fill<Value>(ownedLike original: String?, _ body: (DatabaseQueue) throws -> Value) throws -> Value {
         let descriptor = Self.make(path)
         guard descriptor >= 0 else { throw StoreFault.system(errno: errno, in: kind, at: path) }
         do {
@@ -85,16 +96,18 @@ package struct StoreFile: Sendable {
             defer { close(descriptor) }
             if let original { try giveAway(descriptor, like: original) }
         }
-        return try naming {
-            let queue = try DatabaseQueue(path: path)
-            try body(queue)
-            return queue
-        }
+        let queue = try DatabaseQueue(path: path)
+        defer { try? queue.close() }
+        let value = try body(queue)
+        // Nothing is written after this, so closing leaves no log behind.
+        try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
+        return value
     }
 
     /// A connection that may only read neither turns a foreign file to WAL nor copies a log into a damaged one.
     package func reading<Value>(_ body: (Database) throws -> Value) throws -> Value {
         try naming {
+            try rollBackInterruptedTransaction()
             var configuration = Configuration()
             configuration.readonly = true
             configuration.busyMode = .timeout(10)
@@ -102,6 +115,17 @@ package struct StoreFile: Sendable {
             defer { try? queue.close() }
             return try queue.unsafeRead(body)
         }
+    }
+
+    /// Lets SQLite undo what a killed process left half done. The rollback journal holds the pages as they were; without it the file
+    /// is no whole database, and a connection that may only read cannot apply it. Another process that is writing keeps its journal.
+    func rollBackInterruptedTransaction() throws {
+        guard let size = Self.size(of: path + "-journal"), size > 0 else { return }
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(10)
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        defer { try? queue.close() }
+        _ = try queue.unsafeRead { try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_schema") }
     }
 
     private func giveAway(_ descriptor: Int32, like original: String) throws(StoreFault) {

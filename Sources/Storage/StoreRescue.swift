@@ -31,24 +31,18 @@ package struct StoreRescue: Sendable {
         guard lstat(target, &status) != 0 else { throw new.fault(.inTheWay) }
         return try file.reading { source in
             let version = try latestMigration(source)
-            do {
-                let queue = try new.make(ownedLike: file.path) { try file.kind.migrator.migrate($0, upTo: version) }
-                defer { try? queue.close() }
-                return try new.naming {
-                    try queue.writeWithoutTransaction { database in
-                        try database.execute(sql: "PRAGMA foreign_keys = OFF")
-                        var tables: [Table] = []
-                        try database.inTransaction {
-                            tables = try copy(source, database)
-                            try file.kind.mend(database)
-                            return .commit
-                        }
-                        return tables
+            return try new.make(ownedLike: file.path) { queue in
+                try file.kind.migrator.migrate(queue, upTo: version)
+                return try queue.writeWithoutTransaction { database in
+                    try database.execute(sql: "PRAGMA foreign_keys = OFF")
+                    var tables: [Table] = []
+                    try database.inTransaction {
+                        tables = try copy(source, database)
+                        try file.kind.mend(database)
+                        return .commit
                     }
+                    return tables
                 }
-            } catch {
-                unlink(target)
-                throw error
             }
         }
     }

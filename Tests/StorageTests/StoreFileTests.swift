@@ -1,7 +1,8 @@
 import Foundation
 import GRDB
-import Storage
 import Testing
+
+@testable import Storage
 
 struct StoreFileTests {
     private let folder: TemporaryFolder
@@ -64,6 +65,57 @@ struct StoreFileTests {
         try Data("half a database".utf8).write(to: URL(filePath: path + "-new"))
         try file.open(Configuration()).close()
         #expect(try StoreInspection(file).thoroughFindings() == [])
+    }
+
+    /// Leaves at `path` what a process leaves that is killed in the middle of a transaction with a rollback journal.
+    private func leaveHalfATransaction() throws {
+        let source = folder.file("source")
+        let queue = try DatabaseQueue(path: source)
+        try Self.kind.migrator.migrate(queue)
+        try queue.writeWithoutTransaction { database in
+            try database.execute(sql: "PRAGMA cache_size = 1")
+            for number in 1...200 {
+                let name = String(repeating: "before ", count: 80)
+                try database.execute(sql: "INSERT INTO things VALUES (?, ?)", arguments: [number, name])
+            }
+            try database.inTransaction {
+                try database.execute(sql: "UPDATE things SET name = replace(name, 'before', 'after')")
+                for end in ["", "-journal"] {
+                    try FileManager.default.copyItem(atPath: source + end, toPath: path + end)
+                }
+                return .rollback
+            }
+        }
+        #expect(try bytes().range(of: Data("after ".utf8)) != nil, "the transaction has not reached the file")
+    }
+
+    @Test(arguments: [false, true])
+    func whatAKilledProcessLeftHalfDoneIsUndoneBeforeAnyLook(isForReading: Bool) throws {
+        try leaveHalfATransaction()
+        let pool = try isForReading ? file.openForReading(Configuration()) : file.open(Configuration())
+        let changed = try pool.read {
+            try Int.fetchOne($0, sql: "SELECT count(*) FROM things WHERE name LIKE 'after%'")
+        }
+        #expect(changed == 0)
+        #expect(!FileManager.default.fileExists(atPath: path + "-journal"))
+    }
+
+    @Test func aNewOneIsInWALModeBeforeItHasItsName() throws {
+        try file.make { try Self.kind.migrator.migrate($0) }
+        // Bytes 18 and 19 of the header; turning a file to WAL later takes a rollback journal beside it.
+        #expect(try Array(bytes()[18..<20]) == [2, 2])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("")) == ["box"])
+    }
+
+    @Test func whatCannotBeMadeWholeIsNotMade() throws {
+        struct Stop: Error {}
+        #expect(throws: Stop.self) {
+            try file.make { queue in
+                try Self.kind.migrator.migrate(queue)
+                throw Stop()
+            }
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("")) == [])
     }
 
     @Test func anEmptyFileIsDamageAndNoBeginning() throws {

@@ -46,18 +46,14 @@ package struct APITokenFile {
 
     /// Makes a token and writes it for us alone to read, unless there is one. Throws when neither can be had.
     package func readOrCreate(random: RandomBytes) throws(Mistakes) -> APIToken {
-        if exists { return try read() }
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw mistake("cannot write the API's token here: \(String(cString: strerror(errno)))")
+        guard exists else {
+            let number = NewSecretFile.create(path, Array((APIToken.make(random: random) + "\n").utf8))
+            guard number == 0 || number == EEXIST else {
+                throw mistake("cannot write the API's token here: \(String(cString: strerror(number)))")
+            }
+            return try read()
         }
-        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        do {
-            try file.write(contentsOf: Data((APIToken.make(random: random) + "\n").utf8))
-            try file.synchronize()
-        } catch {
-            throw mistake("cannot write the API's token here")
-        }
+        NewSecretFile.removeRemains(of: path)
         return try read()
     }
 

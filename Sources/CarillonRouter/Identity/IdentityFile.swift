@@ -43,21 +43,13 @@ package struct IdentityFile {
     /// Throws when there is a file already, so that no identity is ever lost, and when the file cannot be written.
     package func create(random: RandomBytes) throws(Mistakes) -> KeyPair {
         guard let key = try? KeyPair(random: random) else { throw mistake("no key could be made") }
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            let number = errno
+        let number = NewSecretFile.create(path, Array(KeyFile.text(of: key.secret).utf8))
+        guard number == 0 else {
             throw mistake(
                 number == EEXIST
                     ? "there is something already; it stays as it is"
                     : "cannot write the key here: \(String(cString: strerror(number)))"
             )
-        }
-        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        do {
-            try file.write(contentsOf: Data(KeyFile.text(of: key.secret).utf8))
-            try file.synchronize()
-        } catch {
-            throw mistake("cannot write the key here")
         }
         return key
     }

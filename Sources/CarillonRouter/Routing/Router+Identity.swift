@@ -8,7 +8,10 @@ extension Router {
     /// use: phones encrypted to the old one.
     static func identity(_ configuration: Configuration) throws(Mistakes) -> KeyPair {
         let file = IdentityFile(path: configuration.keyFile)
-        if file.exists { return try file.read() }
+        if file.exists {
+            NewSecretFile.removeRemains(of: configuration.keyFile)
+            return try file.read()
+        }
         guard !FileManager.default.fileExists(atPath: configuration.storePath) else {
             throw Mistakes([
                 Mistake(

@@ -18,20 +18,23 @@ package struct LanguageTag: Hashable, Sendable, CustomStringConvertible {
         description = tag
     }
 
-    private init(canonical: Substring) {
-        description = String(canonical)
+    /// This tag, then what people of this language read instead, the nearest first (Unicode's CLDR): `zh-TW`, `zh-Hant-TW`,
+    /// `zh-Hant`, `zh`; `es-MX`, `es-419`, `es`. Other spellings of the same are among them.
+    package var fallbacks: [LanguageTag] { LanguageLineage.of(self).fallbacks }
+
+    /// The one of `available` that people of this language read best: this one, the first of ``fallbacks`` in the same script,
+    /// the language of another region in the same script (`pt-BR` for `pt-PT`), or in another script. Nil: none of it.
+    package func nearest(among available: some Collection<LanguageTag>) -> LanguageTag? {
+        guard !available.isEmpty else { return nil }
+        if available.contains(self) { return self }
+        let lineage = LanguageLineage.of(self)
+        return lineage.inSameScript.first(where: available.contains)
+            ?? lineage.sibling(among: available)
+            ?? lineage.inOtherScript.flatMap { available.contains($0) ? $0 : nil }
     }
 
-    /// This tag, then each that says less, as far as the language alone: `zh-Hant-TW`, `zh-Hant`, `zh`.
-    package var fallbacks: [LanguageTag] {
-        var tags = [self]
-        var rest = description[...]
-        while let hyphen = rest.lastIndex(of: "-") {
-            rest = rest[..<hyphen]
-            tags.append(LanguageTag(canonical: rest))
-        }
-        return tags
-    }
+    /// The language without script and region.
+    var language: Substring { description.prefix { $0 != "-" } }
 }
 
 extension String {

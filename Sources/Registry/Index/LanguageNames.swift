@@ -30,9 +30,8 @@ package struct LanguageNames: Hashable, Sendable {
         languages.indices.contains(Int(id.rawValue) - 1) ? languages[Int(id.rawValue) - 1] : nil
     }
 
-    /// The language for whoever speaks `locale`: that one, else the one that says most of it; of none the rules have another.
+    /// The language for whoever speaks `locale`: the nearest one; of none the rules have another.
     package func best(for locale: LanguageTag?) -> LanguageID {
-        guard let locale, !ids.isEmpty else { return .none }
-        return locale.fallbacks.lazy.compactMap { ids[$0] }.first ?? .none
+        locale?.nearest(among: ids.keys).flatMap { ids[$0] } ?? .none
     }
 }

@@ -8,13 +8,12 @@ struct LocalizedTemplate: Sendable {
 
     static let empty = LocalizedTemplate(fallback: .empty)
 
-    /// In the words of `language`, of what it falls back to (de-AT, then de), or else of the default.
+    /// In the words of `language`, of the nearest one that there is (de for de-AT, pt-BR for pt-PT), or else of the default.
     func render(_ values: TemplateValues, in language: LanguageTag?) -> String {
-        guard let language, !translations.isEmpty else { return fallback.render(values) }
-        for tag in language.fallbacks {
-            if let translation = translations[tag] { return translation.render(values.speaking(tag)) }
+        guard let tag = language?.nearest(among: translations.keys), let translation = translations[tag] else {
+            return fallback.render(values)
         }
-        return fallback.render(values)
+        return translation.render(values.speaking(tag))
     }
 
     /// The same with `values` put in for good.

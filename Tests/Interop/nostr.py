@@ -67,6 +67,7 @@ class Person:
         d: str | None = None,
         created_at: int | None = None,
         root: "Person | None" = None,
+        tags=(),
     ) -> dict:
         """An event that registers a device with `router`, or deregisters it where there is no content; `root` is who this
         key is a device of."""
@@ -80,7 +81,7 @@ class Person:
         for secret in secrets_in(content or {}):
             router.secrets.add(secret)
         text = "" if content is None else self.encrypt(json.dumps(content), us)
-        tags = [["d", d], ["protocol_version", "1"]]
+        tags = [["d", d], ["protocol_version", "1"], *tags]
         if root is not None:
             tags.append(["root_identity", root.hex])
         return self.event(kind, text, tags, created_at)

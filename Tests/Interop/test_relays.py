@@ -1,11 +1,13 @@
 """The router at other people's relays: it goes there by itself, misses nothing and tells nothing twice."""
 
+import sqlite3
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
-from nostr import Person, Socket, device_token, ios
+from nostr import ADDRESSABLE_REGISTRATION, Person, Socket, device_token, ios
 from programs import wait_until
 from relays import Client, GuardedLocalRelay, LocalRelay, NostrRelay, publish
 
@@ -105,6 +107,41 @@ def test_a_registration_may_name_its_relays(stopped_router, lab, relay, alice, b
     publish(relay, bob, bob.note("hello", alice))
     [push] = settle(router, lab, 1)
     assert push.payload["t"] == "mention"
+
+
+def test_a_lost_store_is_filled_again_from_relays(stopped_router, lab, relay, relay_of, relay_list, alice, bob):
+    """Every device comes back, whatever it is called, by whomever it was registered, and wherever that lies."""
+    router, elsewhere, carol, phone = stopped_router.start(), relay_of(LocalRelay), Person(), Person()
+    tokens = {name: device_token() for name in ["", "phone", "tablet", "carol's", "elsewhere", "tagged"]}
+
+    def named(person: Person, name: str, **details) -> dict:
+        return person.registration(router, ios(tokens[name]), device=name, kind=ADDRESSABLE_REGISTRATION, **details)
+
+    publish(relay, alice, alice.registration(router, ios(tokens[""])))
+    publish(relay, alice, named(alice, "phone"), named(alice, "tablet"), relay_list(alice, elsewhere))
+    # A phone with a key of its own, under Carol.
+    publish(relay, phone, phone.registration(router, ios(tokens["carol's"]), device="mine", root=carol))
+    publish(relay, carol, carol.event(10050, "", [["device", phone.hex]]))
+    # And registrations that only a relay of Alice's has: one of hers, and one of a stranger to it.
+    publish(elsewhere, alice, named(alice, "elsewhere"))
+    publish(elsewhere, bob, named(bob, "tagged", tags=[["p", router.public_key]]))
+    # What is for other routers, or for something else altogether.
+    publish(relay, bob, bob.event(30062, "x", [["d", carol.hex + ":phone"]]), bob.event(10062, "x"))
+    router.stop()
+    for file in router.folder.glob("carillon.sqlite*"):
+        file.unlink()
+    lab.forget()
+    router.watch(always=[relay])
+    router.start()
+    wait_until(lambda: len(devices(router)) == len(tokens), "all devices are back", router.process)
+    router.wait_until_read(2)
+    publish(relay, bob, Person().note("hello", alice, bob, carol))
+    assert targets(settle(router, lab, len(tokens))) == sorted(tokens.values())
+
+
+def devices(router) -> list[str]:
+    with closing(sqlite3.connect(f"file:{router.folder / 'carillon.sqlite'}?mode=ro", uri=True)) as database:
+        return [name for [name] in database.execute("SELECT device_id FROM devices")]
 
 
 def test_users_cannot_send_the_router_into_private_networks(stopped_router, lab, relay_of, alice, bob):

@@ -28,6 +28,7 @@ struct Exchange {
     /// How often stored events turned out to be out of reach.
     private(set) var unread = 0
     private(set) var rests: [Int64] = []
+    private(set) var complaintsOfRegistrations = 0
     private(set) var fetchesAnswered: [UInt64] = []
     private(set) var fetchesEnded: [UInt64] = []
     private(set) var published: [EventID: Bool] = [:]
@@ -67,7 +68,9 @@ struct Exchange {
 
     mutating func update(_ changes: [WatchChange]) { run(session.update(changes, now: now)) }
 
-    mutating func watchOwnKey(_ isWatched: Bool = true) { run(session.watchOwnKey(isWatched, now: now)) }
+    mutating func watchOwnKey(at place: OwnWatch.Place? = .operators) {
+        run(session.watchOwnKey(at: place, now: now))
+    }
 
     mutating func connect(mark: Int64? = nil, _ change: (inout RelayLimitation) -> Void = { _ in }) {
         var limitation = RelayLimitation()
@@ -175,6 +178,7 @@ struct Exchange {
             case .established(let keys): established += keys
             case .marked(let moment): marks.append(moment)
             case .unread(let times): unread += times
+            case .tooManyRegistrations: complaintsOfRegistrations += 1
             case .fetchAnswered(let number): fetchesAnswered.append(number)
             case .fetchEnded(let number): fetchesEnded.append(number)
             case .publishEnded(let id, let isAccepted, _): published[id] = isAccepted

@@ -38,21 +38,6 @@ struct FilterPlan: Sendable {
         return filters
     }
 
-    /// What is to come for our own key. Clients' clocks may be slow, so requests of a few minutes before count as well.
-    func own(now: Int64) -> [Filter] {
-        let key: Set<String> = [settings.ownKey.hex]
-        return [
-            Filter(kinds: [.remoteSigning], tags: ["p": key], since: now / 1_000 - 600),
-            Filter(kinds: Self.registrations, tags: ["d": key], limit: 1),
-        ]
-    }
-
-    /// Registrations that are stored for our own key.
-    func ownStages(since: Int64?) -> [SweepStage] {
-        let filter = Filter(kinds: Self.registrations, tags: ["d": [settings.ownKey.hex]], since: since)
-        return [SweepStage(filter: filter, reading: .stored, pages: settings.pages)]
-    }
-
     /// What was stored for established keys while nobody listened.
     func catchUp(_ entries: [RosterEntry], since: Int64) -> [SweepStage] {
         var stages: [SweepStage] = []

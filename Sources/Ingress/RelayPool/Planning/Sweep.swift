@@ -44,6 +44,8 @@ struct Sweep: Sendable {
 
     var isBeginning: Bool { purpose == .beginning }
 
+    var isForOwnKey: Bool { if case .own = purpose { true } else { false } }
+
     /// Whether a mark would promise what this has not read yet.
     var holdsMark: Bool { !isBeginning }
 

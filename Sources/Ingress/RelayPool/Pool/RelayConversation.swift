@@ -35,6 +35,7 @@ final class RelayConversation: RelayWireOwner {
         var settings = environment.session
         settings.wishes = environment.wishes.withLockedValue { $0 }
         session = RelaySession(settings: settings)
+        _ = session.watchOwnKey(at: .users, now: environment.now())
         batches = EventBatches(limit: environment.limits.batch)
         work = EventsInWork(limits: environment.limits)
         idleTalk = RequestPace(burst: Self.idleTalk.burst, perSecond: Self.idleTalk.perSecond, now: environment.now())
@@ -58,8 +59,8 @@ final class RelayConversation: RelayWireOwner {
         session.settings.wishes = wishes
     }
 
-    func watchOwnKey(_ isWatched: Bool) {
-        perform(session.watchOwnKey(isWatched, now: environment.now()))
+    func watchOwnKey(at place: OwnWatch.Place) {
+        perform(session.watchOwnKey(at: place, now: environment.now()))
     }
 
     func publish(_ publication: PublishTally) {
@@ -130,6 +131,7 @@ final class RelayConversation: RelayWireOwner {
     func receivedAll() {
         guard hasBegun else { return }
         handOver(batches.takeAll())
+        scheduleTick()
     }
 
     func ended(_ failure: ConnectionFailure?) {
@@ -193,6 +195,8 @@ final class RelayConversation: RelayWireOwner {
         case .unread(let times):
             environment.delegate.couldNotRead(times, at: url)
             link?.leftUnread(times)
+        case .tooManyRegistrations:
+            link?.foundTooManyRegistrations()
         case .fetchAnswered(let number): errands.noteAnswer(number)
         case .fetchEnded(let number):
             handOver(batches.takeAll())

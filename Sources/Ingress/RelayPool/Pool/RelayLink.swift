@@ -61,7 +61,7 @@ final class RelayLink: @unchecked Sendable {
         let wasKept = self.rank.isKept
         self.rank = rank
         perform(life.set(mayRest: !rank.isOperators, now: loop.milliseconds))
-        if wasKept != rank.isKept { conversation.watchOwnKey(rank.isKept) }
+        if wasKept != rank.isKept { conversation.watchOwnKey(at: rank.isKept ? .operators : .users) }
         review()
     }
 
@@ -112,6 +112,15 @@ final class RelayLink: @unchecked Sendable {
             .warning,
             "A relay holds more events of one second, or more in all, than it can be asked for; some were not read",
             ["times": "\(times)"]
+        )
+    }
+
+    /// The relay's registrations are mostly for others.
+    func foundTooManyRegistrations() {
+        log(
+            .warning,
+            "A relay has too many registrations for other routers; named devices are found there by a p tag with our key only",
+            [:]
         )
     }
 

@@ -18,7 +18,9 @@ extension RelaySession {
         holdUntil = wantsAuthentication ? now + min(5_000, settings.answer) : nil
         beginReading()
         isAskedByKind = false
-        live = watchesOwnKey ? [.own: LiveSubscription(dueAt: now)] : [:]
+        own.begin(at: own.place, now: now)
+        live = [:]
+        openOwn(now: now)
         chooseMode(now: now)
         if !isAskedByKind { openChunks(now: now) }
         wasConnected = true
@@ -66,7 +68,7 @@ extension RelaySession {
             if entry.behindSince == 0 { chunks.insert(Int(place) / chunkSize) }
         }
         for chunk in chunks { gaps[chunk] = mark }
-        if watchesOwnKey {
+        if own.place != nil {
             switch ownGap {
             case .everything: break
             case .sinceMark, .since, nil: ownGap = mark.map { .since($0) } ?? .everything
@@ -130,7 +132,7 @@ extension RelaySession {
     /// Whether nothing of established keys is missing at this moment.
     var isEverythingLive: Bool {
         isConnected && gaps.isEmpty && laggards.isEmpty && missed.isEmpty
-            && (ownGap == nil || live[.own]?.isGivenUp == true)
+            && (ownGap == nil || live[.own]?.isGivenUp ?? true)
             && live.allSatisfy { $0.value.isComplete || $0.key == .own && $0.value.isGivenUp }
             && !sweeps.values.contains(where: \.holdsMark)
     }

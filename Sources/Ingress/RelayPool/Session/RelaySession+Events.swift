@@ -10,6 +10,9 @@ extension RelaySession {
     /// Looks at the event's bytes only in subscriptions to stored events. Is not followed by actions.
     mutating func received(_ event: UnsafeRawBufferPointer, on subscription: SubscriptionID, now: Int64) -> Arrival? {
         switch subscriptions[subscription]?.use {
+        case .live(.own) where !isOurs(event, isLive: live[.own]?.pending != subscription, now: now):
+            live[.own]?.heardAt = now
+            return nil
         case .live(let name):
             guard live[name]?.pending == subscription else { return liveArrival(event) }
             live[name]?.heardAt = now
@@ -24,6 +27,7 @@ extension RelaySession {
             guard let scanned = try? scanner.scan(event), let reading = sweeps[number]?.reading(of: scanned) else {
                 return nil
             }
+            if sweeps[number]?.isForOwnKey == true, !own.isOurs(scanned, in: event) { return nil }
             if reading == .baseline {
                 // Else one user's relay could have other users' messages taken for old ones.
                 let isMessage = scanned.kind == .giftWrap || scanned.kind == .ephemeralGiftWrap
@@ -35,6 +39,17 @@ extension RelaySession {
         case nil:
             return nil
         }
+    }
+
+    /// Whether an event on our own key's account is for us. Of too many that are not less is asked for.
+    private mutating func isOurs(_ event: UnsafeRawBufferPointer, isLive: Bool, now: Int64) -> Bool {
+        guard let scanned = try? scanner.scan(event), !own.isOurs(scanned, in: event) else { return true }
+        if isLive, !own.bears(scanned.kind, now: now) {
+            live[.own]?.dueAt = now
+            wake(at: now)
+            act(.tooManyRegistrations)
+        }
+        return false
     }
 
     private mutating func liveArrival(_ event: UnsafeRawBufferPointer) -> Arrival {
@@ -99,7 +114,7 @@ extension RelaySession {
         missed = [:]
         let since = progress.reached ?? 0
         for chunk in roster.chunks { gaps[chunk] = min(gaps[chunk] ?? since, since) }
-        if watchesOwnKey { ownGap = progress.reached.map { .since($0) } ?? .everything }
+        if own.place != nil { ownGap = progress.reached.map { .since($0) } ?? .everything }
     }
 
     private mutating func id(of event: [UInt8]) -> EventID? {

@@ -56,7 +56,7 @@ extension RelaySession {
         let filters: [Filter]
         switch name {
         case .own:
-            filters = plan.own(now: now)
+            filters = own.filters(now: now)
         case .kinds:
             filters = plan.live(addressed: nil, authored: nil, now: now)
         case .chunk(let chunk):
@@ -126,6 +126,8 @@ extension RelaySession {
         case .authenticate:
             liveFailed(name, pause: settings.answer, now: now)
             live[name]?.awaitsAuthentication = true
+        case .smaller where name == .own && own.askLess(), .never where name == .own && own.askLess():
+            liveFailed(name, pause: 0, now: now)
         case .smaller:
             if case .chunk = name, shrinkChunks(now: now) { return }
             giveUp(name, now: now)
@@ -141,12 +143,15 @@ extension RelaySession {
 
     /// It may be that the relay will not be asked by kind, but has no word for that.
     private static let patienceByKind = 5
+    private static let patienceAtUsers = 3
 
     private mutating func liveFailed(_ name: LiveSubscription.Name, pause: Int64, now: Int64) {
         live[name]?.pending = nil
         live[name]?.dueAt = now + pause
         live[name]?.failures += 1
         if name == .kinds, live[name]?.failures == Self.patienceByKind { giveUp(name, now: now) }
+        // What a relay of users' is asked for besides holds nothing up there.
+        if name == .own, own.place == .users, live[name]?.failures == Self.patienceAtUsers { giveUp(name, now: now) }
         if case .chunk(let chunk) = name {
             roster.change(chunk: chunk) { if !$1.isLive { $1.flags.remove(.asked) } }
         }
@@ -186,7 +191,8 @@ extension RelaySession {
             isByKindRefused = true
             chooseMode(now: now)
         }
-        if !live.isEmpty, live.values.allSatisfy(\.isGivenUp) { act(.rest(until: now + settings.rest)) }
+        let needed = live.filter { $0.key != .own || own.place == .operators }
+        if !needed.isEmpty, needed.values.allSatisfy(\.isGivenUp) { act(.rest(until: now + settings.rest)) }
     }
 
     /// What a live subscription brought until now must be read from now on, once it is open again.

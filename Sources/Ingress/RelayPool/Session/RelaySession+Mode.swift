@@ -8,9 +8,20 @@ extension RelaySession {
         let bytes = capacity.bytes - capacity.spareBytes
         return max(
             1,
-            min(count - reserve - (watchesOwnKey ? 1 : 0), bytes / FilterPlan.length(ofLive: roster.chunkSize))
+            min(count - reserve - ownSubscriptions, bytes / FilterPlan.length(ofLive: roster.chunkSize))
         )
     }
+
+    /// Subscriptions that are for our own key.
+    private var ownSubscriptions: Int { own.place == .operators || live[.own] != nil ? 1 : 0 }
+
+    /// Has our own key watched, unless that would take what a relay of users' has for them.
+    mutating func openOwn(now: Int64) {
+        guard live[.own] == nil, own.place == .operators || isRoomForOwn else { return }
+        live[.own] = LiveSubscription(dueAt: now)
+    }
+
+    private var isRoomForOwn: Bool { own.place == .users && roster.count > 0 && capacity.subscriptions >= 5 }
 
     /// How long a message of ours may be.
     var messageLength: Int { min(limitation.maxMessageLength, capacity.spareBytes) }
@@ -63,7 +74,7 @@ extension RelaySession {
     /// Whether no subscription can be had for a chunk, so that what is stored for it is read from time to time.
     func isPolled(_ chunk: Int) -> Bool {
         guard isByKindRefused, !isAskedByKind, live[.chunk(chunk)] == nil else { return false }
-        return live.count - (watchesOwnKey ? 1 : 0) >= chunkCapacity
+        return live.count - ownSubscriptions >= chunkCapacity
     }
 
     private mutating func poll(_ chunk: Int, now: Int64) {
@@ -113,6 +124,7 @@ extension RelaySession {
 
     /// Asks for no more than there is room for, after that became less.
     mutating func fitCapacity(now: Int64) {
+        if own.place == .users, !isRoomForOwn { abandon(.own) }
         if keysPerChunk < roster.chunkSize { useChunks(of: keysPerChunk, now: now) }
         chooseMode(now: now)
         guard !isAskedByKind else { return }

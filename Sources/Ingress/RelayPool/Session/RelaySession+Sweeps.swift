@@ -73,7 +73,11 @@ extension RelaySession {
             stages = again(missed)
             missed = [:]
         case .own(let since):
-            stages = plan.ownStages(since: since.map { max(0, $0 - settings.slackSeconds) })
+            stages = own.stages(
+                since: since.map { max(0, $0 - settings.slackSeconds) },
+                pages: settings.pages,
+                wholePages: settings.registrationPages
+            )
             ownGap = nil
         case .gap(let chunk, let since):
             gaps[chunk] = nil

@@ -30,7 +30,8 @@ struct RelaySession: Sendable {
     var isAskedByKind = false
     /// The relay will not be asked by kind.
     var isByKindRefused = false
-    var watchesOwnKey = false
+    /// What is asked for on our own key's account.
+    var own: OwnWatch
     /// Keys in one chunk at most, after the relay found more too many.
     var chunkLimit: Int
 
@@ -84,6 +85,7 @@ struct RelaySession: Sendable {
         self.settings = settings
         capacity = RelayCapacity(enough: settings.openBytes)
         plan = FilterPlan(settings, withWraps: true)
+        own = OwnWatch(key: settings.ownKey)
         chunkLimit = settings.keysPerFilter
         roster = Roster(chunkSize: settings.keysPerFilter)
         pace = RequestPace(burst: settings.requestBurst, perSecond: settings.requestsPerSecond, now: 0)
@@ -102,22 +104,24 @@ struct RelaySession: Sendable {
             case .remove(let key): remove(key, now: now)
             }
         }
-        if isConnected { chooseMode(now: now) }
+        if isConnected {
+            openOwn(now: now)
+            chooseMode(now: now)
+        }
         return finish(now)
     }
 
-    /// Watches, or no longer, what is addressed to our own key: registrations and remote signing.
-    mutating func watchOwnKey(_ isWatched: Bool, now: Int64) -> [RelayAction] {
-        guard isWatched != watchesOwnKey else { return [] }
-        watchesOwnKey = isWatched
-        if isWatched {
-            ownGap = wasConnected ? .everything : .sinceMark
-            if isConnected { live[.own] = LiveSubscription(dueAt: now) }
-        } else {
-            ownGap = nil
-            abandon(.own)
+    /// Watches what is addressed to our own key, registrations and remote signing, as far as that is looked for at such a relay; nil:
+    /// no longer.
+    mutating func watchOwnKey(at place: OwnWatch.Place?, now: Int64) -> [RelayAction] {
+        guard place != own.place else { return [] }
+        abandon(.own)
+        own.begin(at: place, now: now)
+        ownGap = place == nil ? nil : wasConnected ? .everything : .sinceMark
+        if isConnected {
+            openOwn(now: now)
+            chooseMode(now: now)
         }
-        if isConnected { chooseMode(now: now) }
         return finish(now)
     }
 

@@ -36,6 +36,8 @@ struct SessionSettings: Sendable {
     var pages = 1_000
     /// Pages of contact lists that are read at most, which only tell what is no news.
     var contactPages = 20
+    /// Pages of registrations that are read at most of those that name anybody as their router.
+    var registrationPages = 40
     /// Catch-up subscriptions that are open at the same time.
     var sweepsAtOnce = 2
     /// REQs that may be sent at once.

@@ -1,0 +1,95 @@
+import Nostr
+
+/// What a relay is asked for on our own key's account: registrations, and at the operator's relays requests of remote signing too.
+///
+/// A relay finds a tag by its whole value. So a registration of a named device (`d` = `<our key>:<name>`) is found by a `p` tag that
+/// names us, or by its kind alone. Other projects use these kinds as well: a relay that has too many of theirs is asked for fewer.
+struct OwnWatch: Sendable {
+    enum Place: Sendable {
+        /// One that the configuration names: registrations are looked for there, however they name us.
+        case operators
+        /// One that only users name: registrations are taken from there that have a `p` tag for us.
+        case users
+    }
+
+    /// Registrations for others that are let come of one kind: so many at once, and so many a second.
+    private static let strangers = (burst: 2_000.0, perSecond: 5.0)
+
+    /// Nil: nothing is asked for.
+    private(set) var place: Place?
+    private let key: String
+    /// Kinds that are asked for whomever they are for.
+    private var wholeKinds: Set<Kind> = []
+    private var asksByTag = true
+    private var paces: [Kind: RequestPace] = [:]
+
+    init(key: PublicKey) {
+        self.key = key.hex
+    }
+
+    /// Begins to ask, over a new connection too.
+    mutating func begin(at place: Place?, now: Int64) {
+        self.place = place
+        wholeKinds = place == .operators ? FilterPlan.registrations : []
+        asksByTag = true
+        paces = [:]
+        for kind in wholeKinds {
+            paces[kind] = RequestPace(burst: Self.strangers.burst, perSecond: Self.strangers.perSecond, now: now)
+        }
+    }
+
+    /// What is to come. Clients' clocks may be slow, so requests of a few minutes before count as well.
+    func filters(now: Int64) -> [Filter] {
+        var filters: [Filter] = []
+        if place == .operators {
+            filters.append(Filter(kinds: [.remoteSigning], tags: ["p": [key]], since: now / 1_000 - 600))
+        }
+        return filters
+            + registrations().map { filter in
+                var filter = filter
+                filter.limit = 1
+                return filter
+            }
+    }
+
+    /// Registrations that are stored.
+    func stages(since: Int64?, pages: Int, wholePages: Int) -> [SweepStage] {
+        registrations().map { filter in
+            var filter = filter
+            filter.since = since
+            return SweepStage(filter: filter, reading: .stored, pages: filter.tags.isEmpty ? wholePages : pages)
+        }
+    }
+
+    private func registrations() -> [Filter] {
+        var filters: [Filter] = []
+        if place == .operators { filters.append(Filter(kinds: FilterPlan.registrations, tags: ["d": [key]])) }
+        if asksByTag { filters.append(Filter(kinds: FilterPlan.registrations, tags: ["p": [key]])) }
+        return filters + wholeKinds.sorted { $0.rawValue < $1.rawValue }.map { Filter(kinds: [$0]) }
+    }
+
+    /// Asks for less, since the relay will not have so much. Returns false when there is no less.
+    mutating func askLess() -> Bool {
+        if !wholeKinds.isEmpty {
+            wholeKinds = []
+            return true
+        }
+        guard place == .operators, asksByTag else { return false }
+        asksByTag = false
+        return true
+    }
+
+    /// Whether an event is worth handing over: no registration, or one for us.
+    func isOurs(_ event: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
+        guard FilterPlan.registrations.contains(event.kind) else { return true }
+        guard let event = try? Event(scanned: event, in: json) else { return true }
+        return event.identifier.hasPrefix(key)
+    }
+
+    /// Counts a registration for somebody else that came live. Returns false when there are too many: its kind is asked for no more.
+    mutating func bears(_ kind: Kind, now: Int64) -> Bool {
+        guard wholeKinds.contains(kind), paces[kind]?.take(at: now) == false else { return true }
+        wholeKinds.remove(kind)
+        return false
+    }
+}

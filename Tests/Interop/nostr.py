@@ -95,7 +95,8 @@ def secrets_in(content: dict) -> list[str]:
     """What of a registration must never be seen: the token, the endpoint, the keys."""
     subscription = content.get("subscription") or {}
     values = [content.get(name) for name in ["token", "push_endpoint", "p256dh", "auth"]]
-    values += [subscription.get("endpoint"), *(subscription.get("keys") or {}).values()]
+    values += [subscription.get("endpoint")]
+    values += [*(subscription.get("keys") or {}).values(), *(content.get("keys") or {}).values()]
     return [value for value in values if isinstance(value, str) and value]
 
 

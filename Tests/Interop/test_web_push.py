@@ -11,13 +11,16 @@ from nostr import ALL_SIGNALS
 from subscriptions import App, base64url, from_base64url
 
 
-@pytest.fixture
-def push(router, lab, socket, alice, bob):
+@pytest.fixture(params=["subscription", "push_endpoint and keys"])
+def push(router, lab, socket, alice, bob, request):
     """A browser of Alice's, and what reaches it of a message of Bob's."""
     app = App()
     endpoint = lab.subscribe(app, "alice")
     subscription = {"endpoint": endpoint, "keys": app.keys}
-    content = {"platform": "web", "subscription": subscription, "filters": ALL_SIGNALS, "mode": "alert"}
+    # Seed 004 has both.
+    in_parts = {"push_endpoint": endpoint, "keys": app.keys}
+    target = {"subscription": subscription} if request.param == "subscription" else in_parts
+    content = {"platform": "web", **target, "filters": ALL_SIGNALS, "mode": "alert"}
     socket.publish(alice.registration(router, content))
     socket.publish(bob.note("hello", alice))
     [push] = lab.accepted(1)

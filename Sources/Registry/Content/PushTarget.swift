@@ -10,7 +10,13 @@ struct PushTarget {
     init(platform: String, reader: FieldReader) throws(RegistrationRefusal) {
         let endpoint = try Self.endpoint("push_endpoint", reader)
         let subscription = try reader.reader("subscription")
-        keys = try subscription.map { subscription throws(RegistrationRefusal) in try Self.keys(subscription) } ?? [:]
+        keys =
+            try subscription.map { subscription throws(RegistrationRefusal) in
+                guard let keys = try Self.keys(subscription) else {
+                    throw subscription.refusal("keys", expected: "{p256dh, auth}")
+                }
+                return keys
+            } ?? [:]
         switch platform {
         case "web", "unifiedpush", "ntfy", "gotify":
             let subscribed = try subscription.flatMap { subscription throws(RegistrationRefusal) in
@@ -19,8 +25,17 @@ struct PushTarget {
             if subscription != nil, subscribed == nil {
                 throw reader.refusal("subscription.endpoint", expected: Self.urlExpectation)
             }
-            if platform == "web", subscription == nil {
-                throw reader.refusal("subscription", expected: "the browser's {endpoint, keys: {p256dh, auth}}")
+            if let keys = try Self.keys(reader) {
+                guard self.keys.isEmpty || keys == self.keys else {
+                    throw reader.refusal("keys", expected: "the same as `subscription.keys`, or nothing")
+                }
+                self.keys = keys
+            }
+            if platform == "web", keys.isEmpty {
+                throw reader.refusal(
+                    "subscription",
+                    expected: "the browser's {endpoint, keys: {p256dh, auth}}, or `push_endpoint` and `keys`"
+                )
             }
             if let endpoint, let subscribed, endpoint != subscribed {
                 throw reader.refusal("push_endpoint", expected: "the same as `subscription.endpoint`, or nothing")
@@ -47,10 +62,9 @@ struct PushTarget {
         return url
     }
 
-    private static func keys(_ subscription: FieldReader) throws(RegistrationRefusal) -> [String: String] {
-        guard let keys = try subscription.reader("keys") else {
-            throw subscription.refusal("keys", expected: "{p256dh, auth}")
-        }
+    /// The keys of a subscription, beside its endpoint; nil when there are none.
+    private static func keys(_ reader: FieldReader) throws(RegistrationRefusal) -> [String: String]? {
+        guard let keys = try reader.reader("keys") else { return nil }
         return [
             "p256dh": try key("p256dh", keys, expected: "an uncompressed P-256 point of 65 bytes in base64url") {
                 $0.count == 65 && $0.first == 0x04

@@ -3,6 +3,7 @@ enum Samples {
     /// The user agent's public key and authentication secret of RFC 8291 section 5.
     static let p256dh = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
     static let auth = "BTBZMqHH6r4Tts7J_aSIgg"
+    static let otherAuth = "AAAAAAAAAAAAAAAAAAAAAA"
 
     static func web(
         platform: String = "web",

@@ -121,7 +121,7 @@ extension Registry {
         } catch {
             throw .invalid("content: expected NIP-44 version 2, encrypted to \(identity.publicKey.hex)")
         }
-        return try RegistrationContent(json: json)
+        return try RegistrationContent(json: json, checkingSignals: checkSignal)
     }
 
     private func validate(_ address: DeviceAddress) throws(RegistrationRefusal) {

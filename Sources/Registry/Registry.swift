@@ -16,6 +16,7 @@ package final class Registry: Sendable {
     let now: @Sendable () -> Int64
     let changed: @Sendable (Set<PublicKey>) -> Void
     let check: PlatformCheck
+    let checkSignal: SignalCheck
     let mailbox = IndexMailbox()
     let addresses = Mutex(DeviceCache<DeviceAddress>(capacity: 20_000))
     /// Some 32 MB.
@@ -30,7 +31,7 @@ package final class Registry: Sendable {
     /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed
     /// under keys drawn from it. `now` is in milliseconds since 1970. `changed` is told, once it is on disk, of which accounts
     /// and roots something changed that ``watchedAccount(_:)``, ``partners(of:)`` or ``rootsOfInterest()`` speak of; it is
-    /// called on the thread of the change and is to be quick. Throws a ``RegistryStoreError`` when the store
+    /// called on the thread of the change and is to be quick. `check` and `checkSignal` judge new registrations. Throws a ``RegistryStoreError`` when the store
     /// was made with another identity.
     package init(
         store: RegistryStore,
@@ -39,13 +40,15 @@ package final class Registry: Sendable {
         now: @escaping @Sendable () -> Int64,
         random: @escaping RandomBytes = SecureRandom.bytes,
         changed: @escaping @Sendable (Set<PublicKey>) -> Void = { _ in },
-        check: @escaping PlatformCheck
+        check: @escaping PlatformCheck,
+        checkSignal: @escaping SignalCheck = { _ in nil }
     ) throws {
         self.store = store
         self.identity = identity
         self.now = now
         self.changed = changed
         self.check = check
+        self.checkSignal = checkSignal
         vault = try TokenVault(identity: identity.secret, random: random)
         desk = RegistrationDesk(ourKey: identity.publicKey, limits: limits)
         signers = Mutex(

@@ -5,8 +5,11 @@ extension RegistrationContent {
     /// Reads the decrypted content of a registration.
     ///
     /// Throws a ``RegistrationRefusal`` that names the first field which is not as it should be. Fields it does not
-    /// know are no mistake.
-    package init(json: String) throws(RegistrationRefusal) {
+    /// know are no mistake, but names under `filters` and `signals` are, if `checkingSignals` does not know them.
+    package init(
+        json: String,
+        checkingSignals: SignalCheck = { _ in nil }
+    ) throws(RegistrationRefusal) {
         guard json.utf8.count <= RegistrationLimits.content else {
             throw .invalid("registration content: expected at most \(RegistrationLimits.content) bytes")
         }
@@ -21,7 +24,7 @@ extension RegistrationContent {
             app: try reader.word("app", limit: RegistrationLimits.name, of: .name) ?? "default",
             token: target.token,
             fields: try Self.fields(reader).merging(target.keys) { $1 },
-            signals: try Self.signals(reader),
+            signals: try Self.signals(reader, checkingSignals),
             mode: try Self.mode(reader),
             quiet: try QuietHours(reader),
             batch: try BatchWishes(reader),
@@ -50,8 +53,7 @@ extension RegistrationContent {
     /// The names that the core understands; every other text field goes to the transport.
     private static let known: Set<String> = [
         "app", "batch", "device", "filter_plugins", "filters", "locale", "mode", "partners", "platform",
-        "push_endpoint",
-        "quiet", "relays", "shared", "signals", "subscription", "token",
+        "push_endpoint", "quiet", "relays", "shared", "signals", "subscription", "token",
     ]
 
     private static func fields(_ reader: FieldReader) throws(RegistrationRefusal) -> [String: String] {
@@ -75,9 +77,12 @@ extension RegistrationContent {
         return fields
     }
 
-    private static func signals(_ reader: FieldReader) throws(RegistrationRefusal) -> Set<Signal> {
-        let filters = try switches(reader, "filters")
-        let further = try switches(reader, "signals") ?? [:]
+    private static func signals(
+        _ reader: FieldReader,
+        _ check: SignalCheck
+    ) throws(RegistrationRefusal) -> Set<Signal> {
+        let filters = try switches(reader, "filters", check)
+        let further = try switches(reader, "signals", check) ?? [:]
         var on: Set<Signal> = filters == nil ? [.dm, .mention, .reply] : []
         for (signal, isOn) in filters ?? [:] where isOn { on.insert(signal) }
         for (signal, isOn) in further {
@@ -89,7 +94,11 @@ extension RegistrationContent {
         return on
     }
 
-    private static func switches(_ reader: FieldReader, _ name: String) throws(RegistrationRefusal) -> [Signal: Bool]? {
+    private static func switches(
+        _ reader: FieldReader,
+        _ name: String,
+        _ check: SignalCheck
+    ) throws(RegistrationRefusal) -> [Signal: Bool]? {
         guard let names = try reader.reader(name) else { return nil }
         guard names.object.members.count <= RegistrationLimits.signals else {
             throw reader.refusal(name, expected: "at most \(RegistrationLimits.signals) signals")
@@ -99,6 +108,7 @@ extension RegistrationContent {
             guard (1...32).contains(member.name.utf8.count), Alphabet.lowerCaseName.spells(member.name) else {
                 throw reader.refusal(name, expected: "signal names of 1 to 32 of \(Alphabet.lowerCaseName)")
             }
+            if let expected = check(member.name) { throw names.refusal(member.name, expected: expected) }
             if let isOn = try names.bool(member.name) { switches[Signal(rawValue: member.name)] = isOn }
         }
         return switches

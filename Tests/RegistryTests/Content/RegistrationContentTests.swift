@@ -39,6 +39,28 @@ struct RegistrationContentTests {
         )
     }
 
+    @Test(arguments: ["filters", "signals"])
+    func refusesSignalsThatNobodyKnows(field: String) throws {
+        let check: SignalCheck = { $0 == "mention" ? nil : "a signal; did you mean 'mention'?" }
+        let json = { (name: String, value: String) in
+            #"{"platform":"ios","token":"t","\#(field)":{"\#(name)":\#(value)}}"#
+        }
+        #expect(throws: Never.self) {
+            _ = try RegistrationContent(json: json("mention", "true"), checkingSignals: check)
+            // What was taken is read as it is, whatever the rules are by then.
+            _ = try RegistrationContent(json: json("mentoin", "true"))
+        }
+        for value in ["true", "false"] {
+            let refusal = try #require(throws: RegistrationRefusal.self) {
+                try RegistrationContent(json: json("mentoin", value), checkingSignals: check)
+            }
+            #expect(
+                refusal.description
+                    == "invalid: registration field `\(field).mentoin`: expected a signal; did you mean 'mention'?"
+            )
+        }
+    }
+
     @Test func refusesFiltersAndSignalsThatContradictEachOther() {
         expectRefusal(
             #""filters": {"dm": true}, "signals": {"dm": false}"#,
@@ -54,6 +76,20 @@ struct RegistrationContentTests {
             json: Samples.web(p256dh: Samples.p256dh + "=", auth: Samples.auth.replacing("_", with: "/") + "==")
         )
         #expect(padded.fields == content.fields)
+    }
+
+    /// Seed 004: `push_endpoint` is for web, too.
+    @Test(arguments: ["web", "unifiedpush"])
+    func takesAnEndpointAndItsKeysWithoutASubscription(platform: String) throws {
+        let keys = #""keys":{"p256dh":"\#(Samples.p256dh)","auth":"\#(Samples.auth)"}"#
+        let content = try RegistrationContent(
+            json: #"{"platform":"\#(platform)","push_endpoint":"https://push.example.com/abc",\#(keys)}"#
+        )
+        let whole = try RegistrationContent(json: Samples.web(platform: platform))
+        #expect(content.token == whole.token && content.fields == whole.fields)
+        #expect(
+            try RegistrationContent(json: Samples.web(platform: platform, further: ",\(keys)")).fields == whole.fields
+        )
     }
 
     @Test func takesAnEndpointForUnifiedPushWithAndWithoutKeys() throws {
@@ -187,6 +223,11 @@ struct RegistrationContentTests {
         (#"{"platform":"unifiedpush","push_endpoint":"https://user@:80/x"}"#, "push_endpoint"),
         (#"{"platform":"unifiedpush","push_endpoint":"https://a b/"}"#, "push_endpoint"),
         (#"{"platform":"web","push_endpoint":"https://x.example/"}"#, "subscription"),
+        (#"{"platform":"web","push_endpoint":"https://x.example/","keys":{"auth":"x"}}"#, "keys.p256dh"),
+        (#"{"platform":"unifiedpush","push_endpoint":"https://x.example/","keys":"x"}"#, "keys"),
+        (
+            Samples.web(further: #","keys":{"p256dh":"\#(Samples.p256dh)","auth":"\#(Samples.otherAuth)"}"#), "keys"
+        ),
         (#"{"platform":"web","subscription":{"keys":{}}}"#, "subscription.keys.p256dh"),
         (#"{"platform":"web","subscription":{"endpoint":"https://x.example/"}}"#, "subscription.keys"),
         (Samples.web(endpoint: "ftp://x.example/"), "subscription.endpoint"),

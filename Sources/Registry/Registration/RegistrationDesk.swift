@@ -46,6 +46,9 @@ package struct RegistrationDesk: Sendable {
         case done(RegistrationResult)
     }
 
+    /// The protocol that registrations are written in; those that name none mean this one.
+    package static let protocolVersion = "1"
+
     private let ourKey: String
     package let limits: Limits
 
@@ -62,6 +65,11 @@ package struct RegistrationDesk: Sendable {
             guard event.createdAt >= 0, event.createdAt <= now / 1000 + limits.secondsAhead else {
                 throw .invalid("created_at: expected at most \(limits.secondsAhead) seconds ahead of now")
             }
+            if case .register = request, let tag = event.tags.first(where: { $0.first == "protocol_version" }),
+                tag.count < 2 || tag[1] != Self.protocolVersion
+            {
+                throw .unsupported("tag protocol_version: expected \(Self.protocolVersion), which this router speaks")
+            }
             // Events are kept to be served back: what their authors may put into them is bounded.
             guard event.tags.reduce(0, { $1.reduce($0 + 1) { $0 + $1.utf8.count + 1 } }) <= RegistrationLimits.tags
             else {
@@ -75,13 +83,15 @@ package struct RegistrationDesk: Sendable {
 
     /// What an event asks for, whenever it was made; nil when it is not for us.
     func request(of event: Event) throws(RegistrationRefusal) -> Request? {
-        guard event.kind == .pushRegistration || event.kind == .addressablePushRegistration,
-            let tag = event.tags.first(where: { $0.first == "d" }), tag.count > 1,
-            tag[1] == ourKey || tag[1].hasPrefix(ourKey + ":")
-        else { return nil }
+        guard event.kind == .pushRegistration || event.kind == .addressablePushRegistration else { return nil }
+        guard let tag = event.tags.first(where: { $0.first == "d" }), tag.count > 1, !tag[1].isEmpty else {
+            throw .invalid("tag d: expected our public key, \(ourKey); found no such tag")
+        }
+        let parts = tag[1].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard try isOurs(parts[0]) else { return nil }
         var slot = RegistrationSlot(author: event.pubkey)
-        if tag[1] != ourKey {
-            slot.deviceID = String(decoding: tag[1].utf8.dropFirst(ourKey.utf8.count + 1), as: UTF8.self)
+        if parts.count > 1 {
+            slot.deviceID = String(parts[1])
             guard (1...RegistrationSlot.deviceIDLimit).contains(slot.deviceID.utf8.count),
                 Alphabet.name.spells(slot.deviceID)
             else {
@@ -97,6 +107,20 @@ package struct RegistrationDesk: Sendable {
             throw .invalid("tag root_identity: expected a public key of 64 lower-case hexadecimal digits")
         }
         return .register(slot, account: root)
+    }
+
+    /// Whether a registration's `d` begins with our key. Throws where it does in a spelling that relays do not find.
+    private func isOurs(_ key: Substring) throws(RegistrationRefusal) -> Bool {
+        if key == ourKey { return true }
+        let spelling: String
+        if key.lowercased() == ourKey {
+            spelling = "with upper-case digits"
+        } else if NIP19.publicKey(npub: String(key))?.hex == ourKey {
+            spelling = "as npub"
+        } else {
+            return false
+        }
+        throw .invalid("tag d: expected our public key as \(ourKey); found it \(spelling)")
     }
 
     /// Weighs a request against what is remembered; nil: go on.

@@ -23,6 +23,56 @@ struct RegistrationDeskTests {
         #expect(desk.weigh(.register(slot, account: slot.author), mark: mark(1), against: own) == nil)
     }
 
+    private func registration(_ tags: [[String]], content: String = "x") -> Event {
+        Event(
+            id: EventID(Bytes32(repeating: 1)),
+            pubkey: slot.author,
+            createdAt: 100,
+            kind: .pushRegistration,
+            tags: tags,
+            content: content,
+            signature: Signature(first: Bytes32(repeating: 0), second: Bytes32(repeating: 0))
+        )
+    }
+
+    private func read(_ tags: [[String]], content: String = "x") -> RegistrationDesk.Reading {
+        desk.read(registration(tags, content: content), now: 100_000)
+    }
+
+    @Test func saysWhatIsWrongWithTheKeyInD() {
+        let ours = PublicKey(Bytes32(repeating: 9))
+        let capital = PublicKey(Bytes32(repeating: 0xAB))
+        #expect(read([["d", ours.hex]]) == .request(.register(slot, account: slot.author)))
+        for tags in [[], [["d"]], [["d", ""]], [["p", ours.hex]]] as [[[String]]] {
+            #expect(
+                read(tags)
+                    == .done(.refused(.invalid("tag d: expected our public key, \(ours.hex); found no such tag")))
+            )
+        }
+        let npub = NIP19.npub(ours)
+        for d in [npub, npub + ":phone"] {
+            let reason = "tag d: expected our public key as \(ours.hex); found it as npub"
+            #expect(read([["d", d]]) == .done(.refused(.invalid(reason))))
+        }
+        let event = registration([["d", capital.hex.uppercased() + ":phone"]])
+        let reason = "tag d: expected our public key as \(capital.hex); found it with upper-case digits"
+        #expect(RegistrationDesk(ourKey: capital).read(event, now: 100_000) == .done(.refused(.invalid(reason))))
+        for d in [NIP19.npub(capital), capital.hex, "notification-relay", ours.hex + "00", ":" + ours.hex] {
+            #expect(read([["d", d]]) == .done(.notForUs))
+        }
+    }
+
+    @Test func speaksOneVersionOfTheProtocol() {
+        let d = ["d", PublicKey(Bytes32(repeating: 9)).hex]
+        #expect(read([d, ["protocol_version", "1"]]) == .request(.register(slot, account: slot.author)))
+        for version in [["protocol_version"], ["protocol_version", "2"], ["protocol_version", "1.0"]] {
+            let reason = "tag protocol_version: expected 1, which this router speaks"
+            #expect(read([d, version]) == .done(.refused(.unsupported(reason))))
+            // Nobody is kept from leaving.
+            #expect(read([d, version], content: "") == .request(.deregister(slot)))
+        }
+    }
+
     @Test func answersInTheWordsOfNIP01() {
         #expect(RegistrationResult.deregistered.message == "")
         #expect(RegistrationResult.duplicate.message.hasPrefix("duplicate: "))

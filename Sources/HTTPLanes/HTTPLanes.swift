@@ -77,6 +77,12 @@ package final class HTTPLanes: HTTPSender {
         }
     }
 
+    /// Why no request to a user's URL could ever be sent; nil where one may be, if the names in it lead to permitted addresses.
+    package func objection(toUserURL url: String) -> HTTPFailure.Reason? {
+        guard let url = URLParts(url) else { return .invalidURL }
+        return addressGuard.mayPermit(url.origin) ? nil : .forbiddenAddress
+    }
+
     package func retire(_ scope: ConnectionScope) {
         scope.retire()
         pool.retire(scope)

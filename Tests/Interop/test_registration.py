@@ -145,6 +145,51 @@ def test_what_is_meant_for_others_is_none_of_our_business(phone, d, content):
     phone.woken(token)
 
 
+@pytest.mark.parametrize(
+    "tags, words",
+    [
+        (lambda us: [], "invalid: tag d: expected our public key, {us}; found no such tag"),
+        (lambda us: [["d", nostr_sdk.PublicKey.parse(us).to_bech32()]], "invalid: tag d: expected our public key as {us}; found it as npub"),
+        (lambda us: [["d", us.upper()]], "invalid: tag d: expected our public key as {us}; found it with upper-case digits"),
+        (lambda us: [["d", us], ["protocol_version", "2"]], "unsupported: tag protocol_version: expected 1, which this router speaks"),
+    ],
+    ids=["no d", "npub", "upper case", "protocol version"],
+)
+def test_what_is_wrong_around_the_content_is_told(phone, tags, words):
+    us = phone.router.public_key
+    text = phone.alice.encrypt('{"platform":"ios","token":"00"}', us)
+    assert phone.offer(phone.alice.event(REGISTRATION, text, tags(us))) == (False, words.format(us=us))
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (
+            {"filters": {"dm": True, "mentoin": True}},
+            "invalid: registration field `filters.mentoin`: expected the name of a signal; did you mean 'mention'?",
+        ),
+        (
+            {"signals": {"weather": False}},
+            "invalid: registration field `signals.weather`: expected the name of a signal: "
+            "dm, mention, reply, reaction, repost, follow, zap",
+        ),
+        ({"app": "others"}, "unsupported: registration field `app`: expected an app of this router's, which has none of that name"),
+        (
+            {"platform": "unifiedpush", "push_endpoint": "https://10.0.0.1/up"},
+            "blocked: the endpoint is at an address that is private or reserved, where this router sends nothing",
+        ),
+        (
+            {"platform": "unifiedpush", "push_endpoint": "http://2130706433/up"},
+            "invalid: ",
+        ),
+    ],
+    ids=["a typing mistake", "an unknown signal", "an unknown app", "a private address", "an odd address"],
+)
+def test_what_is_wrong_in_the_content_is_told(phone, content, words):
+    accepted, said = phone.offer(phone.alice.registration(phone.router, {**ios(device_token()), **content}))
+    assert not accepted and said.startswith(words)
+
+
 def test_several_devices_live_under_one_key(phone):
     tokens = {name: device_token() for name in ["phone", "tablet", "watch"]}
     for name, token in tokens.items():

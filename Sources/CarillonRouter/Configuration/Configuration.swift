@@ -63,10 +63,12 @@ package struct Configuration: Sendable {
         package var port = 7447
         /// The URL under which clients reach it; empty: `ws://` and where it listens.
         package var url = ""
-        /// What the NIP-11 document calls us.
+        /// What the NIP-11 document and the advertisement call us.
         package var name = "Carillon"
         package var description = "A notification relay: register a device, be woken."
         package var contact: String?
+        /// A URL.
+        package var termsOfService: String?
         /// Whose word on who a client is counts.
         package var trustedProxies = TrustedProxies()
         /// What one client may do.
@@ -109,6 +111,9 @@ package struct Configuration: Sendable {
 
     /// One app: a block for each platform it is on.
     package struct App: Sendable {
+        /// Whose devices those are that name no app.
+        static let defaultName = "default"
+
         package var platforms: [String: PlatformBlock] = [:]
     }
 

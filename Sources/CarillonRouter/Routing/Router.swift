@@ -64,7 +64,7 @@ package final class Router: Service {
     let feedEnd = FeedEnd()
     let port = Late<Int>()
     let serving = Atomic<Bool>(false)
-    let expiries = ExpiryBook()
+    let statuses = TransportStatuses()
     /// Empty where the configuration has no API; a reload takes it anew.
     let apiToken = Late<APIToken>()
     let apiPort = Late<Int>()
@@ -94,6 +94,9 @@ package final class Router: Service {
         }
         lock = try StoreLock(store: configuration.storePath)
         if let fault = try LostRegistry.fault(configuration) { throw fault }
+        if let warning = LostOutbox.warning(configuration) {
+            logger.error("A database is missing; an empty one takes its place", metadata: ["loss": "\(warning)"])
+        }
         identity = try Self.identity(configuration)
         let rules = try configuration.loadRules()
         if let api = configuration.api {
@@ -146,13 +149,15 @@ package final class Router: Service {
         Self.tell(FilterDoubts(configuration, rules, filters.all).found, logger)
 
         let lateWatch = Late<AccountWatch>()
+        let checks = RegistrationChecks(transports: transports, lanes: lanes, inForce: inForce)
         registry = try Registry(
             store: RegistryStore(path: configuration.storePath, damaged: log.damaged),
             identity: identity,
             limits: configuration.relay.registrations,
             now: now,
             changed: { lateWatch.value?.changed($0) },
-            check: transports.check
+            check: checks.address,
+            checkSignal: checks.signal
         )
         var watching = configuration.accountWatch
         watching.maxRelays = min(watching.maxRelays, OpenFiles.relays(within: OpenFiles.raiseLimit()))

@@ -64,7 +64,7 @@ struct Transports: Sendable {
     /// Refuses a registration that no transport serves or that its transport finds wrong.
     @Sendable func check(_ address: DeviceAddress) throws {
         guard let instance = instances[QueueName(platform: address.platform, app: address.app)] else {
-            throw RegistrationRefusal.unsupported("platform: this router serves \(served(by: address.app))")
+            throw refusal(ofPlatformIn: address.app)
         }
         do {
             try instance.validate(address)
@@ -73,10 +73,19 @@ struct Transports: Sendable {
         }
     }
 
-    /// For a refusal; says nothing of other operators' apps than the one asked for.
-    private func served(by app: String) -> String {
+    /// Says nothing of other apps than the one asked for.
+    private func refusal(ofPlatformIn app: String) -> RegistrationRefusal {
         let platforms = instances.keys.filter { $0.app == app }.map(\.platform).sorted()
-        return platforms.isEmpty ? "no such app" : "this app on " + platforms.joined(separator: ", ")
+        guard platforms.isEmpty else {
+            return .unsupported(
+                "registration field `platform`: expected one that this app is served on: \(platforms.joined(separator: ", "))"
+            )
+        }
+        return .unsupported(
+            app == Configuration.App.defaultName
+                ? "registration field `app`: expected the name of an app, for this router has none called \(app)"
+                : "registration field `app`: expected an app of this router's, which has none of that name"
+        )
     }
 }
 

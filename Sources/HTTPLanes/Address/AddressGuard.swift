@@ -20,6 +20,15 @@ package struct AddressGuard: Sendable {
         return Self.isPublic(address)
     }
 
+    /// Whether connections to that host may be made on behalf of a user, as far as its spelling tells: other names are judged by
+    /// the addresses that they turn out to have.
+    func mayPermit(_ origin: Origin) -> Bool {
+        if let address = origin.address { return permits(address) }
+        // RFC 6761 section 6.3.
+        guard origin.host == "localhost" || origin.host.hasSuffix(".localhost") else { return true }
+        return permits(.v4(0x7f00_0001)) || permits(.v6(0, 1))
+    }
+
     private static func isPublic(_ address: IPAddress) -> Bool {
         switch address {
         case .v4:

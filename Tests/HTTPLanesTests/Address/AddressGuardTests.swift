@@ -32,6 +32,20 @@ struct AddressGuardTests {
         #expect(AddressGuard().permits(try #require(IPAddress(text))))
     }
 
+    /// What a URL alone tells: a name's addresses are judged when a connection is made.
+    @Test(arguments: [
+        ("https://192.0.2.1/x", false), ("http://[::1]:8080/", false), ("https://localhost/x", false),
+        ("http://ntfy.LOCALHOST:80/", false), ("https://[::ffff:10.0.0.1]/", false), ("https://8.8.8.8/", true),
+        ("https://localhost.example.com/", true), ("https://notlocalhost/", true), ("https://10.1.2.3/", true),
+    ])
+    func urlsThatLeadNowhereAreKnown(url: String, mayBePermitted: Bool) throws {
+        let addressGuard = try AddressGuard(allowing: ["10.1.2.0/24"])
+        #expect(addressGuard.mayPermit(try #require(URLParts(url)).origin) == mayBePermitted)
+        #expect(
+            try AddressGuard(allowing: ["127.0.0.0/8"]).mayPermit(try #require(URLParts("http://localhost/")).origin)
+        )
+    }
+
     @Test func exceptionsOpenTheirBlocksAndNoMore() throws {
         let blocks = try ["10.1.2.0/24", "127.0.0.1", "fd00:1::/32"].map { try #require(AddressBlock($0)) }
         let permits = { (text: String) in

@@ -1,0 +1,40 @@
+import HTTPLanes
+import Notifications
+import Registry
+import Rules
+import YAMLReading
+
+/// What the parts of the router have to say against a registration before it is taken.
+struct RegistrationChecks: Sendable {
+    let transports: TransportsInForce
+    let lanes: HTTPLanes
+    let inForce: InForce
+
+    /// Refuses an address that no transport serves or likes the look of, and one where nothing could ever be sent.
+    @Sendable func address(_ address: DeviceAddress) throws {
+        try transports.check(address)
+        guard address.token.hasPrefix("https://") || address.token.hasPrefix("http://") else { return }
+        switch lanes.objection(toUserURL: address.token) {
+        case nil: return
+        case .forbiddenAddress?:
+            throw RegistrationRefusal.blocked(
+                "the endpoint is at an address that is private or reserved, where this router sends nothing"
+            )
+        case _?:
+            throw RegistrationRefusal.invalid(
+                "the endpoint: expected a URL with a name, or an address in its usual spelling, and without a user"
+            )
+        }
+    }
+
+    /// Knows the signals that everybody has and those of the rules in force.
+    @Sendable func signal(_ name: String) -> String? {
+        let known = Signal.wellKnown.map(\.rawValue)
+        if known.contains(name) { return nil }
+        let named = inForce.rules.namedSignals
+        if named.contains(Signal(rawValue: name)) { return nil }
+        let all = known + named.map(\.rawValue).filter { !known.contains($0) }.sorted()
+        let hint = NearestName.hint(name, among: all)
+        return "the name of a signal" + (hint.isEmpty ? ": \(all.joined(separator: ", "))" : hint)
+    }
+}

@@ -167,7 +167,15 @@ package final class Pipeline {
                 )
             default: false
             }
-        switch gate.judge(scanned, in: json, from: source, index: index, isListWanted: isListWanted) {
+        let passage = gate.judge(
+            scanned,
+            in: json,
+            from: source,
+            index: index,
+            isListWanted: isListWanted,
+            now: batch.time
+        )
+        switch passage {
         case .stopped(let step, let verdict): batch.stop(step, verdict)
         case .repeated(let id): addCopy(of: id, at: place, into: &batch)
         case .fetched(let event): learn(fetched: event, into: &batch)

@@ -3,6 +3,9 @@ import Rules
 
 /// What the operator decided about events.
 package struct PipelineSettings: Sendable {
+    /// How far ahead of now an event may be dated, in seconds: senders' clocks are fast by minutes.
+    package static let secondsAhead: Int64 = 900
+
     package var rules: RuleBook
     /// Asked in this order.
     package var filters: [EventFilter]

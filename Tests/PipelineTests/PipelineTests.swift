@@ -72,6 +72,23 @@ import Testing
         #expect(bench.kept.count == 1)
     }
 
+    @Test func whatIsDatedTooFarAheadIsTakenWhenItComesInItsTime() throws {
+        let owner = try bench.account()
+        let (near, far) = (
+            try bench.event(.textNote, "soon", tags: [p(owner)], by: alice, at: Workbench.time + 900),
+            try bench.event(.textNote, "later", tags: [p(owner)], by: alice, at: Workbench.time + 901)
+        )
+        let strangers = try bench.event(.textNote, "later", by: alice, at: Workbench.time + 901)
+        let refusal = EventVerdict.Result.refused("invalid: created_at: expected at most 900 seconds ahead of now")
+        // Whom it concerns makes no difference to the answer.
+        #expect(bench.submit([near, far, strangers]).map(\.result) == [.accepted, refusal, refusal])
+        #expect(bench.kept.count == 1 && bench.count(.ahead) == 2)
+        #expect(bench.submit([far], from: .relay(.live)).map(\.result) == [refusal])
+        bench.clock.advance(by: 1_000)
+        #expect(bench.submit([far], from: .relay(.stored)).map(\.result) == [.accepted])
+        #expect(bench.kept.count == 2)
+    }
+
     @Test func forgedCopyDoesNotSuppressTheRealEvent() throws {
         let owner = try bench.account()
         let event = try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice)

@@ -154,7 +154,7 @@ import Testing
 
     @Test func whatIsDatedAheadIsNews() throws {
         let owner = try bench.account()
-        let note = try bench.event(.textNote, tags: [p(owner)], by: alice, at: Workbench.time + 86_400)
+        let note = try bench.event(.textNote, tags: [p(owner)], by: alice, at: Workbench.time + 900)
         #expect(bench.submit([note], from: .relay(.live)).map(\.result) == [.accepted])
         #expect(bench.kept.count == 1)
     }

@@ -25,13 +25,14 @@ struct Gate {
     }
 
     /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or devices, or an
-    /// account's own.
+    /// account's own. `now` is in milliseconds since 1970.
     mutating func judge(
         _ scanned: ScannedEvent,
         in json: UnsafeRawBufferPointer,
         from source: EventSource,
         index: borrowing MatchIndex,
-        isListWanted: Bool
+        isListWanted: Bool,
+        now: Int64
     ) -> Passage {
         // What was asked for is learned from even if it once went all the way.
         if case .relay(.fetched) = source { return built(scanned, in: json) { .fetched($0) } }
@@ -55,6 +56,7 @@ struct Gate {
         case .recipientList:
             let hits = purposes.isRuled(scanned.kind) ? match(scanned, index: index) : []
             guard isListWanted || !hits.isEmpty else { break }
+            if isAhead(scanned, at: now) { return ahead(scanned) }
             return built(scanned, in: json) { isListWanted ? .recipientList($0, hits) : .addressed($0, hits) }
         case .hint:
             guard source.isNews else { break }
@@ -65,11 +67,13 @@ struct Gate {
             guard purpose == .notice || purposes.isRuled(scanned.kind) else { break }
             let hits = match(scanned, index: index)
             guard !hits.isEmpty else { break }
+            if isAhead(scanned, at: now) { return ahead(scanned) }
             return built(scanned, in: json) { .addressed($0, hits) }
         case .other:
             break
         }
         guard source.isAnswered else { return stopped(.unaddressed, scanned, .accepted) }
+        if isAhead(scanned, at: now) { return ahead(scanned) }
         if let fault = fault(of: scanned, in: json) { return forged(scanned, fault) }
         return .unaddressed(scanned)
     }
@@ -128,6 +132,15 @@ struct Gate {
     private func isForUs(_ scanned: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
         guard let event = try? Event(scanned: scanned, in: json) else { return true }
         return event.identifier.hasPrefix(purposes.ourKey.hex)
+    }
+
+    private func isAhead(_ scanned: ScannedEvent, at now: Int64) -> Bool {
+        scanned.createdAt > now / 1000 + PipelineSettings.secondsAhead
+    }
+
+    private func ahead(_ scanned: ScannedEvent) -> Passage {
+        let reason = "created_at: expected at most \(PipelineSettings.secondsAhead) seconds ahead of now"
+        return stopped(.ahead, scanned, .refused(MachineReadablePrefix.invalid.message(reason)))
     }
 
     private func forged(_ scanned: ScannedEvent, _ fault: EventError) -> Passage {

@@ -19,6 +19,7 @@ extension PipelineStep {
         case .hintLimited: "not sent: this partner gives too many hints"
         case .baseline: "not sent: it was there before anybody listened for it"
         case .expired: "not sent: it had expired (NIP-40)"
+        case .ahead: "refused: it is dated too far ahead; it is taken when it comes again in its time"
         case .own: "not sent: it is the recipient's own doing"
         case .notTarget: "not sent: it names the recipient, but is about somebody else's event"
         case .invalidZap: "not sent: the zap receipt cannot be believed\(because)"

@@ -40,6 +40,8 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case baseline
     /// Its NIP-40 expiration has passed.
     case expired
+    /// It is dated further ahead than senders' clocks are fast. It is taken when it comes again in its time.
+    case ahead
     /// It is the recipient's own doing.
     case own
     /// Names the recipient, but is about somebody else's event (NIP-25).

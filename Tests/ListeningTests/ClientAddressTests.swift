@@ -17,11 +17,15 @@ import Testing
         ("::ffff:10.0.0.1", ["198.51.100.7:4711"], "198.51.100.7"),
         ("10.0.0.1", ["[2001:db8::1]:443"], "2001:db8::1"),
         ("10.0.0.1", ["2001:db8::1"], "2001:db8::1"),
-        ("10.0.0.1", ["unknown"], "10.0.0.1"), ("10.0.0.1", [""], "10.0.0.1"), ("10.0.0.1", [], "10.0.0.1"),
-        ("10.0.0.1", ["198.51.100.7, _hidden"], "10.0.0.1"),
     ])
     func theClientIsTheLastWhoIsNoProxy(peer: String, lines: [String], expected: String) {
         #expect(client(peer, lines, proxies: ["10.0.0.1", "10.0.0.2"]) == client(expected))
+    }
+
+    /// Everybody may be behind it.
+    @Test(arguments: [[], [""], ["unknown"], ["198.51.100.7, _hidden"], ["10.0.0.2, 10.0.0.1"]])
+    func aProxyThatNamesNobodyIsNoClient(lines: [String]) {
+        #expect(client("10.0.0.1", lines, proxies: ["10.0.0.1", "10.0.0.2"]) == nil)
     }
 
     @Test func whoeverHasANetworkHasAllOfIt() {

@@ -101,7 +101,6 @@ import Testing
         limits.clientBurst = 4
         limits.messageBytes = 16
         limits.bytesPerClientPerSecond = 2
-        limits.registrationBurst = 0
         let tables = ClientTables(limits)
         let counts = DoorCounts(RelayServer.clientLimits)
         var first = try connection(of: "203.0.113.7", in: tables, limits, counts)
@@ -119,13 +118,32 @@ import Testing
         #expect(counts.refused[.messages] == 1)
         for _ in 0..<2 { _ = second.receiveFragment(now: now) }
         #expect(counts.refused[.messages] == 2)
-        var other = connection(limits, counts)
+        var without = RelayServerConfiguration.Limits()
+        without.registrationBurst = 0
+        var other = try connection(of: "203.0.113.8", in: ClientTables(without), without, counts)
         _ = other.receive(Array(#"["EVENT",\#(registration)"sig":"\#(digits)\#(digits)"}]"#.utf8), now: now)
         #expect(counts.refused[.registrations] == 1 && counts.refused.values.reduce(0, +) == 4)
     }
 
-    private func connection(_ limits: RelayServerConfiguration.Limits, _ counts: DoorCounts) -> RelayConnection {
-        RelayConnection(limits: limits, url: "", challenge: "word", counts: counts, now: now)
+    /// As `trusted_proxies` is documented: everybody may be behind it.
+    @Test func aProxyThatNamesNobodyHasNoneOfTheLimitsForClients() async throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.registrationBurst = 0
+        limits.clientBurst = 0
+        let proxy = ClientAddress(peer: "10.1.2.3", forwardedFor: []) { $0 == "10.1.2.3" }
+        var connection = RelayConnection(
+            limits: limits,
+            url: "",
+            challenge: "word",
+            share: ClientShare(of: proxy, in: ClientTables(limits)),
+            now: now
+        )
+        let digits = String(repeating: "0a", count: 32)
+        let event = #"{"id":"\#(digits)","pubkey":"\#(digits)","created_at":1,"kind":10062,"tags":[],"content":"","#
+        for _ in 0..<3 {
+            let message = Array(#"["EVENT",\#(event)"sig":"\#(digits)\#(digits)"}]"#.utf8)
+            #expect(!isRefusedForSpeed(connection.receive(message, now: now)))
+        }
     }
 
     @Test func connectionsAreCountedAtTheDoor() async throws {

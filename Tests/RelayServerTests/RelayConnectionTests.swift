@@ -1,4 +1,5 @@
 import Cipher
+import Listening
 import Nostr
 import Testing
 
@@ -100,7 +101,16 @@ import Testing
     }
 
     @Test func registrationsHaveARateOfTheirOwn() throws {
-        var connection = connection { $0.registrationBurst = 1 }
+        var limits = RelayServerConfiguration.Limits()
+        limits.registrationBurst = 1
+        let client = try #require(ClientAddress(peer: "203.0.113.7", forwardedFor: []) { _ in false })
+        var connection = RelayConnection(
+            limits: limits,
+            url: "",
+            challenge: "word",
+            share: ClientShare(of: client, in: ClientTables(limits)),
+            now: now
+        )
         func send(_ kind: Kind) throws -> RelayConnection.Action {
             // Escaped, the name of a member is still that name.
             let json = try event(kind: kind).replacing("\"kind\"", with: #""\u006bind""#)

@@ -96,12 +96,12 @@ struct RelayLimit: Sendable {
         RelayLimit(
             "registrations_per_client_per_second",
             \.limits.registrationsPerSecond,
-            "Registrations of one client, and of one connection, a second, over time."
+            "Registrations of one client a second, over time."
         ),
         RelayLimit(
             "client_registration_burst",
             \.limits.registrationBurst,
-            "Registrations of one client, and of one connection, at once."
+            "Registrations of one client at once."
         ),
     ]
 

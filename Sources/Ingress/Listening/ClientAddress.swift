@@ -7,12 +7,13 @@ package struct ClientAddress: Hashable {
     package let isLoopback: Bool
 
     /// Finds the client of a request that came from `peer`: `peer` itself, or, where that is a trusted proxy, the last of those in
-    /// `X-Forwarded-For` who is none. Nil where there is no such address.
+    /// `X-Forwarded-For` who is none. Nil where there is no such address: a proxy that names nobody may stand for everybody.
     package init?(peer: String, forwardedFor lines: [String], isTrustedProxy: (String) -> Bool) {
         var client = Self.plain(peer)
         var hops = lines.flatMap { $0.split(separator: ",") }[...]
         // Each proxy puts behind the others whom it saw, and what a client wrote itself comes first.
-        while isTrustedProxy(client), let hop = hops.popLast(), let address = Self.address(in: String(hop)) {
+        while isTrustedProxy(client) {
+            guard let hop = hops.popLast(), let address = Self.address(in: String(hop)) else { return nil }
             client = address
         }
         self.init(client)

@@ -24,7 +24,7 @@ package struct RelayServerConfiguration: Sendable {
         package var messagesPerSecond: Double = 100
         /// Messages it may send at once, before the rate counts.
         package var burst: Double = 500
-        /// Registrations one connection may send a second, over time: each is a write to disk.
+        /// Registrations one client may send a second, over time, however many connections it has: each is a write to disk.
         package var registrationsPerSecond: Double = 1
         /// Registrations it may send at once, before their rate counts.
         package var registrationBurst: Double = 100
@@ -39,7 +39,8 @@ package struct RelayServerConfiguration: Sendable {
         /// Connections at the same time; a further one is closed at once.
         package var connections = 1_000
         /// Connections of one client at the same time. A client is an IPv4 address or an IPv6 network of 64 bits; behind a trusted
-        /// proxy it is whom that names. Loopback has none of the limits for clients: a proxy may be behind it.
+        /// proxy it is whom that names. Loopback, and a proxy that names nobody, have none of the limits for clients: everybody may
+        /// be behind them.
         package var connectionsPerClient = 100
         /// Connections that one client may open a minute, over time, and as many at once.
         package var openingsPerClientPerMinute = 120

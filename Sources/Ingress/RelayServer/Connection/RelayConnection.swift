@@ -21,7 +21,6 @@ struct RelayConnection {
     private let limits: RelayServerConfiguration.Limits
     private var authentication: ClientAuthentication
     private var bucket: TokenBucket
-    private var registrations: TokenBucket
     /// What the client has left over all its connections; nil where nobody knows whose they are.
     private let share: ClientShare?
     private let counts: DoorCounts
@@ -51,11 +50,6 @@ struct RelayConnection {
         self.counts = counts
         self.authentication = ClientAuthentication(url: url, challenge: challenge)
         self.bucket = TokenBucket(capacity: limits.burst, perSecond: limits.messagesPerSecond, now: now)
-        self.registrations = TokenBucket(
-            capacity: limits.registrationBurst,
-            perSecond: limits.registrationsPerSecond,
-            now: now
-        )
         self.patience = TokenBucket(capacity: 4 * limits.burst, perSecond: limits.messagesPerSecond, now: now)
     }
 
@@ -159,7 +153,7 @@ struct RelayConnection {
     }
 
     private mutating func mayRegister(now: Int64) -> Bool {
-        if registrations.take(at: now), share?.takeRegistration(now: now) ?? true { return true }
+        if share?.takeRegistration(now: now) ?? true { return true }
         counts.refused(by: .registrations)
         return false
     }

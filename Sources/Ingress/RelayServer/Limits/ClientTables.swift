@@ -76,7 +76,7 @@ struct ClientShare: Sendable {
     private let tables: ClientTables
     private let client: ClientAddress
 
-    /// Nil for this machine: a proxy may be behind it, and so everybody.
+    /// Nil for this machine and for proxies that name nobody: everybody may be behind them.
     init?(of client: ClientAddress?, in tables: ClientTables) {
         guard let client, !client.isLoopback else { return nil }
         self.tables = tables

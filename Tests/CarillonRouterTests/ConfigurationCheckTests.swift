@@ -1,4 +1,8 @@
+import Delivery
 import Foundation
+import GRDB
+import Nostr
+import Registry
 import Testing
 
 @testable import CarillonRouter
@@ -90,6 +94,54 @@ import Testing
         #expect(found.count == 2)
         #expect(found.first?.hasPrefix("~/carillon.yaml:1:11: identity.key_file: the key is missing") == true)
         #expect(found.last?.contains("the registry ~/carillon.sqlite is an empty file") == true)
+    }
+
+    @Test func aKeyThatTheStoreWasNotMadeWithIsTold() async throws {
+        try makeRegistry(withKey: 0x11)
+        try write("carillon.key", String(repeating: "11", count: 32))
+        #expect(try await mistakes() == [])
+        try FileManager.default.removeItem(atPath: folder + "/carillon.key")
+        try write("carillon.key", String(repeating: "22", count: 32))
+        #expect(
+            try await mistakes() == [
+                "~/carillon.yaml:1:11: identity.key_file: the key is not the one that ~/carillon.sqlite was made with: restore "
+                    + "that key file, or move the store away, which forgets every device until its app registers again"
+            ]
+        )
+    }
+
+    @Test func anOutboxThatIsGoneIsTold() async throws {
+        try write("carillon.key", String(repeating: "11", count: 32))
+        try makeRegistry(withKey: 0x11)
+        let check = ConfigurationCheck(path: folder + "/carillon.yaml")
+        // Nobody is registered: this is a first start that did not get to its outbox.
+        #expect(try await mistakes() == [] && check.warnings().isEmpty)
+        let database = try DatabaseQueue(path: folder + "/carillon.sqlite")
+        try await database.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO routes VALUES (1, 'ios', 'default');
+                    INSERT INTO devices (author, device_id, created_at, event_id, registered_at, route, signals)
+                    VALUES (x'01', '', 1, x'02', 1, 1, 7);
+                    """
+            )
+        }
+        #expect(try await mistakes() == [])
+        let said = check.warnings().map { "\($0)".replacing(folder, with: "~") }
+        let sentence =
+            "~/carillon.yaml:2:8: store.path: the outbox ~/carillon.sqlite-outbox is missing beside a registry with devices: "
+        #expect(said.count == 1 && said.first?.hasPrefix(sentence) == true)
+        _ = try Outbox(path: folder + "/carillon.sqlite-outbox")
+        #expect(check.warnings().isEmpty)
+    }
+
+    private func makeRegistry(withKey byte: UInt8) throws {
+        _ = try Registry(
+            store: RegistryStore(path: folder + "/carillon.sqlite"),
+            identity: KeyPair(random: { Array(repeating: byte, count: $0) }),
+            now: { 0 },
+            check: { _ in }
+        )
     }
 
     @Test func keyThatOthersMayReadIsTold() async throws {

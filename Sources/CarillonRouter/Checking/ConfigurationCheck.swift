@@ -5,6 +5,7 @@ import Foundation
 import Glibc
 import HTTPLanes
 import Logging
+import Nostr
 import PluginHost
 import Registry
 import Storage
@@ -31,8 +32,8 @@ package struct ConfigurationCheck {
             + context(configuration) + api(configuration) + stranded(configuration) + plugins(configuration)
     }
 
-    /// What works and had better not: secrets that others can get at, and what filters are hardly meant to be told. None when all is
-    /// well.
+    /// What works and had better not: secrets that others can get at, an outbox that is gone, and what filters are hardly meant to
+    /// be told. None when all is well.
     package func warnings() -> [Mistake] {
         guard let configuration = try? Configuration(file: path) else { return [] }
         let exposed = ExposedFiles(configuration).found.map {
@@ -43,9 +44,11 @@ package struct ConfigurationCheck {
                 message: "\($0.key): \($0.path) \($0.exposure); run: \($0.remedy)"
             )
         }
-        guard !configuration.filters.isEmpty, let rules = try? configuration.loadRules() else { return exposed }
+        let lost = LostOutbox.warning(configuration).map { [mistake("store.path", configuration.storePlace, $0)] } ?? []
+        let found = exposed + lost
+        guard !configuration.filters.isEmpty, let rules = try? configuration.loadRules() else { return found }
         let filters = Filters(configuration: configuration, plugins: loaded(configuration), settings: silent)
-        return exposed + FilterDoubts(configuration, rules, filters.all).found
+        return found + FilterDoubts(configuration, rules, filters.all).found
     }
 
     private func rules(_ configuration: Configuration) -> [Mistake] {
@@ -69,8 +72,13 @@ package struct ConfigurationCheck {
             return folder(of: configuration.keyFile, "identity.key_file", configuration.keyFilePlace)
         }
         do {
-            _ = try file.read()
-            return []
+            let key = try file.read().publicKey.hex
+            // What is wrong with the registry itself is told below.
+            guard let owner = try? RegistryGlance(path: configuration.storePath)?.owner, owner != key else { return [] }
+            let message =
+                "the key is not the one that \(configuration.storePath) was made with: restore that key file, or move the store "
+                + "away, which \(RegistryStore.kind.costOfLoss)"
+            return [mistake("identity.key_file", configuration.keyFilePlace, message)]
         } catch {
             return error.all
         }

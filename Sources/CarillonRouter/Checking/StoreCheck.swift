@@ -40,6 +40,9 @@ package struct StoreCheck {
 
     private func outbox() -> Report {
         let path = configuration.outboxPath
+        if let warning = LostOutbox.warning(configuration) {
+            return Report(path: path, name: Outbox.kind.name, state: "", findings: [warning])
+        }
         return report(path, Outbox.kind) {
             let report = try OutboxExamination(path: path).run()
             return ("\(report.deliveries) deliveries that wait", report.findings)

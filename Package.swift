@@ -539,8 +539,8 @@ let package = Package(
             name: "CarillonRouterTests",
             dependencies: [
                 "CommandTestSupport", "CarillonRouter", "AccountWatch", "Console", "Delivery", "HTTPLanes",
-                "EventTrace", "Pipeline", "Registry", "RelayPool", "RemoteSigning", "Rules", "Sealing", "WebIngress",
-                "Nostr", "Cipher", "Notifications", "YAMLReading", grdb, logging,
+                "EventTrace", "Pipeline", "Registry", "RelayPool", "RelayServer", "RemoteSigning", "Rules", "Sealing",
+                "WebIngress", "Nostr", "Cipher", "Notifications", "YAMLReading", grdb, logging,
             ]
         ),
     ],

@@ -1,6 +1,8 @@
 import Cipher
+import Foundation
 import Nostr
 import RelayPool
+import RelayServer
 import Testing
 
 @testable import CarillonRouter
@@ -16,13 +18,22 @@ import Testing
         url: String = "wss://notify.example.com",
         host: String = "127.0.0.1",
         nip46: [String] = [],
-        platforms: [String] = ["ios", "unifiedpush"]
+        platforms: [String] = ["ios", "unifiedpush"],
+        key: String = "BNow",
+        contact: String? = nil
     ) throws -> Advertisement {
         var configuration = Configuration(keyFile: "", storePath: "")
         configuration.relay.url = url
+        configuration.relay.contact = contact
+        configuration.relay.termsOfService = "https://example.com/terms"
         configuration.relay.host = host
         configuration.relays.nip46 = try nip46.map { try #require(RelayURL($0)) }
-        return Advertisement(configuration: configuration, port: 4711, platforms: platforms)
+        let terms = PushTerms(
+            platforms: platforms,
+            limits: configuration.registrationLimits,
+            apps: ["default": ["web": ["vapid_public_keys": [key, "BFormer"]]]]
+        )
+        return try Advertisement(configuration: configuration, port: 4711, terms)
     }
 
     @Test func saysWhatSeed004Asks() throws {
@@ -41,6 +52,27 @@ import Testing
         #expect(throws: Never.self) { try event.verify() }
     }
 
+    @Test func saysInItsContentWhatAnAppHasToKnow() throws {
+        let advertisement = try advertisement(nip46: ["wss://relay.example.com"], contact: "mailto:ops@example.com")
+        let event = try advertisement.event(by: identity, replacing: nil, now: 5_000)
+        let content =
+            #"{"apps":{"default":{"web":{"vapid_public_keys":["BNow","BFormer"]}}},"contact":"mailto:ops@example.com","#
+            + #""description":"A notification relay: register a device, be woken.","limits":{"content_bytes":16384,"#
+            + #""cooldown_seconds":0,"daily_cap":100,"devices_per_account":32,"registration_burst":200,"#
+            + #""registrations_per_hour":60,"seconds_ahead":600,"window_seconds":0},"name":"Carillon","#
+            + #""terms_of_service":"https://example.com/terms"}"#
+        #expect(event.content == content)
+        // Who asks over HTTP is told all of the event.
+        let document = try JSONSerialization.jsonObject(with: Data(advertisement.document(of: identity.publicKey)))
+        var expected = try #require(JSONSerialization.jsonObject(with: Data(content.utf8)) as? [String: Any])
+        expected["pubkey"] = identity.publicKey.hex
+        expected["relay"] = "wss://notify.example.com"
+        expected["nip46_relays"] = ["wss://notify.example.com", "wss://relay.example.com"]
+        expected["platforms"] = ["ios", "unifiedpush"]
+        expected["protocol_versions"] = ["1"]
+        #expect(document as? NSDictionary == expected as NSDictionary)
+    }
+
     @Test(arguments: [("127.0.0.1", "ws://127.0.0.1:4711"), ("::1", "ws://[::1]:4711")])
     func withoutAURLItNamesWhereTheSocketReallyListens(_ host: String, _ url: String) throws {
         #expect(try advertisement(url: "", host: host).url == url)
@@ -51,7 +83,8 @@ import Testing
         #expect(try advertisement().event(by: identity, replacing: first, now: 9_000) == first)
         for changed in [
             try advertisement(url: "wss://other.example.com"), try advertisement(platforms: ["ios"]),
-            try advertisement(nip46: ["wss://relay.example.com"]),
+            try advertisement(nip46: ["wss://relay.example.com"]), try advertisement(key: "BNew"),
+            try advertisement(contact: "mailto:ops@example.com"),
         ] {
             #expect(try changed.event(by: identity, replacing: first, now: 9_000).createdAt == 9)
             // Also within the same second, and with a clock that was set back, it must replace the former one.

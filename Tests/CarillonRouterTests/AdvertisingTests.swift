@@ -3,6 +3,7 @@ import Delivery
 import Logging
 import Nostr
 import RelayPool
+import RelayServer
 import Synchronization
 import Testing
 
@@ -75,7 +76,23 @@ import Testing
     }
 
     private var advertisement: Advertisement {
-        Advertisement(configuration: Configuration(keyFile: "", storePath: ""), port: 7447, platforms: ["ios"])
+        get throws { try advertisement(platforms: ["ios"]) }
+    }
+
+    private func advertisement(platforms: [String]) throws -> Advertisement {
+        let configuration = Configuration(keyFile: "", storePath: "")
+        let terms = PushTerms(platforms: platforms, limits: configuration.registrationLimits, apps: [:])
+        return try Advertisement(configuration: configuration, port: 7447, terms)
+    }
+
+    @Test func whatIsAdvertisedAlreadyTroublesNobody() throws {
+        let relays = Relays([])
+        let advertising = advertising(relays)
+        let event = try advertising.advertise(advertisement, stored: []) { _ in }
+        #expect(try advertising.advertise(advertisement, stored: [event]) { _ in } == event)
+        #expect(relays.asked.count == 1)
+        try advertising.advertise(advertisement(platforms: ["ios", "web"]), stored: [event]) { _ in }
+        #expect(relays.asked.count == 2)
     }
 
     @Test func isKeptOnceAndPublishedOnEveryStart() throws {

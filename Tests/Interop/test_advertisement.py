@@ -1,6 +1,7 @@
 """Kind 10067: clients find the router on the relays that they know."""
 
 import json
+import urllib.request
 
 import nostr_sdk
 import pytest
@@ -75,6 +76,33 @@ def test_stays_the_same_over_restarts_until_it_says_something_else(stopped_route
         lambda: values(advertised(local_relay, router), "platform") == ["ios"], "the new one replaces it", router.process
     )
     assert served(router)["created_at"] > first["created_at"]
+
+
+def test_says_what_an_app_has_to_know_before_it_registers(stopped_router, lab):
+    """The same in the event, in the NIP-11 document, and over HTTP for a browser, which needs the key to subscribe."""
+    router = stopped_router
+    router.configuration["relay"] |= {
+        "name": "Bells", "contact": "mailto:ops@example.com", "terms_of_service": "https://example.com/terms"
+    }
+    router.configuration["apps"]["other"] = {"web": lab.web, "unifiedpush": {}}
+    router.start()
+    content = json.loads(served(router)["content"])
+    assert {name: content[name] for name in ["name", "contact", "terms_of_service"]} == {
+        "name": "Bells", "contact": "mailto:ops@example.com", "terms_of_service": "https://example.com/terms"
+    }
+    assert content["limits"]["devices_per_account"] == 32
+    # What the lab's browsers subscribe with.
+    keys = {"web": {"vapid_public_keys": [lab.addresses["webpush"]["application_server_key"]]}}
+    assert content["apps"] == {"default": keys, "other": keys}
+
+    information = router.information
+    assert information["push"]["apps"] == content["apps"] and information["push"]["limits"] == content["limits"]
+    assert information["terms_of_service"] == "https://example.com/terms"
+    with urllib.request.urlopen(f"http://127.0.0.1:{router.port}/notification-relay.json", timeout=10) as answer:
+        assert answer.headers["access-control-allow-origin"] == "*"
+        document = json.load(answer)
+    assert document.items() >= content.items()
+    assert (document["pubkey"], document["relay"]) == (router.public_key, router.url)
 
 
 def test_is_published_nowhere_where_the_operator_says_so(stopped_router, local_relay):

@@ -245,6 +245,54 @@ import Testing
         }
     }
 
+    @Test func whoRegistersIsToldOverHTTPWhatThatTakes() async throws {
+        try await ServedRelay.run { port, server in
+            let path = "/push/notification-relay.json?x=1"
+            #expect(try await http(port, accept: "*/*", path: path).hasPrefix("HTTP/1.1 404 Not Found"))
+            let limits = PushTerms.Limits(
+                devicesPerAccount: 1,
+                registrationsPerHour: 2,
+                registrationBurst: 3,
+                contentBytes: 4,
+                secondsAhead: 5,
+                cooldownSeconds: 6,
+                windowSeconds: 7,
+                dailyCap: 8
+            )
+            var information = RelayInformation(
+                name: "test",
+                description: "a test",
+                pubkey: "ab",
+                version: "1.0",
+                limits: RelayServerConfiguration.Limits()
+            )
+            information.termsOfService = "https://example.com/terms"
+            information.createdAtUpperLimit = 900
+            information.push = PushTerms(
+                platforms: ["web"],
+                limits: limits,
+                apps: ["default": ["web": ["vapid_public_keys": ["B"]]]]
+            )
+            try server.inform(information, discovery: Array("{}".utf8))
+            let answer = try await http(port, accept: "*/*", path: path)
+            #expect(answer.hasPrefix("HTTP/1.1 200 OK") && answer.hasSuffix("\r\n\r\n{}"))
+            #expect(answer.contains("content-type: application/json"))
+            #expect(answer.contains("access-control-allow-origin: *"))
+            let body = try #require(
+                try await http(port, accept: "application/nostr+json").components(separatedBy: "\r\n\r\n").last
+            )
+            #expect(
+                body.contains(
+                    #""push":{"apps":{"default":{"web":{"vapid_public_keys":["B"]}}},"limits":{"content_bytes":4,"#
+                        + #""cooldown_seconds":6,"daily_cap":8,"devices_per_account":1,"registration_burst":3,"#
+                        + #""registrations_per_hour":2,"seconds_ahead":5,"window_seconds":7},"platforms":["web"]}"#
+                )
+            )
+            #expect(body.contains(#""terms_of_service":"https://example.com/terms""#))
+            #expect(body.contains(#""created_at_upper_limit":900"#))
+        }
+    }
+
     @Test(arguments: [
         "sec-websocket-version: 8\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==", "sec-websocket-version: 13",
     ])
@@ -256,7 +304,7 @@ import Testing
         }
     }
 
-    private func http(_ port: Int, accept: String) async throws -> String {
+    private func http(_ port: Int, accept: String, path: String = "/") async throws -> String {
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .connect(host: "127.0.0.1", port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -266,7 +314,7 @@ import Testing
         let answer = Mutex("")
         do {
             try await channel.executeThenClose { inbound, outbound in
-                let request = "GET / HTTP/1.1\r\nhost: x\r\naccept: \(accept)\r\n\r\n"
+                let request = "GET \(path) HTTP/1.1\r\nhost: x\r\naccept: \(accept)\r\n\r\n"
                 try await outbound.write(ByteBuffer(string: request))
                 for try await part in inbound { answer.withLock { $0 += String(buffer: part) } }
             }

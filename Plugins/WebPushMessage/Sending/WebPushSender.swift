@@ -58,6 +58,9 @@ package final class WebPushSender: Sendable {
         )
     }
 
+    /// What apps may subscribe with, the current key first.
+    var publicKeys: [String] { ring?.tokens.map(\.publicKey) ?? [] }
+
     /// What the operator's command `vapid` answers: the keys, which apps need, and whether they are of use.
     package func describeKeys() -> String {
         guard let ring else { return "no VAPID key" }

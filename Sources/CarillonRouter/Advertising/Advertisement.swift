@@ -1,35 +1,136 @@
+import Foundation
 import Nostr
+import Pipeline
+import Registry
 import RelayPool
+import RelayServer
 
 /// What clients are told of this notification relay (seed 004, kind 10067).
 struct Advertisement: Equatable {
+    /// What stands in the event's content.
+    private struct Content: Encodable {
+        let name: String
+        let description: String
+        let contact: String?
+        let termsOfService: String?
+        let limits: PushTerms.Limits
+        let apps: [String: [String: [String: [String]]]]
+
+        private enum CodingKeys: String, CodingKey {
+            case name, description, contact, limits, apps
+            case termsOfService = "terms_of_service"
+        }
+    }
+
+    /// The same for who has no relay at hand: tags and content in one.
+    private struct Document: Encodable {
+        let pubkey: String
+        let relay: String
+        let nip46Relays: [String]
+        let platforms: [String]
+        let protocolVersions = [RegistrationDesk.protocolVersion]
+        let content: Content
+
+        private enum CodingKeys: String, CodingKey {
+            case pubkey, relay, platforms
+            case nip46Relays = "nip46_relays"
+            case protocolVersions = "protocol_versions"
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(pubkey, forKey: .pubkey)
+            try container.encode(relay, forKey: .relay)
+            try container.encode(nip46Relays, forKey: .nip46Relays)
+            try container.encode(platforms, forKey: .platforms)
+            try container.encode(protocolVersions, forKey: .protocolVersions)
+            try content.encode(to: encoder)
+        }
+    }
+
     /// Where our own socket is reached.
     let url: String
     let platforms: [String]
     /// Where NIP-46 sessions are held besides.
     let nip46: [RelayURL]
+    private let relay: Configuration.Relay
+    private let terms: PushTerms
+    /// JSON, the same as long as it says the same.
+    private let content: String
 
     /// `port` is where the socket listens, which the configuration may have left to the system.
-    init(configuration: Configuration, port: Int, platforms: [String]) {
+    init(configuration: Configuration, port: Int, _ terms: PushTerms) throws {
         url = configuration.relay.clientURL(port: port)
         nip46 = configuration.relays.nip46
-        self.platforms = platforms
+        platforms = terms.platforms
+        relay = configuration.relay
+        self.terms = terms
+        content = String(decoding: try Self.json(Self.content(configuration.relay, terms)), as: UTF8.self)
     }
 
     /// The event that says so: `kept` if it does, else a new one that replaces it. `now` is in milliseconds since 1970.
     func event(by identity: KeyPair, replacing kept: Event?, now: Int64) throws -> Event {
-        if let kept, kept.tags == tags, kept.content.isEmpty, kept.pubkey == identity.publicKey { return kept }
+        if let kept, kept.tags == tags, kept.content == content, kept.pubkey == identity.publicKey { return kept }
         return try Event.signed(
             kind: .notificationRelay,
             createdAt: max(now / 1000, kept.map { $0.createdAt + 1 } ?? 0),
             tags: tags,
-            content: "",
+            content: content,
             by: identity
         )
     }
 
+    /// What is answered over HTTP, as JSON.
+    func document(of key: PublicKey) throws -> [UInt8] {
+        try Self.json(
+            Document(
+                pubkey: key.hex,
+                relay: url,
+                nip46Relays: sessions,
+                platforms: platforms,
+                content: Self.content(relay, terms)
+            )
+        )
+    }
+
+    private static func content(_ relay: Configuration.Relay, _ terms: PushTerms) -> Content {
+        Content(
+            name: relay.name,
+            description: relay.description,
+            contact: relay.contact,
+            termsOfService: relay.termsOfService,
+            limits: terms.limits,
+            apps: terms.apps
+        )
+    }
+
+    private static func json(_ value: some Encodable) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Array(try encoder.encode(value))
+    }
+
+    /// Where NIP-46 sessions are held.
+    private var sessions: [String] { [url] + nip46.map(\.text) }
+
     private var tags: [[String]] {
         [["d", "notification-relay"], ["relay", url]] + platforms.map { ["platform", $0] }
-            + ([url] + nip46.map(\.text)).map { ["nip46_relay", $0] } + [["protocol_version", "1"]]
+            + sessions.map { ["nip46_relay", $0] } + [["protocol_version", RegistrationDesk.protocolVersion]]
+    }
+}
+
+extension Configuration {
+    /// What registrations may ask for.
+    var registrationLimits: PushTerms.Limits {
+        PushTerms.Limits(
+            devicesPerAccount: relay.registrations.devicesPerAccount,
+            registrationsPerHour: relay.registrations.registrationsPerKeyPerHour,
+            registrationBurst: relay.registrations.registrationBurst,
+            contentBytes: RegistrationContent.longest,
+            secondsAhead: relay.registrations.secondsAhead,
+            cooldownSeconds: pacing.leastCooldownSeconds,
+            windowSeconds: pacing.leastWindowSeconds,
+            dailyCap: pacing.mostDailyCap
+        )
     }
 }

@@ -7,7 +7,7 @@ import YAMLReading
 extension ConfigurationReader {
     func relay(_ value: YAMLValue) -> Configuration.Relay {
         var relay = Configuration.Relay()
-        let keys = ["listen", "url", "name", "description", "contact", "trusted_proxies", "limits"]
+        let keys = ["listen", "url", "name", "description", "contact", "terms_of_service", "trusted_proxies", "limits"]
         guard let mapping = value.mapping(keys: keys) else { return relay }
         if let (host, port) = mapping["listen"].flatMap({ listenAddress($0, example: "127.0.0.1:7447 or [::1]:7447") })
         {
@@ -23,6 +23,12 @@ extension ConfigurationReader {
         relay.name = mapping["name"]?.string() ?? relay.name
         relay.description = mapping["description"]?.string() ?? relay.description
         relay.contact = mapping["contact"]?.string()
+        if let value = mapping["terms_of_service"], let url = value.string() {
+            if !url.hasPrefix("https://") && !url.hasPrefix("http://") {
+                value.mistake("expected a URL that starts with https:// or http://")
+            }
+            relay.termsOfService = url
+        }
         relay.trustedProxies = proxies(mapping["trusted_proxies"])
         for limit in RelayLimit.all(in: mapping["limits"]) { limit.set(&relay) }
         return relay

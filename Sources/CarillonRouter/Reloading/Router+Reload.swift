@@ -107,12 +107,12 @@ extension Router {
         inForce.replace(by: reloaded, prepared.rules, prepared.filters)
         pool.ask(for: configuration.relayWishes(of: prepared.rules, lists: prepared.filters.lists))
         courier.resume()
-        if former.platforms != prepared.transports.platforms, let port = port.value { advertise(port: port) }
         for instance in leaving {
             Task { [plugins, transports] in await Self.retire(instance, of: plugins, transports) }
         }
         retire(formerFilters, keeping: prepared.filters)
-        await expiries.look(at: transports.current)
+        await statuses.look(at: transports.current)
+        if let port = port.value { advertise(port: port) }
         return .done(
             restart: configuration.keysThatTakeARestart(in: prepared.configuration),
             warnings: FilterDoubts(reloaded, prepared.rules, prepared.filters.all).found

@@ -6,6 +6,7 @@ import Logging
 import NIOCore
 import Nostr
 import Notifications
+import Pipeline
 import Registry
 import RelayServer
 
@@ -32,6 +33,26 @@ extension Router {
         )
     }
 
+    /// The NIP-11 document; without `terms` as long as transports have not said theirs.
+    static func information(
+        _ configuration: Configuration,
+        identity: KeyPair,
+        _ terms: PushTerms? = nil
+    ) -> RelayInformation {
+        var information = RelayInformation(
+            name: configuration.relay.name,
+            description: configuration.relay.description,
+            pubkey: identity.publicKey.hex,
+            contact: configuration.relay.contact,
+            version: Version.current,
+            limits: configuration.relay.limits
+        )
+        information.termsOfService = configuration.relay.termsOfService
+        information.createdAtUpperLimit = PipelineSettings.secondsAhead
+        information.push = terms
+        return information
+    }
+
     static func relayServer(
         _ configuration: Configuration,
         identity: KeyPair,
@@ -49,14 +70,7 @@ extension Router {
         relay.isTrustedProxy = configuration.relay.trustedProxies.contains
         return RelayServer(
             configuration: relay,
-            information: RelayInformation(
-                name: configuration.relay.name,
-                description: configuration.relay.description,
-                pubkey: identity.publicKey.hex,
-                contact: configuration.relay.contact,
-                version: Version.current,
-                limits: relay.limits
-            ),
+            information: information(configuration, identity: identity),
             backend: backend,
             group: group,
             now: now,

@@ -81,6 +81,7 @@ extension Router {
         // With `off` nothing is kept, and so nothing of a time before it.
         if trace == nil { TraceStore.discard(path: configuration.tracePath, logger: logger) }
         try await goOut()
+        await statuses.look(at: transports.current)
         advertise(port: port)
         feed?.start()
         serving.store(true, ordering: .relaxed)
@@ -95,10 +96,8 @@ extension Router {
     /// What is looked after now and then while the router serves.
     private func attend() -> [Task<Void, Never>] {
         var attendants = [
-            Task { [expiries, transports] in
-                repeat {
-                    await expiries.look(at: transports.current)
-                } while (try? await Task.sleep(for: .seconds(600))) != nil
+            Task { [statuses, transports] in
+                while (try? await Task.sleep(for: .seconds(600))) != nil { await statuses.look(at: transports.current) }
             }
         ]
         if let trace { attendants.append(Task { await trace.dropExpired() }) }
@@ -136,13 +135,25 @@ extension Router {
         }
     }
 
+    /// Tells clients what they can have here, where that is not what they were told before.
     func advertise(port: Int) {
+        let configuration = inForce.configuration
         if configuration.relay.url.isEmpty, !configuration.relays.publish.isEmpty {
             logger.warning("relay.url is not set, so the advertisement leads nobody here from another machine")
         }
+        let terms = PushTerms(
+            platforms: transports.current.platforms,
+            limits: configuration.registrationLimits,
+            apps: statuses.clients
+        )
         do {
+            let advertisement = try Advertisement(configuration: configuration, port: port, terms)
+            try server.inform(
+                Self.information(configuration, identity: identity, terms),
+                discovery: advertisement.document(of: identity.publicKey)
+            )
             try advertising.advertise(
-                Advertisement(configuration: configuration, port: port, platforms: transports.current.platforms),
+                advertisement,
                 stored: registry.storedEvents(of: identity.publicKey),
                 keep: { try registry.keep($0) }
             )

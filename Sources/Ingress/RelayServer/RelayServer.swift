@@ -15,6 +15,7 @@ package final class RelayServer: Sendable {
 
     private let configuration: RelayServerConfiguration
     private let information: RelayInformation
+    private let documents: NIOLockedValueBox<InformationHandler.Documents>
     private let backend: any RelayBackend
     private let group: any EventLoopGroup
     private let now: @Sendable () -> Int64
@@ -46,6 +47,7 @@ package final class RelayServer: Sendable {
     ) {
         self.configuration = configuration
         self.information = information
+        self.documents = NIOLockedValueBox(InformationHandler.Documents(information: []))
         self.backend = backend
         self.group = group
         self.now = now
@@ -82,15 +84,23 @@ package final class RelayServer: Sendable {
         audience.tell(event)
     }
 
+    /// Exchanges what is answered over HTTP: the NIP-11 document, and the JSON document for whoever registers.
+    package func inform(_ information: RelayInformation, discovery: [UInt8]?) throws {
+        let document = try information.json()
+        documents.withLockedValue {
+            $0 = InformationHandler.Documents(information: document, discovery: discovery)
+        }
+    }
+
     /// Starts listening. The returned listener stays open until it is closed.
     ///
     /// Throws a ``ListenError`` when the address cannot be listened on.
     package func start() async throws -> RelayListener {
-        let document = try information.json()
+        try inform(information, discovery: nil)
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelInitializer { channel in self.initialize(channel, document: document) }
+            .childChannelInitializer { channel in self.initialize(channel) }
         do {
             let channel = try await bootstrap.bind(host: configuration.host, port: configuration.port).get()
             return RelayListener(channel: channel)
@@ -99,11 +109,11 @@ package final class RelayServer: Sendable {
         }
     }
 
-    private func initialize(_ channel: any Channel, document: [UInt8]) -> EventLoopFuture<Void> {
+    private func initialize(_ channel: any Channel) -> EventLoopFuture<Void> {
         guard admit(channel) else { return channel.close() }
         return channel.eventLoop.makeCompletedFuture {
             let information = InformationHandler(
-                document: document,
+                documents: { self.documents.withLockedValue { $0 } },
                 patience: .seconds(configuration.limits.handshakeSeconds)
             )
             let bound = NIOLoopBound(information, eventLoop: channel.eventLoop)

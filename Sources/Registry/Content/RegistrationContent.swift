@@ -3,6 +3,9 @@ import Notifications
 
 /// What a registration says once it is decrypted (seed 004 section 7): where to push, and what for.
 package struct RegistrationContent: Hashable, Sendable {
+    /// How long it may be, in bytes of UTF-8.
+    package static let longest = RegistrationLimits.content
+
     /// The transport asked for, such as `ios`.
     package var platform: String
     /// The operator's app block; `default` when the registration names none.

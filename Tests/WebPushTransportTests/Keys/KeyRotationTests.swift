@@ -180,6 +180,9 @@ struct KeyRotationTests {
             return answers.texts.joined(separator: "|")
         }
         #expect(
+            answer(["status"]) == #"{"clients":{"vapid_public_keys":["\#(current)","\#(old)"]}}"#
+        )
+        #expect(
             answer(["vapid"])
                 == "\(current) current, no message taken since the start\n\(old) former, no message taken since the start"
         )

@@ -78,11 +78,15 @@ enum ConfigurationSchema {
                                 pattern: "^wss?://"
                             )
                         ),
-                        ("name", SchemaParts.text("What the NIP-11 document calls us.")),
-                        ("description", SchemaParts.text("What the NIP-11 document says of us.")),
+                        ("name", SchemaParts.text("What the NIP-11 document and our advertisement call us.")),
+                        ("description", SchemaParts.text("What they say of us.")),
                         (
                             "contact",
-                            SchemaParts.text("Whom the NIP-11 document names, such as mailto:ops@example.com.")
+                            SchemaParts.text("Whom they name, such as mailto:ops@example.com.")
+                        ),
+                        (
+                            "terms_of_service",
+                            SchemaParts.text("Where they say that our terms are, https://….", pattern: "^https?://")
                         ),
                         (
                             "trusted_proxies",

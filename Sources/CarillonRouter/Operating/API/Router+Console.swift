@@ -52,7 +52,7 @@ extension Router {
             + MetricFamily.waiting(pipeline.gauges) + [MetricFamily.relays(pool.status)]
             + MetricFamily.lanes(lanes.snapshot())
             + MetricFamily.requests(transports.requests)
-            + [MetricFamily.plugins(serving.all.mapValues(\.statistics)), expiries.family]
+            + [MetricFamily.plugins(serving.all.mapValues(\.statistics)), statuses.family]
             + ProcessFigures.current.families
     }
 }

@@ -2,12 +2,23 @@ import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 
-/// Answers plain HTTP on the relay's port: the NIP-11 document to who asks for it, a sentence to everyone else.
+/// Answers plain HTTP on the relay's port: a document to who asks for it, a sentence to everyone else.
 final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
-    private let document: [UInt8]
+    /// What there is to read.
+    struct Documents {
+        /// NIP-11's, for who names its media type.
+        var information: [UInt8]
+        /// The same for who registers, at a path of its own, so that a browser can be sent there; nil: none yet.
+        var discovery: [UInt8]?
+    }
+
+    /// The last part of the path.
+    static let discoveryName = "notification-relay.json"
+
+    private let documents: () -> Documents
     private let patience: TimeAmount
     private var deadline: Scheduled<Void>?
     private var hasAnswered = false
@@ -16,8 +27,8 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     var refusesUpgrade = false
 
     /// `patience` is how long a client may take to ask, to upgrade, and to read the answer.
-    init(document: [UInt8], patience: TimeAmount) {
-        self.document = document
+    init(documents: @escaping () -> Documents, patience: TimeAmount) {
+        self.documents = documents
         self.patience = patience
     }
 
@@ -58,7 +69,12 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
             let sentence = "Expected a WebSocket upgrade of version 13 with one key.\n"
             respond(.badRequest, "text/plain; charset=utf-8", Array(sentence.utf8), context: context)
         case .GET where request.headers["accept"].contains { $0.contains("application/nostr+json") }:
-            respond(.ok, "application/nostr+json", document, context: context)
+            respond(.ok, "application/nostr+json", documents().information, context: context)
+        case .GET where Self.isForDiscovery(request.uri):
+            guard let document = documents().discovery else {
+                return respond(.notFound, "text/plain; charset=utf-8", Array("Not yet.\n".utf8), context: context)
+            }
+            respond(.ok, "application/json", document, context: context)
         case .GET:
             let sentence = "This is a Nostr notification relay. Connect to it with WebSocket.\n"
             respond(.ok, "text/plain; charset=utf-8", Array(sentence.utf8), context: context)
@@ -72,6 +88,11 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
                 context: context
             )
         }
+    }
+
+    /// Wherever the proxy before us has put it.
+    private static func isForDiscovery(_ target: String) -> Bool {
+        target.prefix { $0 != "?" }.split(separator: "/").last.map { $0 == discoveryName } ?? false
     }
 
     private func respond(

@@ -7,10 +7,19 @@ package struct RelayInformation: Encodable, Sendable {
     /// Our public key, 64 hex digits: whom registrations are encrypted to.
     package var pubkey: String
     package var contact: String?
+    /// A URL.
+    package var termsOfService: String?
+    /// How far ahead of now an event may be dated, in seconds.
+    package var createdAtUpperLimit: Int64? {
+        get { limitation.createdAtUpperLimit }
+        set { limitation.createdAtUpperLimit = newValue }
+    }
+    /// What whoever registers has to know; no part of NIP-11.
+    package var push: PushTerms?
     private let supportedNIPs = [1, 11, 40, 42, 44, 46]
 
     package var version: String
-    private let limitation: Limitation
+    private var limitation: Limitation
 
     private struct Limitation: Encodable, Sendable {
         let maxMessageLength: Int
@@ -20,6 +29,7 @@ package struct RelayInformation: Encodable, Sendable {
         let authRequired = false
         let paymentRequired = false
         let restrictedWrites = false
+        var createdAtUpperLimit: Int64?
 
         private enum CodingKeys: String, CodingKey {
             case maxMessageLength = "max_message_length"
@@ -29,6 +39,7 @@ package struct RelayInformation: Encodable, Sendable {
             case authRequired = "auth_required"
             case paymentRequired = "payment_required"
             case restrictedWrites = "restricted_writes"
+            case createdAtUpperLimit = "created_at_upper_limit"
         }
     }
 
@@ -37,6 +48,8 @@ package struct RelayInformation: Encodable, Sendable {
         case description
         case pubkey
         case contact
+        case termsOfService = "terms_of_service"
+        case push
         case supportedNIPs = "supported_nips"
         case version
         case limitation

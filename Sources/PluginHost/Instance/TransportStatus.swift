@@ -1,0 +1,46 @@
+import Foundation
+
+/// What a plugin answers to the command `status` of one of its transports.
+package struct TransportStatus: Sendable, Hashable {
+    /// Something of the credentials that is of no use after a moment.
+    package struct Expiry: Sendable, Hashable, Decodable {
+        /// One word, fit for a metric's label.
+        package var what: String
+        /// Seconds since 1970.
+        package var at: Int64
+    }
+
+    private struct Expiries: Decodable {
+        var expires: [Expiry]
+    }
+
+    private struct Clients: Decodable {
+        var clients: [String: [String]]
+    }
+
+    package let expiries: [Expiry]
+    /// What whoever registers has to know, by its name, such as the public keys that browsers subscribe with.
+    package let clients: [String: [String]]
+
+    /// Reads the answer, which may be anything: of what is too much or unfit for its place the rest counts.
+    init(answer: String) {
+        let (data, decoder) = (Data(answer.utf8), JSONDecoder())
+        var known: Set<String> = []
+        expiries = ((try? decoder.decode(Expiries.self, from: data))?.expires ?? []).prefix(16).filter { expiry in
+            let isWord = expiry.what.utf8.allSatisfy {
+                (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "-")
+            }
+            return isWord && (1...40).contains(expiry.what.utf8.count) && known.insert(expiry.what).inserted
+        }
+        let clients = (try? decoder.decode(Clients.self, from: data))?.clients ?? [:]
+        self.clients = Dictionary(
+            uniqueKeysWithValues: clients.filter { name, texts in
+                let isName = name.utf8.allSatisfy {
+                    (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "_")
+                }
+                return isName && (1...40).contains(name.utf8.count) && texts.count <= 20
+                    && texts.allSatisfy { $0.utf8.count <= 256 && $0.utf8.allSatisfy { (0x20...0x7E).contains($0) } }
+            }.sorted { $0.key < $1.key }.prefix(16).map { ($0.key, $0.value) }
+        )
+    }
+}

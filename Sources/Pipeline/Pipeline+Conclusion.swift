@@ -49,6 +49,7 @@ extension Pipeline {
         }
         observer.record(batch.log.counts)
         if !batch.log.filtered.isEmpty { observer.filtered(batch.log.filtered) }
+        if !batch.log.leftOut.isEmpty { observer.leftOut(batch.log.leftOut) }
         if !batch.log.trace.isEmpty { observer.trace(batch.log.trace, at: batch.time) }
     }
 

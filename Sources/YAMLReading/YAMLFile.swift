@@ -32,7 +32,7 @@ package final class YAMLFile {
             }
             return YAMLValue(node: node, path: "", file: self)
         } catch let error as YamlError {
-            note(error)
+            note(error, in: text)
         } catch {
             note("not readable as YAML", at: nil)
         }
@@ -48,8 +48,9 @@ package final class YAMLFile {
         note(mistake(message, at: mark))
     }
 
+    /// Several readers may look at one value; what they say alike is one mistake.
     func note(_ mistake: Mistake) {
-        mistakes.append(mistake)
+        if !mistakes.contains(mistake) { mistakes.append(mistake) }
     }
 
     func mistake(_ message: String, at mark: Mark?) -> Mistake {
@@ -65,11 +66,13 @@ package final class YAMLFile {
         return environment(String(text[..<end].dropFirst(2))).map { $0 + rest }
     }
 
-    private func note(_ error: YamlError) {
+    private func note(_ error: YamlError, in text: String) {
         switch error {
-        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
-            .composer(_, let problem, let mark, _):
-            note("not YAML: \(Self.inPlainWords(problem))", at: mark)
+        case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
+            .composer(let context, let problem, let mark, _):
+            // The context begins where what could not be read began.
+            let hint = MissingQuotes.hint(for: problem, at: [mark.line, context?.mark.line].compactMap(\.self), in: text)
+            note("not YAML: \(Self.inPlainWords(problem))\(hint)", at: mark)
         case .duplicatedKeysInMapping(let duplicates, let context):
             let keys = duplicates.map { "'\($0)'" }.joined(separator: ", ")
             note("\(keys) is given more than once, here for the first time", at: context.mark)

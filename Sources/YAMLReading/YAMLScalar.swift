@@ -32,6 +32,9 @@ extension YAMLValue {
         return node.tag == Tag(.int) || node.tag == Tag(.float)
     }
 
+    /// Whether it is a whole number to YAML, by the tag `!!int` or by how it is written.
+    package var isTaggedAsWhole: Bool { node.tag == Tag(.int) }
+
     /// Whether this is a list.
     package var isList: Bool { node.sequence != nil }
 }

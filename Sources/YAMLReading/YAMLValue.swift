@@ -11,7 +11,16 @@ package struct YAMLValue {
 
     /// Notes a mistake at this value.
     package func mistake(_ message: String) {
+        let message = isBareTemplate ? MissingQuotes.ofTemplate : message
         file.note(path.isEmpty ? message : "\(path): \(message)", at: node.mark)
+    }
+
+    /// Whether this is `{{…}}` without quotes, which YAML takes for a mapping whose one key is a mapping.
+    private var isBareTemplate: Bool {
+        guard case .mapping(let mapping) = node, mapping.count == 1, case .mapping? = mapping.first?.key else {
+            return false
+        }
+        return true
     }
 
     /// The line this value starts on, from 1.
@@ -115,7 +124,7 @@ package struct YAMLValue {
 
     /// A mapping with none but `keys`; an unknown key is a mistake that names the nearest known one. Without `keys` any go.
     package func mapping(keys: [String]? = nil) -> YAMLMapping? {
-        guard case .mapping(let mapping) = node else {
+        guard case .mapping(let mapping) = node, !isBareTemplate else {
             mistake("expected a mapping" + (keys.map { " with " + $0.joined(separator: ", ") } ?? ""))
             return nil
         }

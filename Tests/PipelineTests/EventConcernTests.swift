@@ -68,6 +68,23 @@ import Testing
         )
     }
 
+    /// Seed 000: the id in a note's `e` tag is always told.
+    @Test func aNoteThatOnlyMentionsAnEventRefersToIt() throws {
+        let tags = [["e", Self.first, "", "mention"]]
+        #expect(
+            try concern(.textNote, tags)
+                == EventConcern(
+                    signal: .mention,
+                    relation: .mention,
+                    referencedID: id(Self.first),
+                    author: Self.author
+                )
+        )
+        // What it answers or quotes comes first.
+        let both = tags + [["q", Self.second, "", Self.account.hex]]
+        #expect(try concern(.textNote, both).referencedID == id(Self.second))
+    }
+
     @Test func commentOnTheAccountIsAReply() throws {
         let tags = [["E", Self.first], ["K", "1"], ["e", Self.first, "", Self.account.hex], ["k", "1"]]
         #expect(try concern(.comment, tags).signal == .reply)

@@ -81,14 +81,23 @@ import Testing
         )
         context.learn(try profile("{}"), at: Self.noon)
         #expect(context.missing(all, of: concern, at: Self.noon) == ContextWants(events: [noteID]))
-        let note = try Event.signed(kind: Kind(30023), createdAt: 1, content: "An article", by: keys)
+        let note = try Event.signed(kind: Kind(30402), createdAt: 1, content: "An offer", by: keys)
         context.learn(note, at: Self.noon)
         #expect(context.authors(of: note.id) == nil)
         context.learn(fetched: note, at: Self.noon)
         #expect(context.missing(all, of: self.concern(referenced: note.id), at: Self.noon).isEmpty)
         #expect(
-            context.referenced(note.id) == ReferencedEvent(id: note.id, kind: Kind(30023), content: "An article")
+            context.referenced(note.id) == ReferencedEvent(id: note.id, kind: Kind(30402), content: "An offer")
         )
+    }
+
+    @Test(arguments: [1, 4, 1111, 1808, 30023] as [UInt16])
+    func whatOthersReferToIsKnownWhenItCameBy(_ kind: UInt16) throws {
+        var context = EventContext()
+        let event = try Event.signed(kind: Kind(kind), createdAt: 1, content: "words", by: keys)
+        context.learn(event, at: Self.noon)
+        #expect(context.referenced(event.id) == ReferencedEvent(id: event.id, kind: Kind(kind), content: "words"))
+        #expect(context.missing(.referencedEvent, of: concern(referenced: event.id), at: Self.noon).isEmpty)
     }
 
     @Test func openQuestionIsMissingWhateverTheRuleNeeds() {

@@ -1,8 +1,9 @@
 import Nostr
-import Rules
+import Notifications
 import Testing
 
 @testable import Pipeline
+@testable import Rules
 
 /// Rules files are checked against what the match stage makes of each kind.
 @Suite struct KnownKindsTests {
@@ -17,8 +18,11 @@ import Testing
             event.kind = Kind(number)
             let concern = try EventConcern.classify(event, for: account)
             #expect((concern.signal != nil) == KnownKinds.withSignal.contains(number), "kind \(number)")
+            if let signal = concern.signal { #expect(KnownKinds.kinds(of: signal).contains(number), "kind \(number)") }
             #expect((concern.relation == nil) == KnownKinds.withoutRelation.contains(number), "kind \(number)")
         }
         #expect(KnownKinds.withSignal.contains(Kind.zapReceipt.rawValue))
+        let all = Signal.wellKnown.reduce(into: Set<UInt16>()) { $0.formUnion(KnownKinds.kinds(of: $1)) }
+        #expect(all == KnownKinds.withSignal)
     }
 }

@@ -2,6 +2,8 @@ import Delivery
 import Nostr
 import Notifications
 import Registry
+import Rules
+import Synchronization
 import Testing
 
 @testable import Pipeline
@@ -83,6 +85,75 @@ import Testing
         bench.diskIsFull = false
         bench.submit([event], from: .relay(.live))
         #expect(bench.trace(of: event.id).map(\.step) == [.notKept, .queued])
+    }
+
+    private func benchOfScores() throws -> Workbench {
+        try Workbench(
+            rules: RuleBook(
+                yaml: """
+                    version: 1
+                    rules:
+                      - name: game
+                        match: { kinds: 1, tags: { live: true } }
+                        title: "{{author.name}}"
+                        apns: { event: update, content-state: { score: !!int "{{event.tag.score}}" } }
+                      - name: note
+                        match: { kinds: 1 }
+                        title: "{{author.name}}"
+                        data: { level: !!int "{{event.tag.score}}" }
+                        apns: { relevance-score: "{{event.tag.score}}" }
+                        webpush: { icon: "{{event.tag.score}}" }
+                    """,
+                name: "test"
+            ),
+            pacing: nil
+        )
+    }
+
+    @Test func valuesThatWereLeftOutAreTracedForTheDeviceAndCounted() throws {
+        let bench = try benchOfScores()
+        let owner = try bench.account()
+        let tags = [["p", owner.publicKey.hex]]
+        let good = try bench.event(.textNote, tags: tags + [["score", "1"]], by: Workbench.keys())
+        let bad = try bench.event(.textNote, tags: tags + [["score", "12.7"]], by: Workbench.keys())
+        bench.submit([good, bad], from: .relay(.live))
+        #expect(bench.trace(of: good.id).map(\.step) == [.queued])
+        #expect(bench.trace(of: bad.id).map(\.step) == [.queued, .valueLeftOut])
+        let remark = try #require(bench.trace(of: bad.id).last)
+        #expect(remark.device == bench.kept.last?.device && remark.reason == "data.level, apns.relevance-score")
+        #expect(
+            remark.step.words(remark.reason)
+                == "goes without data.level, apns.relevance-score, for which the event gives no fitting value"
+        )
+        #expect(
+            bench.observed.leftOut.withLock(\.self) == [
+                RuleValue(rule: "note", key: "data.level"): 1, RuleValue(rule: "note", key: "apns.relevance-score"): 1,
+            ]
+        )
+        #expect(bench.kept.count == 2)
+    }
+
+    @Test func whatMayNotGoWithoutAValueIsNotSentAndSaysSo() throws {
+        let bench = try benchOfScores()
+        let owner = try bench.account()
+        bench.submit([try bench.registration(of: owner, Workbench.content(mode: "nudge"), device: "old")], from: .feed)
+        let tags = [["p", owner.publicKey.hex], ["live"]]
+        let good = try bench.event(.textNote, tags: tags + [["score", "3"]], by: Workbench.keys())
+        let bad = try bench.event(.textNote, tags: tags + [["score", "3.5"]], by: Workbench.keys())
+        bench.submit([good, bad], from: .relay(.live))
+        // A device that sees none of it is told as ever.
+        #expect(bench.kept.map(\.notification.mode).sorted() == [.nudge, .nudge, .alert])
+        let withheld = try #require(bench.trace(of: bad.id).first { $0.step == .withheld })
+        #expect(withheld.device != nil && withheld.delivery == nil)
+        #expect(withheld.reason == "apns.content-state.score")
+        #expect(
+            withheld.step.words(withheld.reason)
+                == "not sent: the event gives no fitting value for apns.content-state.score, which has to be there"
+        )
+        #expect(bench.count(.withheld) == 1)
+        #expect(
+            bench.observed.leftOut.withLock(\.self) == [RuleValue(rule: "game", key: "apns.content-state.score"): 1]
+        )
     }
 
     @Test(arguments: PipelineStep.allCases) func everyStepHasWords(_ step: PipelineStep) {

@@ -27,7 +27,7 @@ import Testing
     static let expectations: [Expectation] = [
         Expectation(kind: 7, content: "❤️", author: "alice", title: "⚡ alice liked your note", body: "❤️"),
         Expectation(kind: 7, content: "+", author: "alice", title: "⚡ alice liked your note", body: "+"),
-        Expectation(kind: 7, content: "", author: "alice", title: "⚡ alice liked your note", body: ""),
+        Expectation(kind: 7, content: "", author: "alice", title: "⚡ alice liked your note", body: "❤️"),
         Expectation(kind: 7, content: "🔥", author: "alice", title: "⚡ alice reacted to your note", body: "🔥"),
         Expectation(kind: 6, author: "bob", title: "🔄 bob reposted your note", body: "Your note was reposted"),
         Expectation(
@@ -139,6 +139,20 @@ import Testing
         #expect(notification.title == "⚡ alice zapped you 21 sats")
         #expect(notification.body == "Thank you!")
         #expect(try jsonObject(notification.data)["author_pubkey"] as? String == Fixture.sender.hex)
+    }
+
+    /// Seed 000: `aps.alert.body` is always there.
+    @Test(arguments: [1, 3, 4, 6, 7, 14, 1059, 1808, 1809, 9735, 21059] as [UInt16], ["", " \n", "\u{200B}\u{202E}"])
+    func aBodyIsAlwaysThere(_ kind: UInt16, _ content: String) throws {
+        var input = Fixture.input(kind: kind, content: content, signal: .mention)
+        input.zap = kind == 9735 ? Fixture.zap(millisats: 21_000, comment: content) : nil
+        let body = try #require(book.notification(for: input)).body
+        #expect(body.contains { !$0.isWhitespace }, "\(body)")
+    }
+
+    @Test func theBodyOfAReactionIsCutAsThatOfANote() throws {
+        let input = Fixture.input(kind: 7, content: String(repeating: "🔥", count: 150))
+        #expect(try #require(book.notification(for: input)).body == String(repeating: "🔥", count: 100) + "...")
     }
 
     @Test func longNoteIsCutAfterAHundredCharacters() throws {

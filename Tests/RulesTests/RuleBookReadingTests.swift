@@ -45,7 +45,7 @@ import YAMLReading
                 "rules.yaml:8:13: rules[0].signal: expected 1 to 32 of a-z, 0-9, _ and -, and not 'batch'",
                 "rules.yaml:9:14: rules[1].match: unknown key 'kind'; did you mean 'kinds'?",
                 "rules.yaml:10:11: rules[1].drop: expected true or false",
-                "rules.yaml:11:11: rules[1].body: the template is broken: check that every {{ has its }} and every section its end",
+                "rules.yaml:11:11: rules[1].body: the section {{#referenced}} has no end: expected {{/referenced}}",
                 "rules.yaml:12:15: rules[1].actions[0]: 'label' is missing: the text on the button",
             ]
         )

@@ -46,6 +46,12 @@ import Testing
         #expect(throws: Never.self) { try Template(text) }
     }
 
+    @Test(arguments: ["", " ", "\n\t", "\u{200B}"])
+    func aTextThatShowsNothingCountsAsMissing(_ content: String) throws {
+        let template = try Template("{{#event.content}}some{{/event.content}}{{^event.content}}none{{/event.content}}")
+        #expect(template.render(TemplateValues(Fixture.input(kind: 1, content: content))) == "none")
+    }
+
     @Test func sectionsWithoutEndAreRefusedBeforeTheyAreParsed() {
         let text =
             String(repeating: "{{#event.content}}", count: 50_000)

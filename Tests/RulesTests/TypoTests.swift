@@ -14,8 +14,19 @@ import YAMLReading
         }
     }
 
+    private static let quotes = "a text with {{…}} in it needs quotes around it, as in \"{{author.name}}\""
+
+    @Test(arguments: plausible) func isToldWhatWasExpected(_ keys: String, _ beginning: String) {
+        let told = mistakes("version: 1\nrules:\n  - \(keys)\n    match: { kinds: 1 }\n")
+        if beginning.isEmpty {
+            #expect(told.isEmpty, "\(told)")
+        } else {
+            #expect(told.contains { $0.contains(beginning) }, "\(told)")
+        }
+    }
+
     /// Each is the third line of a file with one rule, whose keys begin in column 5.
-    @Test(arguments: [
+    private static let plausible = [
         ("Title: x", "3:5: rules[0]: unknown key 'Title'; did you mean 'title'?"),
         ("Body: x", "3:5: rules[0]: unknown key 'Body'; did you mean 'body'?"),
         ("colapse: x", "3:5: rules[0]: unknown key 'colapse'; did you mean 'collapse'?"),
@@ -51,8 +62,33 @@ import YAMLReading
             "expires: 4 hours",
             "3:14: rules[0].expires: expected a time from 1m to 28d, such as 90s, 15m, 4h, 2d or 1d12h"
         ),
-        ("title: {{author.name}}", "3:12: rules[0].title: "),
-        ("title: \"{{author.name}\"", "3:12: rules[0].title: the template is broken"),
+        ("title: {{author.name}}", "3:12: rules[0].title: \(quotes)"),
+        ("title: { default: {{author.name}}, de: x }", "3:23: rules[0].title.default: \(quotes)"),
+        ("apns: { badge: {{count}} }", "3:20: rules[0].apns.badge: \(quotes)"),
+        ("apns: { interruption-level: {{signal}} }", "3:33: rules[0].apns.interruption-level: \(quotes)"),
+        ("data: { a: {{event.id}} }", "3:16: rules[0].data.a: \(quotes)"),
+        ("data: {{event.id}}", "3:11: rules[0].data: \(quotes)"),
+        ("title: {{author.name}} liked your note", quotes), ("title: {{{event.content}}}", quotes),
+        ("title: {{#zap}}{{zap.amount}}{{/zap}}", quotes), ("title: {{^zap}}none{{/zap}}", quotes),
+        ("apns: { alert: { loc-key: K, loc-args: [{{author.name}} ] } }", quotes),
+        ("apns: { alert: {{author.name}} x }", quotes),
+        ("title: New: {{author.name}}", quotes),
+        ("title: Zap: 21", "; a text with a colon and a blank in it needs quotes around it"),
+        ("title: \"{{author.name}\"", "3:12: rules[0].title: the tag '{{author.name}' has no end: expected }}"),
+        (
+            "title: \"{{author.name and {{zap.amount}}\"",
+            "3:12: rules[0].title: the tag '{{author.name and ' has no end: expected }}"
+        ),
+        ("title: \"{{{event.id}}\"", "3:12: rules[0].title: the tag '{{{event.id' has no end: expected }}}"),
+        (
+            "title: \"{{#zap}}{{zap.amount}}\"",
+            "3:12: rules[0].title: the section {{#zap}} has no end: expected {{/zap}}"
+        ),
+        (
+            "title: \"{{^zap}}{{#event}}x{{/zap}}{{/event}}\"",
+            "3:12: rules[0].title: {{/zap}} ends no section: expected {{/event}} for {{#event}}"
+        ),
+        ("title: \"a {{/zap}}\"", "3:12: rules[0].title: {{/zap}} ends no section"),
         ("title: \"{{name}}\"", "3:12: rules[0].title: there is no variable 'name'; did you mean 'author.name'?"),
         ("title: \"{{event.author}}\"", "3:12: rules[0].title: there is no variable 'event.author'"),
         ("title: \"{{excerpt(event.content, 40)}}\"", "3:12: rules[0].title: there is no variable 'event.content, 40'"),
@@ -70,13 +106,5 @@ import YAMLReading
         ("data: { <<: *d }", "not YAML: "),
         ("data: { a: &d { b: 1 }, c: { <<: *d } }", "3:34: rules[0].data.c: keys are not merged here"),
         ("title: \"${{zap.amount}}\"", ""),
-    ])
-    func isToldWhatWasExpected(_ keys: String, _ beginning: String) {
-        let told = mistakes("version: 1\nrules:\n  - \(keys)\n    match: { kinds: 1 }\n")
-        if beginning.isEmpty {
-            #expect(told.isEmpty, "\(told)")
-        } else {
-            #expect(told.contains { $0.contains(beginning) }, "\(told)")
-        }
-    }
+    ]
 }

@@ -44,11 +44,66 @@ import YAMLReading
             "tags: { expiration: no }",
             "tags.expiration: expected true or false, or quotes around it if it is the tag's value"
         ),
+        ("kinds: 7, signal: dm", "signal: no event of these kinds is taken for that"),
+        ("kinds: [1, 7], signal: [zap, follow]", "signal: no event of these kinds is taken for that"),
+        ("kinds: 30402, signal: mention", "signal: no event of these kinds is taken for that"),
+        ("zap: { min: 21 }, signal: reaction", "signal: 'zap' leaves only zaps, whose signal is zap"),
+        ("zap: { min: 21 }, relation: reply", "relation: 'zap' leaves only zaps, which are no reply, quote or mention"),
+        (
+            "relation: quote, signal: reply",
+            "relation: a reply has the signal reply, a quote or a mention has mention, others have none"
+        ),
+        (
+            "relation: [reply, mention], signal: dm",
+            "relation: a reply has the signal reply, a quote or a mention has mention, others have none"
+        ),
+        (
+            "relation: quote, tags: { q: false }",
+            "relation: a quote is what a q tag names (NIP-18), and 'tags' leaves none"
+        ),
+        (
+            "kinds: 1, relation: reply, tags: { e: false }",
+            "relation: what a note replies to is what an e tag names (NIP-10), and 'tags' leaves none"
+        ),
+        ("p_tags: { max: 0 }", "p_tags: every event that gets here names its recipient in a p tag"),
+        ("tags: { p: false }", "tags: p: false never holds: every event that gets here names its recipient in a p tag"),
         ("language: de-AT-1996", "language: expected a language, as in de, pt-BR or zh-Hant"),
     ])
     func conditionsThatNeverHold(_ match: String, _ mistake: String) {
         let told = mistakes("- { match: { \(match) }, signal: hit }")
         #expect(told.count == 1 && told[0].hasSuffix("rules[0].match.\(mistake)"), "\(told)")
+    }
+
+    @Test(arguments: [
+        "kinds: [1, 7], signal: reaction", "kinds: 1111, relation: reply, tags: { e: false }",
+        "relation: [reply, quote], signal: mention", "relation: [reply, quote], tags: { q: false }",
+        "zap: { min: 21 }, signal: [zap, dm]", "p_tags: { min: 1, max: 1 }", "tags: { p: true }",
+    ])
+    func conditionsThatSomeEventMeets(_ match: String) {
+        #expect(mistakes("- { match: { \(match) }, signal: hit }") == [])
+    }
+
+    @Test func whatDropsSaysNothing() {
+        let told = mistakes(
+            "- { name: a, match: { kinds: 7 }, drop: true, title: t, signal: s, apns: { badge: 1 }, urgency: low }"
+        )
+        #expect(
+            told.map { $0.split(separator: " ", maxSplits: 1)[1] }
+                == ["title", "signal", "apns", "urgency"].map {
+                    "rules[0].\($0): the rule drops what it is for, so nobody is told this: leave out '\($0)' or 'drop'"
+                }
+        )
+        #expect(mistakes("- { name: a, match: { kinds: 7 }, drop: false, title: t }") == [])
+    }
+
+    @Test func theRulesOfAFileHaveNamesOfTheirOwn() {
+        let one = "- { name: like, match: { kinds: 7 } }"
+        #expect(
+            mistakes(one + "\n- { name: like, match: { kinds: 6 } }")
+                == ["0:4:11: rules[1].name: the rule in line 3 is called 'like', too"]
+        )
+        // An operator's own rules may stand in for common ones.
+        #expect(mistakes(one, one) == [])
     }
 
     @Test func aRuleBehindOneForItsKindsIsAMistake() {

@@ -16,6 +16,10 @@ extension RouterObservers: PipelineObserver {
         for observer in pipeline { observer.filtered(counts) }
     }
 
+    func leftOut(_ counts: [RuleValue: Int]) {
+        for observer in pipeline { observer.leftOut(counts) }
+    }
+
     func trace(_ steps: [TraceStep], at time: Int64) {
         for observer in pipeline { observer.trace(steps, at: time) }
     }

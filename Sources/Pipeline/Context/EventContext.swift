@@ -28,7 +28,10 @@ struct EventContext {
 
     /// Whether ``learn(_:at:)`` makes anything of such an event.
     static func isWorthLearning(_ kind: Kind) -> Bool {
-        kind == .profile || kind == .textNote || kind == .audioNote || kind == .comment
+        switch kind {
+        case .profile, .textNote, .audioNote, .comment, .longFormContent, .encryptedDirectMessage: true
+        default: false
+        }
     }
 
     /// Remembers what later notifications may need of an event that came by, which must be verified.

@@ -148,9 +148,22 @@ struct Addressees {
         }
         for target in plan.targets {
             let (renderer, now) = (target.renderer, batch.time)
+            // The router's own envelopes hold no platform's block.
+            let hasBlock = min(target.mode, renderer.rule.mode) != .sealed || target.isSealedByTransport
+            let platform = hasBlock ? target.route.platform : nil
+            var rendering: Rendering?
+            if let platform, renderer.rule.mayWithhold(platform) {
+                let rendered = renderer.rendering(in: target.mode, target.language, context: &context, at: now)
+                let keys = rendered.keysWithholding(platform)
+                guard keys.isEmpty else {
+                    batch.log.note(.withheld, keys, of: renderer.rule, event, plan.account, target.device)
+                    continue
+                }
+            }
             var filtered: Notification?
             if let session, session.isAskedAfterRendering(target.filters) {
-                var notification = renderer.notification(in: target.mode, target.language, context: &context, at: now)
+                let rendered = renderer.rendering(in: target.mode, target.language, context: &context, at: now)
+                var notification = rendered.notification
                 if case .drop(let filter, let reason) = session.filter(&notification, target.filters) {
                     batch.log.note(
                         filter: filter,
@@ -162,6 +175,7 @@ struct Addressees {
                     continue
                 }
                 filtered = notification
+                rendering = rendered
             }
             let match = PaceMatch(
                 event: event,
@@ -178,10 +192,15 @@ struct Addressees {
                 reason: renderer.rule.name,
                 into: &batch
             ) { id in
-                let notification =
-                    filtered ?? renderer.notification(in: target.mode, target.language, context: &context, at: now)
+                let rendered =
+                    rendering ?? renderer.rendering(in: target.mode, target.language, context: &context, at: now)
+                rendering = rendered
+                let notification = filtered ?? rendered.notification
                 guard notification.mode == .sealed, !target.isSealedByTransport else { return notification }
                 return sealed(notification, id: id, for: target.device)
+            }
+            if let keys = rendering?.keysLeftOut(for: platform), !keys.isEmpty {
+                batch.log.note(.valueLeftOut, keys, of: renderer.rule, event, plan.account, target.device)
             }
         }
     }

@@ -109,11 +109,11 @@ extension Event {
         values(of: "e").lazy.compactMap { EventID(hex: $0) }.first
     }
 
-    /// What a note answers, else what it quotes.
+    /// What a note answers, else what it quotes, else what it mentions by an `e` tag (seed 000 has that for each that it names).
     fileprivate var answeredOrQuoted: EventID? {
         if case .event(let parent)? = comment?.parent { return parent.id }
         if let thread { return thread.parent.id }
         for case .event(let quoted) in quotes { return quoted.id }
-        return nil
+        return firstReference
     }
 }

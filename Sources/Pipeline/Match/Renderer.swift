@@ -15,7 +15,7 @@ final class Renderer {
     private let recipient: PublicKey
     private let concern: EventConcern
     private var input: RuleInput?
-    private var rendered: [Form: Notification] = [:]
+    private var rendered: [Form: Rendering] = [:]
 
     init(rule: Rule, signal: Signal, event: Event, recipient: PublicKey, concern: EventConcern) {
         self.rule = rule
@@ -26,19 +26,19 @@ final class Renderer {
     }
 
     /// What a device may see of the event in that mode or a stricter one of the rule; `now` is in milliseconds since 1970.
-    func notification(
+    func rendering(
         in mode: Mode,
         _ language: LanguageTag?,
         context: inout EventContext,
         at now: Int64
-    ) -> Notification {
+    ) -> Rendering {
         let form = Form(mode: mode, language: language)
-        if let notification = rendered[form] { return notification }
+        if let rendering = rendered[form] { return rendering }
         let input = self.input ?? input(context: &context)
         self.input = input
-        let notification = rule.render(input, signal: signal, mode: mode, language: language, now: now)
-        rendered[form] = notification
-        return notification
+        let rendering = rule.rendering(input, signal: signal, mode: mode, language: language, now: now)
+        rendered[form] = rendering
+        return rendering
     }
 
     private func input(context: inout EventContext) -> RuleInput {

@@ -3,6 +3,9 @@ package protocol PipelineObserver: Sendable {
     func record(_ counts: [PipelineStep: Int])
     /// How many devices filters spared a batch's events, by the filter's name. Not called for a batch in which none did.
     func filtered(_ counts: [String: Int])
+    /// How often pushes of a batch went without a value of their rule, or did not go for want of one, as what variables made of
+    /// it was unfit for its key. Not called for a batch in which none did.
+    func leftOut(_ counts: [RuleValue: Int])
     /// The steps of a batch that are worth keeping, in order; `time` is the batch's, in milliseconds since 1970. Not called
     /// for a batch that has none.
     func trace(_ steps: [TraceStep], at time: Int64)
@@ -10,5 +13,17 @@ package protocol PipelineObserver: Sendable {
 
 extension PipelineObserver {
     package func filtered(_ counts: [String: Int]) {}
+    package func leftOut(_ counts: [RuleValue: Int]) {}
     package func trace(_ steps: [TraceStep], at time: Int64) {}
+}
+
+/// A value of a rule, by the rule's name and where the value stands in it, such as `apns.relevance-score`.
+package struct RuleValue: Hashable, Sendable {
+    package let rule: String
+    package let key: String
+
+    package init(rule: String, key: String) {
+        self.rule = rule
+        self.key = key
+    }
 }

@@ -29,6 +29,8 @@ extension PipelineStep {
         case .beforeRegistration: "not sent: it happened before the device was registered"
         case .filtered: "not sent: dropped by the filter \(reason)"
         case .unwanted: "not sent: the device's filters switch \(Self.several(reason)) off"
+        case .withheld: "not sent: the event gives no fitting value for \(reason), which has to be there"
+        case .valueLeftOut: "goes without \(reason), for which the event gives no fitting value"
         case .queued: "to be sent, \(Self.origin(reason))"
         case .held: "held: \(Self.obstacle(reason))"
         case .batched where reason.isEmpty: "goes together with others, as one push"

@@ -60,6 +60,10 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case filtered
     /// The device's filters switch its signal off.
     case unwanted
+    /// A rule's value came out unfit for its key, without which nothing may be sent to the device's platform.
+    case withheld
+    /// A push goes, without values of its rule that came out unfit for their keys.
+    case valueLeftOut = "value-left-out"
     /// A delivery was kept for a device.
     case queued
     /// It waits for the device's time: a cooldown, a window, quiet hours, the next day, the end of a push under way, or
@@ -77,6 +81,9 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case waiting
     /// It could not be kept: the disk refused.
     case notKept = "not-kept"
+
+    /// Whether it says something more of what went on, and nothing of how it ended.
+    package var isRemark: Bool { self == .valueLeftOut }
 
     /// Whether it is worth keeping also where it is about no account in particular. Of the others a busy relay brings a hundred
     /// thousand a second.

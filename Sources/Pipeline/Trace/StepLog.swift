@@ -1,15 +1,21 @@
 import Logging
 import Nostr
 import Notifications
+import Rules
 
 /// Counts, logs and traces the steps of one batch. Never holds content, and of an event nothing but its id.
 ///
 /// What is said of a delivery stands under reserve until the disk took the batch, or did not: ``settle(isKept:)``.
 struct StepLog {
+    /// In characters; a trace is no place for all keys of a long rule.
+    private static let keysLimit = 200
+
     private let logger: Logger
     private(set) var counts: [PipelineStep: Int] = [:]
     /// How many devices filters spared events, by the filter's name.
     private(set) var filtered: [String: Int] = [:]
+    /// How often pushes went without a value of their rule, or did not go for want of one.
+    private(set) var leftOut: [RuleValue: Int] = [:]
     /// Of the steps under reserve.
     private var reserved: [PipelineStep: Int] = [:]
     /// In the order in which they were taken.
@@ -23,6 +29,20 @@ struct StepLog {
     mutating func note(filter: String, event: EventID, account: PublicKey, device: DeviceID, reason: String) {
         filtered[filter, default: 0] += 1
         note(.filtered, event: event, account: account, device: device, reason: reason)
+    }
+
+    /// Says which of a rule's values a push goes without, or does not go for want of.
+    mutating func note(
+        _ step: PipelineStep,
+        _ keys: [String],
+        of rule: Rule,
+        _ event: EventID,
+        _ account: PublicKey,
+        _ device: DeviceID
+    ) {
+        for key in keys { leftOut[RuleValue(rule: rule.name, key: key), default: 0] += 1 }
+        let reason = String(keys.joined(separator: ", ").prefix(Self.keysLimit))
+        note(step, event: event, account: account, device: device, reason: reason)
     }
 
     /// Says what is known at that place: `account` where the step is about one account, `device` where it is about one of its

@@ -2,6 +2,11 @@ import YAMLReading
 
 /// What an app gets beside what is shown: the keys of seed 000 that tell which event this is about, and a rule's own `data`.
 struct CustomKeys: Sendable {
+    /// What every platform's app finds beside `data`'s keys: nothing there may take the place of these.
+    static let reserved = [
+        "aps", "t", "n", "id", "title", "subtitle", "body", "category", "thread", "url", "actions", "sealed",
+    ]
+
     private let own: JSONTemplate?
     /// Whether seed 000's keys are there, which tell of the event that this one refers to, too.
     let saysEvent: Bool
@@ -15,8 +20,8 @@ struct CustomKeys: Sendable {
         for (key, value) in members {
             if key == "aps" {
                 value.mistake("Apple's own keys belong into 'apns'")
-            } else if key == "body", rule["actions"] != nil {
-                value.mistake("this would take the place of the buttons, which travel in 'body'")
+            } else if Self.reserved.contains(key) {
+                value.mistake("'\(key)' is a key of the notification itself, which 'data' cannot replace; name it otherwise")
             } else if saysEvent, EventData.keys.contains(key) {
                 value.mistake("the event's own keys say '\(key)' already; 'event_data: false' leaves them out")
             }
@@ -26,10 +31,13 @@ struct CustomKeys: Sendable {
 
     var variables: Set<String> { own?.variables ?? [] }
 
-    /// A JSON object, or nothing when there is none.
-    func render(_ input: RuleInput, _ values: TemplateValues, now: Int64) -> String {
+    /// A JSON object, or nothing when there is none. What is left out of it is noted in `rendering`.
+    func render(_ input: RuleInput, _ values: TemplateValues, now: Int64, into rendering: inout Rendering) -> String {
         let event = saysEvent ? EventData(input).json : ""
-        guard let own = own?.render(values, now: now), own != "{}" else { return event }
+        var omitted = OmittedPaths()
+        let own = own?.render(values, now: now, omitted: &omitted)
+        rendering.leaveOut(omitted, of: "data")
+        guard let own, own != "{}" else { return event }
         guard !event.isEmpty, event != "{}" else { return own }
         return event.dropLast() + "," + own.dropFirst()
     }

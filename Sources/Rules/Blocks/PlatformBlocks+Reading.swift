@@ -3,21 +3,25 @@ import YAMLReading
 extension PlatformBlocks {
     /// Reads the blocks of a rule; what is wrong in them is noted as mistakes.
     init(reading rule: YAMLMapping, categories: ButtonCategories = ButtonCategories()) {
-        var blocks: [(platform: String, template: JSONTemplate)] = []
+        var blocks: [Block] = []
         for key in PlatformKey.all {
-            guard let value = rule[key.name], let block = key.block(value) else { continue }
-            blocks.append((key.platform, block))
+            guard let value = rule[key.name], let template = key.block(value) else { continue }
+            blocks.append(Block(key: key.name, platform: key.platform, template: template))
         }
         for (platform, value) in rule["native"]?.mapping()?.members ?? [] where value.mapping() != nil {
             if let key = PlatformKey.all.first(where: { [$0.platform, $0.name].contains(platform) }) {
                 // Unchecked, a mistake in it would cost each single notification.
                 value.mistake("this is the rule's own '\(key.name)'; here stands what other plugins get")
-            } else if let block = JSONTemplate(free: value) {
-                blocks.append((platform, block))
+            } else if let template = JSONTemplate(free: value) {
+                blocks.append(Block(key: "native.\(platform)", platform: platform, template: template))
             }
         }
         if let apns = rule["apns"], apns.isMapping, let block = apns.mapping() {
-            APNsBlockChecks(block, of: rule, categories: categories).check()
+            let checks = APNsBlockChecks(block, of: rule, categories: categories)
+            checks.check()
+            for index in blocks.indices where blocks[index].key == PlatformKey.apns.name {
+                blocks[index].template = checks.bounding(blocks[index].template)
+            }
         }
         if let fcm = rule["fcm"], fcm.isMapping, let block = fcm.mapping() { Self.check(fcm: block) }
         if let web = rule["webpush"], web.isMapping, let block = web.mapping() {

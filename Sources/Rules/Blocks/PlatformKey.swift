@@ -25,14 +25,16 @@ struct PlatformKey: Sendable {
         doc: "What browsers get: members of the Notification, and how the push service treats it."
     )
 
+    static let fcm = PlatformKey(
+        name: "fcm",
+        platform: "android",
+        table: .fcm,
+        doc: "What Android devices get through FCM: members of the message's android object."
+    )
+
     static let all = [
         apns,
-        PlatformKey(
-            name: "fcm",
-            platform: "android",
-            table: .fcm,
-            doc: "What Android devices get through FCM: members of the message's android object."
-        ),
+        fcm,
         webPush,
         PlatformKey(
             name: "unifiedpush",

@@ -13,6 +13,7 @@ extension RuleBook {
     /// The built-in rules as a file, for `carillon rules default` and as a start for one's own.
     package static let defaultYAML = """
         # What each kind of event becomes. The first rule that matches decides; an event that no rule matches wakes nobody.
+        # A text without anything to show has other words in its place, for an alert always has a body.
         # `title`, `body` and the like are only for devices registered with mode `alert`, and encrypted for those with mode
         # `sealed`. Others get a neutral text (`nudge`), or a wake-up that carries the signal and nothing else.
         version: 1
@@ -21,7 +22,7 @@ extension RuleBook {
             match: { kinds: [7], content: ["+", "❤️", ""] }
             signal: reaction
             title: "⚡ {{author.name}} liked your note"
-            body: "{{event.content}}"
+            body: "{{#event.content}}{{event.content}}{{/event.content}}{{^event.content}}❤️{{/event.content}}"
             category: "kind_7"
             apns: { badge: 1, sound: default, mutable-content: 1 }
 
@@ -29,7 +30,7 @@ extension RuleBook {
             match: { kinds: [7] }
             signal: reaction
             title: "⚡ {{author.name}} reacted to your note"
-            body: "{{event.content}}"
+            body: "{{#event.content}}{{excerpt(event.content)}}{{/event.content}}{{^event.content}}You have a new reaction{{/event.content}}"
             category: "kind_7"
             apns: { badge: 1, sound: default, mutable-content: 1 }
 
@@ -44,7 +45,7 @@ extension RuleBook {
           - name: note
             match: { kinds: [1] }
             title: "💬 {{author.name}} sent you a note"
-            body: "{{excerpt(event.content)}}"
+            body: "{{#event.content}}{{excerpt(event.content)}}{{/event.content}}{{^event.content}}You have a new note{{/event.content}}"
             category: "kind_1"
             apns: { badge: 1, sound: default, mutable-content: 1 }
 
@@ -76,7 +77,7 @@ extension RuleBook {
             match: { kinds: [9735] }
             signal: zap
             title: "⚡ {{author.name}} zapped you {{zap.amount}} sats"
-            body: "{{excerpt(zap.comment)}}"
+            body: "{{#zap.comment}}{{excerpt(zap.comment)}}{{/zap.comment}}{{^zap.comment}}You have a new zap{{/zap.comment}}"
             category: "kind_9735"
             apns: { badge: 1, sound: default, mutable-content: 1 }
 

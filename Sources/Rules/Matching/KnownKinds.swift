@@ -1,3 +1,5 @@
+import Notifications
+
 /// The kinds that the match stage makes something of by itself.
 package enum KnownKinds {
     /// Those that have a signal whatever the rules say.
@@ -10,4 +12,17 @@ package enum KnownKinds {
     package static let withoutRelation: Set<UInt16> = [3, 4, 6, 7, 14, 16, 1059, 1809, 9735, 21059]
 
     static let zap: UInt16 = 9735
+
+    /// The kinds that the match stage may take for `signal` by itself.
+    static func kinds(of signal: Signal) -> Set<UInt16> {
+        switch signal {
+        case .dm: [4, 14, 1059, 21059]
+        case .mention, .reply: withRelation
+        case .reaction: [7]
+        case .repost: [6, 16, 1809]
+        case .follow: [3]
+        case .zap: [zap]
+        default: []
+        }
+    }
 }

@@ -20,7 +20,7 @@ struct MatchReader {
         }
         check(kinds, against: mapping, relations)
         let content = mapping["content"].flatMap(test).map { ValueCondition(source: .content, test: $0) }
-        return RuleMatch(
+        let match = RuleMatch(
             kinds: kinds,
             relations: relations,
             // What the match stage says, and so never a signal that a rule names.
@@ -35,6 +35,8 @@ struct MatchReader {
             languages: mapping["language"].map { some($0, language) },
             values: (content.map { [$0] } ?? []) + (mapping["tags"].map(tags) ?? [])
         )
+        MatchContradictions(match: match, mapping: mapping).check()
+        return match
     }
 
     /// Notes conditions that no event of `kinds` ever meets.

@@ -41,12 +41,27 @@ extension RuleBook {
         let rules = values.enumerated().compactMap {
             RuleReader(number: $0 + 1, categories: categories, nudge: nudge).rule($1)
         }
+        Self.checkNames(values)
         if files.allSatisfy(\.value.file.mistakes.isEmpty) { RuleReach.check(rules, values) }
         self.init(
             rules: rules,
             summary: first("summary", SummaryTexts.init) ?? SummaryTexts(),
             nudge: nudge
         )
+    }
+
+    /// Traces and trials tell the rules of a file apart by their names.
+    private static func checkNames(_ rules: [YAMLValue]) {
+        var lines: [String: Int] = [:]
+        for (index, rule) in rules.enumerated() {
+            if index > 0, rule.file !== rules[index - 1].file { lines = [:] }
+            guard rule.isMapping, let value = rule.mapping()?["name"], let name = value.writtenText else { continue }
+            if let line = lines[name] {
+                value.mistake("the rule in line \(line) is called '\(name.prefix(64))', too")
+            } else {
+                lines[name] = rule.line
+            }
+        }
     }
 
     private static func checkVersion(_ top: YAMLMapping) {

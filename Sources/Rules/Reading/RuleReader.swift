@@ -23,7 +23,7 @@ struct RuleReader {
         guard let rule = value.mapping(keys: Self.keys) else { return nil }
         let match = MatchReader().match(rule["match"])
         let drops = rule["drop"]?.bool() ?? false
-        if !drops, rule["signal"] == nil { checkSignals(of: match, value) }
+        if drops { checkSilence(of: rule) } else if rule["signal"] == nil { checkSignals(of: match, value) }
         return Rule(
             name: name(rule),
             place: RulePlace(file: value.file.name, line: value.line),
@@ -36,6 +36,13 @@ struct RuleReader {
             payload: RulePayload(reading: rule, categories: categories),
             nudge: nudge
         )
+    }
+
+    /// What a rule says that tells nobody would never be seen.
+    private func checkSilence(of rule: YAMLMapping) {
+        for (key, value) in rule.members where !["name", "match", "drop"].contains(key) {
+            value.mistake("the rule drops what it is for, so nobody is told this: leave out '\(key)' or 'drop'")
+        }
     }
 
     /// Without a word that registrations switch on, an event wakes nobody.

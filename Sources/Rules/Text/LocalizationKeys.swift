@@ -21,9 +21,9 @@ struct LocalizationKeys {
     }
 
     /// Puts them into the blocks of the platforms that know them; where a block says the same itself, that is a mistake.
-    func put(into blocks: inout [(platform: String, template: JSONTemplate)], of rule: YAMLMapping) {
-        put(alert, into: &blocks, "ios", "alert", rule)
-        put(notification, into: &blocks, "android", "notification", rule)
+    func put(into blocks: inout [PlatformBlocks.Block], of rule: YAMLMapping) {
+        put(alert, into: &blocks, .apns, "alert", rule)
+        put(notification, into: &blocks, .fcm, "notification", rule)
     }
 
     private mutating func add(_ text: YAMLValue?, alert alertPrefix: String, notification prefix: String?) {
@@ -60,19 +60,22 @@ struct LocalizationKeys {
 
     private func put(
         _ members: [JSONTemplate.Member],
-        into blocks: inout [(platform: String, template: JSONTemplate)],
-        _ platform: String,
+        into blocks: inout [PlatformBlocks.Block],
+        _ platform: PlatformKey,
         _ key: String,
         _ rule: YAMLMapping
     ) {
         guard !members.isEmpty else { return }
-        guard let index = blocks.firstIndex(where: { $0.platform == platform }) else {
-            blocks.append((platform, .joined([JSONTemplate.Member(key: key, value: .joined(members))])))
+        guard let index = blocks.firstIndex(where: { $0.key == platform.name }) else {
+            let template = JSONTemplate.joined([JSONTemplate.Member(key: key, value: .joined(members))])
+            blocks.append(
+                PlatformBlocks.Block(key: platform.name, platform: platform.platform, template: template)
+            )
             return
         }
         guard let joined = blocks[index].template.adding(members, under: key) else {
             rule.value.mistake(
-                "the texts have a 'loc-key', and '\(key)' of the block for \(platform) says something else"
+                "the texts have a 'loc-key', and '\(key)' of the block for \(platform.platform) says something else"
             )
             return
         }

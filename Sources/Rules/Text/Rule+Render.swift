@@ -1,10 +1,22 @@
 import Notifications
 
 extension Rule {
-    /// The notification this rule makes of `input`, showing at most `mode` and at most what the rule allows, in the device's
-    /// `language`.
+    /// What this rule makes of `input`, showing at most `mode` and at most what the rule allows, in the device's `language`.
     ///
     /// `now` is in milliseconds since 1970; texts that tell how long ago something was need it.
+    package func rendering(
+        _ input: RuleInput,
+        signal: Signal,
+        mode: Mode,
+        language: LanguageTag? = nil,
+        now: Int64 = 0
+    ) -> Rendering {
+        var rendering = content(of: input, signal: signal, mode: min(mode, self.mode), language: language, now: now)
+        rendering.notification.expiresAt = expiresAt(from: now)
+        return rendering
+    }
+
+    /// The notification of ``rendering(_:signal:mode:language:now:)``.
     package func render(
         _ input: RuleInput,
         signal: Signal,
@@ -12,10 +24,11 @@ extension Rule {
         language: LanguageTag? = nil,
         now: Int64 = 0
     ) -> Notification {
-        var notification = content(of: input, signal: signal, mode: min(mode, self.mode), language: language, now: now)
-        notification.expiresAt = expiresAt(from: now)
-        return notification
+        rendering(input, signal: signal, mode: mode, language: language, now: now).notification
     }
+
+    /// Whether some event has nothing to send to `platform` although the rule is for it.
+    package func mayWithhold(_ platform: String) -> Bool { payload.blocks.mayWithhold(platform) }
 
     /// When a push service should give up what the rule makes of an event now; 0: that is left to the transport. Both in
     /// milliseconds since 1970.
@@ -27,33 +40,36 @@ extension Rule {
         mode: Mode,
         language: LanguageTag?,
         now: Int64
-    ) -> Notification {
-        guard mode > .wake else { return .wake(signal, urgency: urgency) }
+    ) -> Rendering {
+        guard mode > .wake else { return Rendering(notification: .wake(signal, urgency: urgency)) }
         let neutral = nudge.render(count: 1, in: language)
-        guard mode > .nudge else { return .nudge(signal, urgency: urgency, neutral) }
+        guard mode > .nudge else { return Rendering(notification: .nudge(signal, urgency: urgency, neutral)) }
         let values = TemplateValues(input, now: now)
-        return Notification(
-            mode: mode,
-            signal: signal,
-            urgency: urgency,
-            title: texts.title.render(values, in: language),
-            subtitle: texts.subtitle.render(values, in: language),
-            body: texts.body.render(values, in: language),
-            category: texts.category.render(values),
-            thread: texts.thread.render(values),
-            collapseKey: texts.collapse.render(values),
-            url: AbsoluteURL.ifOne(texts.url.render(values)),
-            actions: texts.actions.map {
-                NotificationAction(
-                    id: $0.id.render(values),
-                    label: $0.label.render(values, in: language),
-                    url: AbsoluteURL.ifOne($0.url.render(values)),
-                    icon: $0.icon.render(values)
-                )
-            },
-            data: payload.customKeys.render(input, values, now: now),
-            native: payload.blocks.render(values, now: now),
-            neutral: neutral
+        var rendering = Rendering(
+            notification: Notification(
+                mode: mode,
+                signal: signal,
+                urgency: urgency,
+                title: texts.title.render(values, in: language),
+                subtitle: texts.subtitle.render(values, in: language),
+                body: texts.body.render(values, in: language),
+                category: texts.category.render(values),
+                thread: texts.thread.render(values),
+                collapseKey: texts.collapse.render(values),
+                neutral: neutral
+            )
         )
+        rendering.notification.url = rendering.url(texts.url, values, of: "url")
+        rendering.notification.actions = texts.actions.enumerated().map { number, action in
+            NotificationAction(
+                id: action.id.render(values),
+                label: action.label.render(values, in: language),
+                url: rendering.url(action.url, values, of: "actions[\(number)].url"),
+                icon: action.icon.render(values)
+            )
+        }
+        rendering.notification.data = payload.customKeys.render(input, values, now: now, into: &rendering)
+        rendering.notification.native = payload.blocks.render(values, now: now, into: &rendering)
+        return rendering
     }
 }

@@ -131,6 +131,20 @@ import Testing
         #expect(taken.accounts[0].devices[0].outcome == "waits for its turn: no attempt has ended yet")
     }
 
+    @Test func aRemarkIsNotHowThingsStand() {
+        let steps = [
+            step(.queued, of: alice, on: 1, delivery: "a"), step(.valueLeftOut, of: alice, on: 1, reason: "data.n"),
+        ]
+        let device = explain(steps, outbox: ["a"]).accounts[0].devices[0]
+        #expect(device.outcome == "waits for its turn: no attempt has ended yet")
+        #expect(device.steps.last?.words == "goes without data.n, for which the event gives no fitting value")
+        let withheld = explain([step(.withheld, of: alice, on: 1, reason: "apns.content-state.n")])
+        #expect(
+            withheld.accounts[0].devices[0].outcome
+                == "not sent: the event gives no fitting value for apns.content-state.n, which has to be there"
+        )
+    }
+
     @Test func whatIsHeldSaysUntilWhen() {
         let history = [step(.held, of: alice, on: 1, delivery: "a", reason: "quiet")]
         let held = explain(history, held: ["a": "quiet hours until 07:00 (UTC+9)"], outbox: [])

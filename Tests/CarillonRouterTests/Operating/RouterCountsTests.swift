@@ -55,6 +55,13 @@ import Testing
         ] { #expect(text.contains(line + "\n"), "\(line)") }
     }
 
+    @Test func countsTheValuesThatRulesLeftOut() {
+        counts.leftOut([RuleValue(rule: "note", key: "apns.relevance-score"): 2])
+        counts.leftOut([RuleValue(rule: "note", key: "apns.relevance-score"): 1])
+        let line = "carillon_rule_values_left_out_total{rule=\"note\",key=\"apns.relevance-score\"} 3\n"
+        #expect(text.contains(line))
+    }
+
     @Test func countsWhatEachFilterDid() {
         counts.filtered(["mutes": 2])
         counts.filtered(["mutes": 1, "removed": 1])

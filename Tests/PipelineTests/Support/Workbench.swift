@@ -18,6 +18,7 @@ final class Workbench {
     final class Observed: PipelineObserver {
         let counts = Mutex<[PipelineStep: Int]>([:])
         let filtered = Mutex<[String: Int]>([:])
+        let leftOut = Mutex<[RuleValue: Int]>([:])
         private let traced = Mutex<[TraceStep]>([])
 
         var steps: [TraceStep] { traced.withLock(\.self) }
@@ -28,6 +29,10 @@ final class Workbench {
 
         func filtered(_ new: [String: Int]) {
             filtered.withLock { $0.merge(new, uniquingKeysWith: +) }
+        }
+
+        func leftOut(_ new: [RuleValue: Int]) {
+            leftOut.withLock { $0.merge(new, uniquingKeysWith: +) }
         }
 
         func trace(_ steps: [TraceStep], at time: Int64) {

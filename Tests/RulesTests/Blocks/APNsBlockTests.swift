@@ -124,6 +124,23 @@ import Testing
                 "rules[0].apns.alert.title-loc-args: 'title-loc-key' is missing: which of the app's texts these go into"
             ]
         ),
+        (
+            """
+            apns: { event: update, content-state: {}, badge: 1, category: com.klaviyo.category.yesNo, actions: {}, _k: a, \
+            thread-id: a, content-available: 1, mutable-content: 1, target-content-id: a, interruption-level: active, \
+            filter-criteria: a, url-args: [], alert: { body: b } }
+            """,
+            [
+                "badge", "category", "actions", "_k", "thread-id", "content-available", "mutable-content",
+                "target-content-id", "interruption-level", "filter-criteria", "url-args",
+            ].map { "rules[0].apns.\($0): a Live Activity cannot carry this" }
+        ),
+        (
+            "apns: { event: end, alert: { body: b, subtitle: s, launch-image: i, summary-arg: a } }",
+            ["subtitle", "launch-image", "summary-arg"].map {
+                "rules[0].apns.alert.\($0): a Live Activity's alert cannot carry this"
+            }
+        ),
     ]
 
     @Test(arguments: refused)
@@ -158,14 +175,14 @@ import Testing
         let alert = try BlockFixture.native(
             "ios",
             """
-            apns: { alert: { title: t, body: b }, badge: 1, category: c, filter-criteria: f, interruption-level: passive, \
+            apns: { alert: { title: t, body: b }, badge: 1, category: com.klaviyo.category.yesNo, filter-criteria: f, interruption-level: passive, \
             mutable-content: 1, relevance-score: 0.5, sound: default, target-content-id: w, thread-id: g }
             """
         )
         #expect(
             try jsonObject(alert) == [
-                "alert": ["title": "t", "body": "b"], "badge": 1, "category": "c", "filter-criteria": "f",
-                "interruption-level": "passive", "mutable-content": 1, "relevance-score": 0.5, "sound": "default",
+                "alert": ["title": "t", "body": "b"], "badge": 1, "category": "com.klaviyo.category.yesNo",
+                "filter-criteria": "f", "interruption-level": "passive", "mutable-content": 1, "relevance-score": 0.5, "sound": "default",
                 "target-content-id": "w", "thread-id": "g",
             ]
         )

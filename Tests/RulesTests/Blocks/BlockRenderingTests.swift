@@ -58,9 +58,9 @@ import Testing
             #"{"event":"update","content-state":{"n":1,"on":true,"at":[1.5,null,"\#(id)"]}}"#
         ),
         Case(
-            "apns: { event: update, content-state: { at: !!int \"{{event.created_at}}\", sats: !!float \"{{zap.amount}}\" } }",
+            "apns: { event: update, content-state: { at: !!int \"{{event.created_at}}\", kind: !!float \"{{event.kind}}\" } }",
             "ios",
-            #"{"event":"update","content-state":{"at":1708000000}}"#
+            #"{"event":"update","content-state":{"at":1708000000,"kind":7}}"#
         ),
         Case(
             "fcm: { priority: HIGH, ttl: 4h, notification: { eventTime: 1772323199, vibrateTimings: [0.3s, 1s, 250] } }",
@@ -126,11 +126,12 @@ import Testing
         input.zap = Fixture.zap(millisats: millisats)
         let json = try BlockFixture.native(
             "ios",
-            "apns: { event: update, content-state: {}, relevance-score: \"{{zap.amount}}\", badge: \"{{zap.amount}}\" }",
+            "apns: { event: update, content-state: {}, relevance-score: \"{{zap.amount}}\" }",
             input
         )
-        let badge = whole.map { #","badge":\#($0)"# } ?? ""
-        #expect(json == #"{"event":"update","content-state":{},"relevance-score":\#(number)\#(badge)}"#)
+        #expect(json == #"{"event":"update","content-state":{},"relevance-score":\#(number)}"#)
+        let badge = try BlockFixture.native("ios", "title: t, apns: { badge: \"{{zap.amount}}\" }", input)
+        #expect(badge == (whole.map { #"{"badge":\#($0)}"# } ?? "{}"))
     }
 
     @Test(

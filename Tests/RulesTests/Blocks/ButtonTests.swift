@@ -50,8 +50,32 @@ import Testing
             "rules[0].apns.category: expected a text without variables beside 'actions'"
         ),
         (
-            "apns: { category: com.klaviyo.category.yesNo, actions: { a: { url: here } } }",
-            "rules[0].apns.actions.a.url: " + AbsoluteURL.expectation
+            "apns: { category: com.klaviyo.category.yesNo, actions: { com.klaviyo.action.yes: { url: here } } }",
+            "rules[0].apns.actions.com.klaviyo.action.yes.url: " + AbsoluteURL.expectation
+        ),
+        (
+            "apns: { category: com.klaviyo.category.yesNo, actions: { com.klaviyo.action.view: {} } }",
+            "rules[0].apns.actions.com.klaviyo.action.view: 'com.klaviyo.category.yesNo' has no button "
+                + "'com.klaviyo.action.view', only com.klaviyo.action.yes and com.klaviyo.action.no"
+        ),
+        (
+            "apns: { category: com.klaviyo.category.acceptDecline, actions: { com.klaviyo.action.acept: {} } }",
+            "rules[0].apns.actions.com.klaviyo.action.acept: 'com.klaviyo.category.acceptDecline' has no button "
+                + "'com.klaviyo.action.acept', only com.klaviyo.action.accept and com.klaviyo.action.decline; "
+                + "did you mean 'com.klaviyo.action.accept'?"
+        ),
+        (
+            "apns: { category: unknown.category }",
+            "rules[0].apns.category: nobody registered 'unknown.category': expected \(predefined), "
+                + "or one listed at the file's top under 'categories'"
+        ),
+        (
+            "actions: [{ id: a, label: b, icon: SFSymbol.cart.fill }]",
+            "rules[0].actions[0].icon: expected the symbol's name alone, such as cart.fill, without 'SFSymbol.'"
+        ),
+        (
+            "actions: [{ id: a, label: b, icon: \"SFSymbol.{{event.tag.i}}\" }]",
+            "rules[0].actions[0].icon: expected the symbol's name alone, such as cart.fill, without 'SFSymbol.'"
         ),
     ]
 
@@ -64,6 +88,9 @@ import Testing
         let keys = "title: t, apns: { category: org.example.note, actions: { org.example.open: {} } }"
         #expect(BlockFixture.mistakes(keys).count == 1)
         #expect(BlockFixture.mistakes(keys, top: "categories: [org.example.note]") == [])
+        let alone = "title: t, apns: { category: org.example.note }"
+        #expect(BlockFixture.mistakes(alone).count == 1)
+        #expect(BlockFixture.mistakes(alone, top: "categories: [org.example.note]") == [])
     }
 
     @Test(

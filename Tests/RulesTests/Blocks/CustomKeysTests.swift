@@ -25,16 +25,6 @@ import Testing
         #expect(try BlockFixture.render("event_data: false, data: { event_id: x }").data == #"{"event_id":"x"}"#)
     }
 
-    @Test func noKeyTakesTheButtonsPlace() {
-        let buttons = "actions: [{ id: a, label: b }]"
-        #expect(BlockFixture.mistakes("title: t, data: { body: {} }").isEmpty)
-        #expect(
-            BlockFixture.mistakes("title: t, data: { body: {} }, \(buttons)") == [
-                "rules[0].data.body: this would take the place of the buttons, which travel in 'body'"
-            ]
-        )
-    }
-
     @Test(
         arguments: [
             ("title: t", true), ("event_data: false", false),

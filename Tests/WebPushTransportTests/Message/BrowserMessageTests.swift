@@ -205,6 +205,16 @@ struct BrowserMessageTests {
         )
     }
 
+    /// A rule may take a button's picture from a stranger's tag.
+    @Test(arguments: ["javascript:alert(1)", "data:text/html,x", "nostr:note1", "cart.fill", "/a.png"])
+    func onlyAWebAddressIsAButtonsPicture(_ icon: String) throws {
+        var sample = SampleNotification.alert(title: "t", body: "b")
+        sample.actions = [.init(id: "a", label: "A", icon: icon)]
+        let object = try JSONSerialization.jsonObject(with: Data(message(sample).utf8)) as? [String: Any]
+        let notification = try #require(object?["notification"] as? [String: Any])
+        #expect(notification["actions"] as? [[String: String]] == [["action": "a", "title": "A"]])
+    }
+
     @Test func hostileTextStaysText() throws {
         let hostile = "\"},\"web_push\":8030,{\"\u{0}\u{1F}\u{2028}\\\r\n"
         var sample = SampleNotification.alert(title: hostile, body: hostile)

@@ -21,8 +21,8 @@ final class NativeBlock: Sendable {
     private let isNotContentAvailable: Bool
     let actions: JSONValue?
     let notificationID: JSONValue?
-    /// Whether `category` is one of the predefined ones, with which apps expect `_k`.
-    private let hasPredefinedCategory: Bool
+    /// Whether it names a category of buttons, with which apps expect `_k` (seed 002).
+    private let hasCategory: Bool
     let liveActivity: LiveActivity?
 
     private init() {
@@ -36,7 +36,7 @@ final class NativeBlock: Sendable {
         isNotContentAvailable = false
         actions = nil
         notificationID = nil
-        hasPredefinedCategory = false
+        hasCategory = false
         liveActivity = nil
     }
 
@@ -53,7 +53,7 @@ final class NativeBlock: Sendable {
         isNotContentAvailable = block.contains("content-available") && !isContentAvailable
         actions = block["actions"]
         notificationID = block["_k"]
-        hasPredefinedCategory = block["category"]?.string?.hasPrefix("com.klaviyo.category.") ?? false
+        hasCategory = block["category"]?.string?.isEmpty == false
         // Widgets and controls get theirs by themselves.
         var steering: [StaticString] = [
             "push-type", "priority", "actions", "_k", "alert", "mutable-content", "content-changed",
@@ -66,7 +66,7 @@ final class NativeBlock: Sendable {
     }
 
     /// Whether the app is told of something to open beside the notification's URL.
-    var opensSomething: Bool { actions != nil || notificationID != nil || hasPredefinedCategory }
+    var opensSomething: Bool { actions != nil || notificationID != nil || hasCategory }
 
     /// What Apple gets for a notification that has a text of its own, or not: what the block says, or what the payload
     /// will be.

@@ -13,6 +13,11 @@ enum AbsoluteURL {
         }
     }
 
+    /// Whether it is one of the web's, which a browser can fetch a picture from.
+    static func isWebAddress(_ text: some StringProtocol) -> Bool {
+        isOne(text) && ["https", "http"].contains(text.prefix { $0 != ":" }.lowercased())
+    }
+
     private static func isHostStart(_ byte: UInt8?) -> Bool {
         switch byte {
         case nil, UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: ":"), UInt8(ascii: "@"): false

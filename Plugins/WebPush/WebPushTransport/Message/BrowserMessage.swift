@@ -145,7 +145,7 @@ struct BrowserMessage {
                 writer.string(action.url.isEmpty ? navigate : action.url.string)
             }
             // Other platforms' icons are names, which browsers would take for addresses.
-            if AbsoluteURL.isOne(action.icon.string) {
+            if AbsoluteURL.isWebAddress(action.icon.string) {
                 writer.member("icon", action.icon)
             }
             writer.endObject()

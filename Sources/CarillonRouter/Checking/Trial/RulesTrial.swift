@@ -66,10 +66,10 @@ package final class RulesTrial: Sendable {
         let verdict = try judge.verdict(on: subject)
         var report = TrialReport(subject: subject, verdict: verdict)
         guard case .wakes(let wakeUp) = verdict else { return report }
-        let notification = judge.notification(of: wakeUp, mode: mode)
-        report.isCutByRule = notification.mode < mode
+        let rendering = judge.rendering(of: wakeUp, mode: mode)
+        report.isCutByRule = rendering.notification.mode < mode
         for device in devices {
-            report.deliveries.append(await delivery(of: notification, to: device))
+            report.deliveries.append(await delivery(of: rendering, to: device))
         }
         return report
     }
@@ -79,23 +79,32 @@ package final class RulesTrial: Sendable {
         await host.shutDown(within: 2_000)
     }
 
-    private func delivery(of notification: Notifications.Notification, to device: SampleDevice) async -> TrialDelivery {
+    private func delivery(of rendering: Rendering, to device: SampleDevice) async -> TrialDelivery {
         let platform = device.address.platform
-        do {
-            let result = try await dryRun.deliver(notification, id: Self.id, to: device)
-            return TrialDelivery(
-                platform: platform,
-                hasThrowAwayKeys: throwAwayPlatforms.contains(platform),
-                outcome: .success(result),
-                unsealed: result.request.flatMap { SealedBody.plaintext(in: $0.body, for: device) }
-            )
-        } catch {
-            return TrialDelivery(
-                platform: platform,
-                hasThrowAwayKeys: throwAwayPlatforms.contains(platform),
-                outcome: .failure(TrialFailure(description: "\(error)"))
-            )
+        // The router's own envelopes hold no platform's block.
+        let hasBlock = rendering.notification.mode != .sealed || host.encryptingPlatforms.contains(platform)
+        let platformOfBlock = hasBlock ? platform : nil
+        var delivery = TrialDelivery(
+            platform: platform,
+            hasThrowAwayKeys: throwAwayPlatforms.contains(platform),
+            leftOut: rendering.keysLeftOut(for: platformOfBlock),
+            outcome: .failure(TrialFailure(description: "nothing goes out"))
+        )
+        let withholding = platformOfBlock.map(rendering.keysWithholding) ?? []
+        guard withholding.isEmpty else {
+            let keys = withholding.joined(separator: ", ")
+            let words = "nothing goes out: the event gives no fitting value for \(keys), which has to be there"
+            delivery.outcome = .failure(TrialFailure(description: words))
+            return delivery
         }
+        do {
+            let result = try await dryRun.deliver(rendering.notification, id: Self.id, to: device)
+            delivery.outcome = .success(result)
+            delivery.unsealed = result.request.flatMap { SealedBody.plaintext(in: $0.body, for: device) }
+        } catch {
+            delivery.outcome = .failure(TrialFailure(description: "\(error)"))
+        }
+        return delivery
     }
 
     private static func rules(_ order: TrialOrder) throws(Mistakes) -> RuleBook {

@@ -65,21 +65,23 @@ struct TrialJudge: Sendable {
         }
     }
 
-    func notification(of wakeUp: WakeUp, mode: Mode) -> Notifications.Notification {
-        let notification = wakeUp.rule.render(
+    func rendering(of wakeUp: WakeUp, mode: Mode) -> Rendering {
+        let rendering = wakeUp.rule.rendering(
             wakeUp.input,
             signal: wakeUp.signal,
             mode: mode,
             language: language,
             now: now
         )
-        guard wakeUp.count > 1 else { return notification }
-        return rules.renderSummary(
-            count: wakeUp.count,
-            signal: wakeUp.signal,
-            urgency: notification.urgency,
-            mode: notification.mode,
-            language: language
+        guard wakeUp.count > 1 else { return rendering }
+        return Rendering(
+            notification: rules.renderSummary(
+                count: wakeUp.count,
+                signal: wakeUp.signal,
+                urgency: rendering.notification.urgency,
+                mode: rendering.notification.mode,
+                language: language
+            )
         )
     }
 

@@ -49,6 +49,7 @@ extension TrialDelivery {
             object["error"] = "nothing goes out: \(result.reason)"
             return object
         }
+        if !leftOut.isEmpty { object["left_out"] = leftOut }
         object["method"] = request.method
         object["url"] = request.url
         object["headers"] = Dictionary(request.readableHeaders.map { ($0.name, $0.value) }) { "\($0), \($1)" }

@@ -37,7 +37,9 @@ extension TrialDelivery {
                 return "\(line)\nmode: \(modes(result))\nnothing goes out: \(result.reason)"
             }
             let size = PushSize(request, platform: platform).map { "\nsize: \($0.count) of \($0.limit) bytes" } ?? ""
-            return ([line, "mode: \(modes(result))\(size)", request.transcriptHead] + body(result, request))
+            let without = leftOut.isEmpty ? [] : ["without: \(leftOut.joined(separator: ", ")), which came out unfit"]
+            return ([line, "mode: \(modes(result))\(size)"] + without + [request.transcriptHead]
+                + body(result, request))
                 .joined(separator: "\n")
         }
     }

@@ -120,7 +120,7 @@ struct Explainer {
         _ queue: QueueName?
     ) -> String {
         // The courier may be faster than those who say that it has something to do.
-        guard let last = entries.last(where: \.isEnd) ?? entries.last else { return "" }
+        guard let last = entries.last(where: \.isEnd) ?? entries.last(where: { !$0.isRemark }) else { return "" }
         guard last.isOpen else { return line(last).words }
         if let held = deliveries.lazy.compactMap({ surroundings.held[$0] }).first { return "held: \(held)" }
         if surroundings.outbox.map(deliveries.isDisjoint) ?? false {
@@ -177,6 +177,12 @@ extension TraceEntry {
         case .step(let word): PipelineStep(rawValue: word).map { Self.openSteps.contains($0) } ?? false
         case .report(let report): report.isOpen
         }
+    }
+
+    /// Whether it tells nothing of how things stand.
+    fileprivate var isRemark: Bool {
+        guard case .step(let word) = what else { return false }
+        return PipelineStep(rawValue: word)?.isRemark ?? false
     }
 
     fileprivate var isHeld: Bool {

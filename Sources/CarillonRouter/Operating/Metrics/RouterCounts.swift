@@ -8,6 +8,7 @@ final class RouterCounts: PipelineObserver, DeliveryObserver {
     private let steps = Mutex<[PipelineStep: UInt64]>([:])
     /// By the filter's name.
     private let spared = Mutex<[String: UInt64]>([:])
+    private let leftOut = Mutex<[RuleValue: UInt64]>([:])
     private let deliveries = Mutex(DeliveryCounts())
     private let pauses = Mutex<[QueueName: [QueuePause.Cause: UInt64]]>([:])
     private let outboxFailures = Atomic<UInt64>(0)
@@ -53,6 +54,10 @@ final class RouterCounts: PipelineObserver, DeliveryObserver {
 
     func filtered(_ counts: [String: Int]) {
         spared.withLock { $0.merge(counts.mapValues(UInt64.init), uniquingKeysWith: +) }
+    }
+
+    func leftOut(_ counts: [RuleValue: Int]) {
+        leftOut.withLock { $0.merge(counts.mapValues(UInt64.init), uniquingKeysWith: +) }
     }
 
     func deliveriesReported(_ reports: [DeliveryReport]) {
@@ -105,7 +110,15 @@ final class RouterCounts: PipelineObserver, DeliveryObserver {
                 + "readings given up for their length."
         )
         unread.add(self.unread.load(ordering: .relaxed))
-        return [events, answers, unread] + Self.families(deliveries) + [paused, failures]
+        var values = MetricFamily(
+            "carillon_rule_values_left_out_total",
+            .counter,
+            "Values that pushes went without, or did not go for want of, as they came out unfit for their key in the rule."
+        )
+        for (value, count) in leftOut.withLock(\.self).sorted(by: { ($0.key.rule, $0.key.key) < ($1.key.rule, $1.key.key) }) {
+            values.add(count, ["rule": value.rule, "key": value.key])
+        }
+        return [events, answers, values, unread] + Self.families(deliveries) + [paused, failures]
     }
 
     /// What filters did; those of `names` are there from the start.

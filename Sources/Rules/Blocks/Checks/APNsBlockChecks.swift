@@ -30,6 +30,18 @@ struct APNsBlockChecks {
         categories.check(block["category"], actions: block["actions"])
     }
 
+    /// `template`, which was read from this block, where what variables make is held to what ``check()`` holds literals to.
+    func bounding(_ template: JSONTemplate) -> JSONTemplate {
+        template.changing("relevance-score") { score in
+            guard case .number(let score, _) = score, type != .liveActivity else { return score }
+            return .number(score, in: 0...1)
+        }
+        .changing("category") { category in
+            guard case .text(let category, _) = category else { return category }
+            return .choice(category, of: categories.known)
+        }
+    }
+
     private static func hasTexts(_ rule: YAMLMapping) -> Bool {
         ["title", "subtitle", "body"].contains { rule[$0] != nil }
     }

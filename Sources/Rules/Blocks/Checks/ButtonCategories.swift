@@ -4,9 +4,18 @@ import YAMLReading
 struct ButtonCategories: Sendable {
     private static let reserved = "com.klaviyo.category."
 
-    static let predefined = ["acceptDecline", "yesNo", "confirmCancel", "viewDismiss"].map { reserved + $0 }
+    /// The buttons of the predefined ones, by their identifiers, which Klaviyo's library gives them.
+    private static let buttons: [(category: String, actions: [String])] = [
+        ("acceptDecline", ["accept", "decline"]), ("yesNo", ["yes", "no"]), ("confirmCancel", ["confirm", "cancel"]),
+        ("viewDismiss", ["view", "dismiss"]),
+    ].map { (reserved + $0, $1.map { "com.klaviyo.action." + $0 }) }
+
+    static let predefined = buttons.map(\.category)
 
     private let listed: [String]
+
+    /// All that a push may name.
+    var known: [String] { Self.predefined + listed }
 
     init(listed: Set<String> = []) {
         self.listed = listed.sorted()
@@ -35,7 +44,7 @@ struct ButtonCategories: Sendable {
         ButtonCategories(listed: Set(listed + others.listed))
     }
 
-    /// Checks an `apns` block's category, and that there is a known one beside `actions`.
+    /// Checks that an `apns` block's category is known, and that `actions` are of its buttons.
     func check(_ category: YAMLValue?, actions: YAMLValue?) {
         guard let category else {
             actions?.mistake("'category' is missing: which buttons these are")
@@ -46,12 +55,24 @@ struct ButtonCategories: Sendable {
         }
         guard let name = category.literal else { return }
         if name.hasPrefix(Self.reserved) {
-            if !Self.predefined.contains(name) { _ = category.choice(Self.predefined) }
-        } else if actions != nil, !listed.contains(name) {
+            guard let category = category.choice(Self.predefined) else { return }
+            actions.map { Self.check($0, of: category) }
+        } else if !name.isEmpty, !listed.contains(name) {
             category.mistake(
                 "nobody registered '\(name.prefix(64))': expected \(Self.predefined.joined(separator: ", ")), or "
                     + (listed.isEmpty ? "" : listed.joined(separator: ", ") + ", or ")
                     + "one listed at the file's top under 'categories'"
+            )
+        }
+    }
+
+    /// The app registered no others under a predefined `category`.
+    private static func check(_ actions: YAMLValue, of category: String) {
+        guard let buttons = buttons.first(where: { $0.category == category })?.actions, actions.isMapping else { return }
+        for (name, action) in actions.mapping()?.members ?? [] where !buttons.contains(name) {
+            action.mistake(
+                "'\(category)' has no button '\(name.prefix(64))', only \(buttons.joined(separator: " and "))"
+                    + NearestName.hint(name, among: buttons)
             )
         }
     }

@@ -13,9 +13,16 @@ enum ButtonChecks {
             for key in ["id", "label"] where action[key]?.literal == "" {
                 action[key]?.mistake("expected a text that is not empty")
             }
+            checkIcon(action["icon"])
             guard let id = action["id"], let text = id.literal, !text.isEmpty else { continue }
             if !ids.insert(text).inserted { id.mistake("'\(text.prefix(64))' is the id of another button, too") }
         }
+    }
+
+    /// Seed 002, "Icons Not Showing".
+    private static func checkIcon(_ icon: YAMLValue?) {
+        guard let icon, (icon.literal ?? icon.literalBeginning)?.hasPrefix("SFSymbol.") ?? false else { return }
+        icon.mistake("expected the symbol's name alone, such as cart.fill, without 'SFSymbol.'")
     }
 
     private static func checkURL(_ value: YAMLValue) {

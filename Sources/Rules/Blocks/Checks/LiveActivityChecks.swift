@@ -4,6 +4,17 @@ import YAMLReading
 struct LiveActivityChecks {
     private static let onlyAtStart = ["attributes-type", "attributes", "input-push-token", "input-push-channel"]
 
+    /// What the system has no place for in a Live Activity, which it shows by itself.
+    private static let foreign = [
+        "badge", "category", "actions", "_k", "thread-id", "content-available", "mutable-content", "target-content-id",
+        "interruption-level", "filter-criteria", "url-args",
+    ]
+    /// The same of its alert.
+    private static let foreignToAlert = [
+        "subtitle", "subtitle-loc-key", "subtitle-loc-args", "launch-image", "action-loc-key", "action", "summary-arg",
+        "summary-arg-count",
+    ]
+
     private let block: YAMLMapping
     private let hasTexts: Bool
 
@@ -38,6 +49,13 @@ struct LiveActivityChecks {
         if event != "end" {
             block["dismissal-date"]?.mistake("only 'event: end' has this")
         }
+        checkForeignKeys()
+    }
+
+    private func checkForeignKeys() {
+        for key in Self.foreign { block[key]?.mistake("a Live Activity cannot carry this") }
+        guard let alert = block["alert"], alert.isMapping, let members = alert.mapping() else { return }
+        for key in Self.foreignToAlert { members[key]?.mistake("a Live Activity's alert cannot carry this") }
     }
 
     /// Notes each key that only Live Activities have, in a push of another type.

@@ -29,11 +29,11 @@ extension JSONTemplate {
     }
 
     /// A list of these elements, written once and for all when each of them is.
-    static func joined(_ elements: [JSONTemplate]) -> JSONTemplate {
+    static func joined(_ elements: [JSONTemplate], areRequired: Bool = false) -> JSONTemplate {
         var json = RenderedJSON()
         json.append("[")
         for (index, element) in elements.enumerated() {
-            guard case .constant(let bytes) = element else { return .list(elements) }
+            guard case .constant(let bytes) = element else { return .list(elements, isComplete: areRequired) }
             if index > 0 { json.append(",") }
             json.append(json: bytes)
         }

@@ -15,6 +15,15 @@ extension JSONTemplate {
         return .joined(outer)
     }
 
+    /// This object with `change` made to the value under `key`, where it depends on the event.
+    func changing(_ key: String, _ change: (JSONTemplate) -> JSONTemplate) -> JSONTemplate {
+        guard case .object(var members) = self, let index = members.firstIndex(where: { $0.key == key }) else {
+            return self
+        }
+        members[index].value = change(members[index].value)
+        return .object(members)
+    }
+
     /// The members of an object; nil for everything else.
     private var members: [Member]? {
         switch self {

@@ -4,35 +4,49 @@ extension JSONTemplate {
     /// Any value of the file: its strings are templates, and a template under YAML's tag `!!int` or `!!float` becomes a
     /// number.
     ///
+    /// If it `isComplete`, an object that lacks a member is left out as a whole, for whoever decodes it refuses it without.
+    ///
     /// Nil, with the mistake noted, for a broken template.
-    init?(free value: YAMLValue) {
+    init?(free value: YAMLValue, isComplete: Bool = false) {
         if value.isMapping {
             guard let members = value.mapping()?.members else { return nil }
-            self.init(members: members) { JSONTemplate(free: $0) }
+            self.init(members: members, areRequired: isComplete) { JSONTemplate(free: $0, isComplete: isComplete) }
         } else if value.isList {
-            self = .joined((value.list() ?? []).compactMap(JSONTemplate.init(free:)))
+            let elements = (value.list() ?? []).compactMap { JSONTemplate(free: $0, isComplete: isComplete) }
+            self = .joined(elements, areRequired: isComplete)
         } else {
             guard let scalar = value.scalar() else { return nil }
             switch scalar {
             case .null: self = .constant { $0.appendNull() }
             case .whole(let number): self = .literal(number)
-            case .number(let number): self = .constant { $0.append(number) }
+            case .number(let number):
+                if value.isTaggedAsWhole, Int(exactly: number) == nil {
+                    value.mistake("expected a whole number under !!int")
+                }
+                self = .constant { $0.append(number) }
             case .flag(let flag): self = .constant { $0.append(flag) }
             case .text(let text) where value.isTaggedAsNumber:
-                self.init(number: text, in: BlockValueType.anyNumber, value)
+                guard let template = Template(numeric: text, value) else { return nil }
+                self =
+                    value.isTaggedAsWhole
+                    ? .whole(template, in: Int.min...Int.max) : .number(template, in: BlockValueType.anyNumber)
             case .text(let text): self.init(text: text, value)
             }
         }
     }
 
     /// An object under whose keys, which may be any, `read` finds the values.
-    init(members: [(key: String, value: YAMLValue)], _ read: (YAMLValue) -> JSONTemplate?) {
+    init(
+        members: [(key: String, value: YAMLValue)],
+        areRequired: Bool = false,
+        _ read: (YAMLValue) -> JSONTemplate?
+    ) {
         self = .joined(
             members.compactMap { key, value in
                 if key.contains("{{") {
                     value.mistake("a key is the same for every event: expected no variables in it")
                 }
-                return read(value).map { Member(key: key, value: $0) }
+                return read(value).map { Member(key: key, value: $0, isRequired: areRequired) }
             }
         )
     }
@@ -46,11 +60,6 @@ extension JSONTemplate {
         // An app shows it as it likes, in several lines, too.
         guard let template = Template.read(value, in: .paragraph) else { return nil }
         self = .text(template, .lines)
-    }
-
-    private init?(number text: String, in range: ClosedRange<Double>, _ value: YAMLValue) {
-        guard let template = Template(numeric: text, value) else { return nil }
-        self = .number(template, in: range)
     }
 }
 

@@ -1,7 +1,7 @@
 /// JSON whose strings are templates: a value of a rule's platform block, read and checked once, rendered often.
 ///
 /// A value that turns out not to be what its key wants (a template where a number stands, and no number comes of it) is
-/// left out together with its key, which costs nothing else.
+/// left out together with its key. That costs nothing else, unless the key is required: then the object is left out too.
 indirect enum JSONTemplate: Sendable {
     /// JSON that is the same for every notification.
     case constant([UInt8])
@@ -15,11 +15,14 @@ indirect enum JSONTemplate: Sendable {
     case flag(Template, FlagForm)
     case moment(MomentTemplate)
     case object([Member])
-    case list([JSONTemplate])
+    /// One that `isComplete` is left out as a whole where an element is.
+    case list([JSONTemplate], isComplete: Bool)
 
     struct Member: Sendable {
         var key: String
         var value: JSONTemplate
+        /// Whether the object is left out without this.
+        var isRequired = false
     }
 
     /// The variables that its templates may put in or ask for, by their whole names.
@@ -31,23 +34,55 @@ indirect enum JSONTemplate: Sendable {
             template.variables
         case .moment(let moment): moment.variables
         case .object(let members): members.reduce(into: []) { $0.formUnion($1.value.variables) }
-        case .list(let elements): elements.reduce(into: []) { $0.formUnion($1.variables) }
+        case .list(let elements, _): elements.reduce(into: []) { $0.formUnion($1.variables) }
         }
     }
 
-    /// JSON text; nil when the value is left out as a whole.
+    /// Whether some event may leave the whole of it out.
+    var mayBeLeftOut: Bool {
+        switch self {
+        case .constant: false
+        case .text(_, let form): form.refusesSome
+        case .choice, .whole, .number, .flag, .moment: true
+        case .object(let members): members.contains { $0.isRequired && $0.value.mayBeLeftOut }
+        case .list(let elements, let isComplete): isComplete && elements.contains(where: \.mayBeLeftOut)
+        }
+    }
+
+    /// JSON text; nil when the value is left out as a whole. Adds where values were left out to `omitted`.
     ///
     /// `now` is in milliseconds since 1970.
-    func render(_ values: TemplateValues, now: Int64) -> String? {
+    func render(_ values: TemplateValues, now: Int64, omitted: inout OmittedPaths) -> String? {
         var json = RenderedJSON()
-        return append(to: &json, values, now: now) ? json.text : nil
+        return append(to: &json, values, now, &omitted) ? json.text : nil
     }
 
     /// Writes the value; false when it is left out, and then whoever called takes back what was written.
-    private func append(to json: inout RenderedJSON, _ values: TemplateValues, now: Int64) -> Bool {
+    private func append(
+        to json: inout RenderedJSON,
+        _ values: TemplateValues,
+        _ now: Int64,
+        _ omitted: inout OmittedPaths
+    ) -> Bool {
         switch self {
         case .constant(let bytes):
             json.append(json: bytes)
+            return true
+        case .object(let members):
+            return Self.append(members, to: &json, values, now, &omitted)
+        case .list(let elements, let isComplete):
+            let isWhole = Self.append(elements, to: &json, values, now, &omitted)
+            return isWhole || !isComplete
+        case .text, .choice, .whole, .number, .flag, .moment:
+            let isFit = appendRendered(to: &json, values, now)
+            if !isFit { omitted.add() }
+            return isFit
+        }
+    }
+
+    /// Writes what a template makes of `values`; false when it is unfit.
+    private func appendRendered(to json: inout RenderedJSON, _ values: TemplateValues, _ now: Int64) -> Bool {
+        switch self {
         case .text(let template, let form):
             let text = template.render(values)
             guard form.takes(rendered: text) else { return false }
@@ -57,9 +92,9 @@ indirect enum JSONTemplate: Sendable {
             guard choices.contains(word) else { return false }
             json.append(quoted: word)
         case .whole(let template, let range):
-            guard let number = NumericVariable.number(template.render(values)), let whole = Int(exactly: number),
-                range.contains(whole)
-            else { return false }
+            guard let whole = NumericVariable.whole(template.render(values)), range.contains(whole) else {
+                return false
+            }
             json.append(Int64(whole))
         case .number(let template, let range):
             let text = template.render(values)
@@ -72,40 +107,79 @@ indirect enum JSONTemplate: Sendable {
         case .moment(let moment):
             guard let milliseconds = moment.render(values, now: now) else { return false }
             moment.form.append(milliseconds, to: &json)
-        case .object(let members):
-            appendObject(members, to: &json, values, now: now)
-        case .list(let elements):
-            appendList(elements, to: &json, values, now: now)
+        case .constant, .object, .list: break
         }
         return true
     }
 
-    private func appendObject(_ members: [Member], to json: inout RenderedJSON, _ values: TemplateValues, now: Int64) {
+    private static func append(
+        _ members: [Member],
+        to json: inout RenderedJSON,
+        _ values: TemplateValues,
+        _ now: Int64,
+        _ omitted: inout OmittedPaths
+    ) -> Bool {
         json.append("{")
-        var isFirst = true
+        var (isFirst, isWhole) = (true, true)
         for member in members {
-            let end = json.bytes.count
+            let (end, count) = (json.bytes.count, omitted.count)
             if !isFirst { json.append(",") }
             json.append(quoted: member.key)
             json.append(":")
-            if member.value.append(to: &json, values, now: now) { isFirst = false } else { json.truncate(to: end) }
+            if member.value.append(to: &json, values, now, &omitted) {
+                isFirst = false
+            } else {
+                json.truncate(to: end)
+                if member.isRequired { isWhole = false }
+            }
+            omitted.put(member.key, beforeThoseSince: count)
         }
         json.append("}")
+        return isWhole
     }
 
-    private func appendList(
+    /// False when an element is left out.
+    private static func append(
         _ elements: [JSONTemplate],
         to json: inout RenderedJSON,
         _ values: TemplateValues,
-        now: Int64
-    ) {
+        _ now: Int64,
+        _ omitted: inout OmittedPaths
+    ) -> Bool {
         json.append("[")
-        var isFirst = true
-        for element in elements {
-            let end = json.bytes.count
+        var (isFirst, isWhole) = (true, true)
+        for (index, element) in elements.enumerated() {
+            let (end, count) = (json.bytes.count, omitted.count)
             if !isFirst { json.append(",") }
-            if element.append(to: &json, values, now: now) { isFirst = false } else { json.truncate(to: end) }
+            if element.append(to: &json, values, now, &omitted) {
+                isFirst = false
+            } else {
+                json.truncate(to: end)
+                isWhole = false
+            }
+            omitted.put("[\(index)]", beforeThoseSince: count)
         }
         json.append("]")
+        return isWhole
+    }
+}
+
+/// Where values were left out, such as `content-state.score` and `actions[0].url`.
+struct OmittedPaths {
+    private(set) var paths: [String] = []
+
+    var count: Int { paths.count }
+
+    /// Notes that the value itself was left out.
+    mutating func add() {
+        paths.append("")
+    }
+
+    /// Says for those from number `count` on that they are below `step`, which is a key or a place in a list.
+    mutating func put(_ step: String, beforeThoseSince count: Int) {
+        for index in paths.indices.dropFirst(count) {
+            let rest = paths[index]
+            paths[index] = rest.isEmpty || rest.hasPrefix("[") ? step + rest : "\(step).\(rest)"
+        }
     }
 }

@@ -16,6 +16,13 @@ enum NumericVariable {
         return name.count == 1 && (names.contains(String(name[0])) || name[0].hasPrefix(TemplateVariable.tagPrefix))
     }
 
+    /// The whole number that `text` is; nil for everything else, and for what an `Int` cannot hold.
+    static func whole(_ text: String) -> Int? {
+        guard let number = number(text) else { return nil }
+        // Beyond 2^53 a Double is another number.
+        return Int(text) ?? Int(exactly: number)
+    }
+
     /// The number that `text` is, written in digits with at most one point between them; nil for everything else.
     static func number(_ text: String) -> Double? {
         let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]

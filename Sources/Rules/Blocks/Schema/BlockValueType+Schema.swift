@@ -43,7 +43,7 @@ extension BlockValueType {
             ]
         case .object(let table): table.schema
         case .dictionary(let type): ["type": "object", "additionalProperties": type.schema]
-        case .freeObject: ["type": "object"]
+        case .freeObject, .completeObject: ["type": "object"]
         case .either(let type, let table): ["anyOf": [type.schema, table.schema]]
         }
     }
@@ -64,7 +64,7 @@ extension TextForm {
         switch self {
         case .any, .lines: ["type": ["string", "number", "boolean"]]
         case .filled: ["type": ["string", "number", "boolean"], "minLength": 1]
-        case .absoluteURL, .webURL, .color, .base64, .topic:
+        case .absoluteURL, .webURL, .picture, .color, .base64, .topic:
             ["type": "string", "pattern": .text("\(Self.templatePattern)|\(pattern)")]
         }
     }

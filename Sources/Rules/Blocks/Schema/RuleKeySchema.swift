@@ -17,7 +17,10 @@ enum RuleKeySchema {
             ],
             "label": LocalizedTextSchema.reference("The text on the button.", "text"),
             "url": url("What the button opens; the notification's url unless given."),
-            "icon": ["description": "The name of an SF Symbol, such as cart.fill.", "type": "string"],
+            "icon": [
+                "description": "The name of an SF Symbol, such as cart.fill.", "type": "string",
+                "pattern": "^(?!SFSymbol\\.)",
+            ],
         ],
     ]
 
@@ -89,7 +92,7 @@ enum RuleKeySchema {
                 [
                     "description":
                         "Further keys for the app; any JSON, its texts are templates, and a template under the tag !!int or !!float becomes a number.",
-                    "type": "object", "properties": ["aps": false],
+                    "type": "object", "properties": .object(CustomKeys.reserved.map { ($0, false) }),
                 ]
             ),
             (

@@ -7,7 +7,12 @@ extension BlockTable {
             .fixedChoice(["start", "update", "end"]),
             "What becomes of the Live Activity."
         ),
-        BlockKey("content-state", .freeObject, "The Live Activity's new state, as the app decodes it."),
+        BlockKey(
+            "content-state",
+            .completeObject,
+            isRequired: true,
+            "The Live Activity's new state, as the app decodes it; what variables leave incomplete is not sent."
+        ),
         BlockKey("stale-date", .moment(.unixSeconds), "When the Live Activity becomes stale."),
         BlockKey(
             "dismissal-date",
@@ -19,8 +24,13 @@ extension BlockTable {
             .moment(.unixSeconds),
             "When this was made; what is older than the last is ignored. Now unless given."
         ),
-        BlockKey("attributes-type", .text(.filled), "The Live Activity's type, to start one."),
-        BlockKey("attributes", .freeObject, "The Live Activity's fixed content, to start one."),
+        BlockKey("attributes-type", .text(.filled), isRequired: true, "The Live Activity's type, to start one."),
+        BlockKey(
+            "attributes",
+            .completeObject,
+            isRequired: true,
+            "The Live Activity's fixed content, to start one; what variables leave incomplete is not sent."
+        ),
         BlockKey(
             "input-push-token",
             .flag(.oneOrZero),

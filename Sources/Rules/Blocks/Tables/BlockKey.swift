@@ -4,13 +4,22 @@ struct BlockKey: Sendable {
     /// Another spelling that is read, and written as ``name``.
     let alias: String?
     let type: BlockValueType
+    /// Whether what it stands in is refused without it: where variables leave it out, that is left out as a whole.
+    let isRequired: Bool
     /// One sentence for those who write rules.
     let doc: String
 
-    init(_ name: String, alias: String? = nil, _ type: BlockValueType, _ doc: String) {
+    init(
+        _ name: String,
+        alias: String? = nil,
+        _ type: BlockValueType,
+        isRequired: Bool = false,
+        _ doc: String
+    ) {
         self.name = name
         self.alias = alias
         self.type = type
+        self.isRequired = isRequired
         self.doc = doc
     }
 }

@@ -11,7 +11,7 @@ extension JSONTemplate {
                 value.mistake("this is '\(key.name)' under another name; give one of them")
             }
             guard let template = JSONTemplate(value, key.type) else { continue }
-            members.append(Member(key: key.name, value: template))
+            members.append(Member(key: key.name, value: template, isRequired: key.isRequired))
         }
         self = .joined(members)
     }
@@ -42,9 +42,9 @@ extension JSONTemplate {
         case .dictionary(let type):
             guard let members = value.mapping()?.members else { return nil }
             self.init(members: members) { JSONTemplate($0, type) }
-        case .freeObject:
+        case .freeObject, .completeObject:
             guard value.mapping() != nil else { return nil }
-            self.init(free: value)
+            if case .completeObject = type { self.init(free: value, isComplete: true) } else { self.init(free: value) }
         case .either(let type, let table):
             if value.isMapping { self.init(value, table: table) } else { self.init(value, type) }
         }

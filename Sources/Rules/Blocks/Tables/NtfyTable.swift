@@ -22,8 +22,8 @@ extension BlockTable {
 
     private static let ntfyAction = BlockTable(
         BlockKey("action", .fixedChoice(["view", "http", "broadcast"]), "Open a URL, ask one, or tell other apps."),
-        BlockKey("label", .text(.filled), "The text on the button."),
-        BlockKey("url", .text(.absoluteURL), "What is opened or asked."),
+        BlockKey("label", .text(.filled), isRequired: true, "The text on the button."),
+        BlockKey("url", .text(.absoluteURL), isRequired: true, "What is opened or asked."),
         BlockKey("clear", .flag(.bool), "Whether a tap takes the message away."),
         BlockKey(
             "method",

@@ -8,6 +8,8 @@ enum TextForm: Sendable {
     /// With a scheme, such as `https://example.com` and `app://home`.
     case absoluteURL
     case webURL
+    /// The URL of a picture, which may be relative to the web app's own.
+    case picture
     /// `#rrggbb`.
     case color
     case base64
@@ -19,7 +21,7 @@ enum TextForm: Sendable {
         switch self {
         case .any, .filled, .color: .line
         case .lines: .paragraph
-        case .absoluteURL, .webURL: .url
+        case .absoluteURL, .webURL, .picture: .url
         case .base64, .topic: .identifier
         }
     }
@@ -33,6 +35,8 @@ enum TextForm: Sendable {
         case .webURL:
             AbsoluteURL.isOne(text) && ["http", "https"].contains(AbsoluteURL.scheme(of: text))
                 ? nil : "expected a URL that begins with https:// or http://"
+        case .picture:
+            isPicture(text) ? nil : "expected a URL that begins with https:// or http://, or a path of the app's own site"
         case .color:
             text.utf8.count == 7 && text.first == "#" && text.dropFirst().allSatisfy { $0.isASCII && $0.isHexDigit }
                 ? nil : "expected a colour as #rrggbb"
@@ -51,7 +55,15 @@ enum TextForm: Sendable {
         switch self {
         // Another text is made a topic of.
         case .topic: true
-        case .any, .lines, .filled, .absoluteURL, .webURL, .color, .base64: mistake(in: text) == nil
+        case .any, .lines, .filled, .absoluteURL, .webURL, .picture, .color, .base64: mistake(in: text) == nil
+        }
+    }
+
+    /// Whether there are texts of which ``takes(rendered:)`` is false.
+    var refusesSome: Bool {
+        switch self {
+        case .any, .lines, .topic: false
+        case .filled, .absoluteURL, .webURL, .picture, .color, .base64: true
         }
     }
 
@@ -62,10 +74,18 @@ enum TextForm: Sendable {
         case .filled: "."
         case .absoluteURL: AbsoluteURL.pattern
         case .webURL: "^[Hh][Tt][Tt][Pp][Ss]?:[^\\s]+$"
+        case .picture: "^([Hh][Tt][Tt][Pp][Ss]?:[^\\s]+|[^:\\s/]*/[^\\s]*|[^:\\s]+)$"
         case .color: "^#[0-9A-Fa-f]{6}$"
         case .base64: "^[0-9A-Za-z+/]+={0,2}$"
         case .topic: "^[0-9A-Za-z_-]{1,32}$"
         }
+    }
+
+    private func isPicture(_ text: String) -> Bool {
+        guard let first = text.utf8.firstIndex(where: { $0 == 0x3A || $0 == 0x2F }), text.utf8[first] == 0x3A else {
+            return !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+        }
+        return Self.webURL.mistake(in: text) == nil
     }
 
     private static func isAlphanumeric(_ byte: UInt8) -> Bool {

@@ -42,10 +42,19 @@ struct Template: Sendable {
         do {
             template = try MustacheTemplate(string: "{{% CONTENT_TYPE:TEXT}}" + text)
         } catch {
-            throw TemplateError("the template is broken: check that every {{ has its }} and every section its end")
+            // What people write wrong was told before, so this names where it is and no more.
+            let place = (error as? MustacheTemplate.ParserError)?.context
+            throw TemplateError(
+                "the template is broken" + (place.map { " in its line \($0.lineNumber), at column \($0.columnNumber)" } ?? "")
+            )
         }
         self.body = .mustache(template)
         self.place = place == .url && tags.literals.allSatisfy(\.isEmpty) ? .wholeURL : place
+    }
+
+    /// Whether it is a URL of which nothing is the operator's own.
+    var isWholeURL: Bool {
+        if case .wholeURL = place { true } else { false }
     }
 
     func render(_ values: TemplateValues) -> String {

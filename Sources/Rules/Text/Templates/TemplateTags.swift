@@ -9,12 +9,23 @@ struct TemplateTags {
     /// What stands between the tags.
     private(set) var literals: [Substring] = []
 
-    private let vocabulary: TemplateVocabulary
-    /// The sections around the place that is looked at: the group whose variables go without its name there; nil for sections
-    /// that ask for a text or for what is missing.
-    private var sections: [Substring?] = []
+    /// A section that began and has not ended.
+    private struct Section {
+        /// What stands behind `#` or `^`, as its end has to repeat it.
+        let name: Substring
+        let isInverted: Bool
+        /// The group whose variables go without its name in it; nil where it asks for a text or for what is missing.
+        var group: Substring?
 
-    /// Throws for the first tag that may not be. Tags that never end are left to the parser.
+        var tag: String { "{{\(isInverted ? "^" : "#")\(name.prefix(40))}}" }
+        var end: String { "{{/\(name.prefix(40))}}" }
+    }
+
+    private let vocabulary: TemplateVocabulary
+    /// The sections around the place that is looked at.
+    private var sections: [Section] = []
+
+    /// Throws for the first tag that may not be, for one that never ends, and for a section that does not.
     init(of text: String, _ vocabulary: TemplateVocabulary) throws(TemplateError) {
         guard text.utf8.count <= Self.limit else {
             throw TemplateError("expected a template of at most \(Self.limit) bytes")
@@ -24,30 +35,44 @@ struct TemplateTags {
         while let start = rest.firstRange(of: "{{") {
             literals.append(rest[..<start.lowerBound])
             rest = rest[start.upperBound...]
-            guard let end = rest.firstRange(of: "}}") else { return }
+            guard let end = rest.firstRange(of: "}}") else { throw Self.unended(rest, "}}") }
             let tag = rest[..<end.lowerBound]
             rest = rest[end.upperBound...]
-            if tag.first == "{", rest.first == "}" { rest.removeFirst() }
+            if let next = tag.firstRange(of: "{{"), tag.first != "!" {
+                throw Self.unended(tag[..<next.lowerBound], "}}")
+            }
+            if tag.first == "{" {
+                guard rest.first == "}" else { throw Self.unended(tag, "}}}") }
+                rest.removeFirst()
+            }
             let meant = try check(tag)
             variables.formUnion(meant.map(\.name))
         }
         literals.append(rest)
+        if let open = sections.last { throw TemplateError("the section \(open.tag) has no end: expected \(open.end)") }
+    }
+
+    /// `tag` is what stands behind the opening braces.
+    private static func unended(_ tag: Substring, _ end: String) -> TemplateError {
+        TemplateError("the tag '{{\(tag.prefix(40))' has no end: expected \(end)")
     }
 
     private mutating func check(_ tag: Substring) throws(TemplateError) -> [TemplateVariable] {
         switch tag.first {
         case "!": return []
         case "/":
-            _ = sections.popLast()
+            let name = trimmed(tag.dropFirst())
+            guard let open = sections.popLast() else { throw TemplateError("{{/\(name.prefix(40))}} ends no section") }
+            guard open.name == name else {
+                throw TemplateError("{{/\(name.prefix(40))}} ends no section: expected \(open.end) for \(open.tag)")
+            }
             return []
         case "#", "^":
-            let name = trimmed(tag.dropFirst())
-            if vocabulary.isGroup(name) {
-                sections.append(tag.first == "#" ? name : nil)
-                return []
-            }
-            let meant = try check(expression: name)
-            sections.append(nil)
+            var section = Section(name: trimmed(tag.dropFirst()), isInverted: tag.first == "^")
+            let isGroup = vocabulary.isGroup(section.name)
+            let meant = isGroup ? [] : try check(expression: section.name)
+            if isGroup, !section.isInverted { section.group = section.name }
+            sections.append(section)
             return meant
         case "&", "{": return try check(expression: trimmed(tag.dropFirst()))
         case ">", "<", "$", "=", "%", "*":
@@ -74,7 +99,7 @@ struct TemplateTags {
     /// A whole name means itself, and the part behind the dot the variable of each group around it: what the innermost
     /// does not have, Mustache seeks further out.
     private func variables(meantBy name: Substring) -> [TemplateVariable] {
-        let names = sections.reversed().compactMap { $0.map { "\($0).\(name)" } } + [String(name)]
+        let names = sections.reversed().compactMap { $0.group.map { "\($0).\(name)" } } + [String(name)]
         return names.compactMap(vocabulary.variable)
     }
 

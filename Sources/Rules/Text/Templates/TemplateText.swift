@@ -26,10 +26,10 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
 
     var renderText: String { scope.place.put(neutral.text) }
 
-    /// An empty text counts as missing, so that `{{#event.content}}…{{/event.content}}` asks for one.
+    /// A text that shows nothing counts as missing, so that `{{#event.content}}…{{/event.content}}` asks for one.
     var isNull: Bool {
         if case .untrusted("") = content { return true }
-        return neutral.text.isEmpty
+        return neutral.text.allSatisfy(\.isWhitespace)
     }
 
     /// A text has no parts. Mustache would look for some among the properties of this type, and print what is not yet harmless.

@@ -1,8 +1,9 @@
 import CCurl
 
 extension CurlTransfer {
-    /// Sets every option of the handle; false when libcurl refuses one. Alone, it shares its connection with no other.
-    func prepare(_ configuration: HTTPLanes.Configuration, isAlone: Bool) -> Bool {
+    /// Sets every option of the handle; false when libcurl refuses one. Alone, it shares its connection with no other; fresh, it
+    /// opens one that others may use after it.
+    func prepare(_ configuration: HTTPLanes.Configuration, isAlone: Bool, isFresh: Bool) -> Bool {
         let isProxied = configuration.proxy != nil
         let codes = [
             ccurl_set_string(easy, CURLOPT_URL, exchange.url.normalized),
@@ -24,7 +25,7 @@ extension CurlTransfer {
             ccurl_set_string(easy, CURLOPT_NOPROXY, ""),
             // What goes to a busy origin rather waits for a connection that may be shared than open another.
             ccurl_set_long(easy, CURLOPT_PIPEWAIT, exchange.request.multiplexed ? 1 : 0),
-            ccurl_set_long(easy, CURLOPT_FRESH_CONNECT, isAlone ? 1 : 0),
+            ccurl_set_long(easy, CURLOPT_FRESH_CONNECT, isAlone || isFresh ? 1 : 0),
             ccurl_set_long(easy, CURLOPT_FORBID_REUSE, isAlone ? 1 : 0),
             setRoots(configuration.caFile),
             setClientCertificate(exchange.request.scope?.clientCertificate),
@@ -162,12 +163,13 @@ private func onOpenSocket(
 /// Sees a connection that is about to be used.
 private func onConnected(
     _ context: UnsafeMutableRawPointer?,
-    _: UnsafeMutablePointer<CChar>?,
-    _: UnsafeMutablePointer<CChar>?,
-    _: Int32,
-    _: Int32
+    _ address: UnsafeMutablePointer<CChar>?,
+    _ local: UnsafeMutablePointer<CChar>?,
+    _ port: Int32,
+    _ localPort: Int32
 ) -> Int32 {
-    transfer(context)?.begin() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+    transfer(context)?.begin(ends(address, port, local, localPort)) == true
+        ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }
 
 /// Sees the address of a connection that is about to be used, also of one that another request has opened.
@@ -179,9 +181,24 @@ private func onConnectedGuarded(
     _ localPort: Int32
 ) -> Int32 {
     guard let address, let transfer = transfer(context), transfer.connected(to: IPAddress(String(cString: address))),
-        transfer.begin()
+        transfer.begin(ends(address, port, local, localPort))
     else {
         return CURL_PREREQFUNC_ABORT
     }
     return CURL_PREREQFUNC_OK
+}
+
+private func ends(
+    _ remote: UnsafeMutablePointer<CChar>?,
+    _ remotePort: Int32,
+    _ local: UnsafeMutablePointer<CChar>?,
+    _ localPort: Int32
+) -> KeptConnections.Ends? {
+    guard let remote, let local else { return nil }
+    return KeptConnections.Ends(
+        remoteAddress: String(cString: remote),
+        remotePort: remotePort,
+        localAddress: String(cString: local),
+        localPort: localPort
+    )
 }

@@ -8,26 +8,40 @@ final class CurlTransfer {
     private var wasForbidden = false
     private var hasBegun = false
     private var wasRepeated = false
+    /// The connection that was to carry the request was not fit for it, so nothing was sent.
+    private(set) var metUnreadInput = false
     private let addressGuard: AddressGuard
+    private let connections: KeptConnections
     private var headerList: UnsafeMutablePointer<curl_slist>?
     private var headers = HTTPFields()
     private var headerBytes = 0
     private var body: [UInt8] = []
     private var isCutOff = false
 
-    init(exchange: Exchange, easy: UnsafeMutableRawPointer, addressGuard: AddressGuard) {
+    init(
+        exchange: Exchange,
+        easy: UnsafeMutableRawPointer,
+        addressGuard: AddressGuard,
+        connections: KeptConnections
+    ) {
         self.exchange = exchange
         self.easy = easy
         self.addressGuard = addressGuard
+        self.connections = connections
         self.isGuarded = exchange.request.untrustedURL
     }
 
     /// Whether the request may have left.
     var mayHaveBeenProcessed: Bool { ccurl_may_have_sent(easy) != 0 }
 
-    /// A connection is about to carry the request. False for another one: when a connection that was used before ends without
-    /// an answer libcurl sends the request again by itself, though it may have been processed.
-    func begin() -> Bool {
+    /// A connection between these ends is about to carry the request. False for another one: when a connection that was used before
+    /// ends without an answer libcurl sends the request again by itself, though it may have been processed. False also for one on
+    /// which something lies that belongs to an earlier exchange.
+    func begin(_ ends: KeptConnections.Ends?) -> Bool {
+        if !hasBegun, let ends, !connections.isClean(ends) {
+            metUnreadInput = true
+            return false
+        }
         wasRepeated = hasBegun
         hasBegun = true
         return !wasRepeated
@@ -55,6 +69,10 @@ final class CurlTransfer {
         if line.starts(with: "HTTP/".utf8) {
             // Another answer follows an interim one (1xx).
             headers.removeAll()
+            // What a server sends behind these all the same may come after the next request has left.
+            if line.starts(with: "HTTP/1.".utf8), Self.statusesWithoutBody.contains(where: line.dropFirst(8).starts) {
+                _ = ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1)
+            }
         } else if let colon = line.firstIndex(of: UInt8(ascii: ":")) {
             let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a }
             let value = line[(colon + 1)...].drop(while: isSpace)
@@ -74,6 +92,8 @@ final class CurlTransfer {
         isCutOff = bytes.count > room
         return !isCutOff
     }
+
+    private static let statusesWithoutBody = [" 204", " 205", " 304"].map { Array($0.utf8) }
 
     func setHeaders(_ list: UnsafeMutablePointer<curl_slist>?) {
         headerList = list
@@ -96,15 +116,26 @@ final class CurlTransfer {
         return .failure(failure(code))
     }
 
+    private var certificateFlaw: HTTPFailure.Reason {
+        switch ccurl_certificate_flaw(easy) {
+        case CCURL_CERTIFICATE_FOR_OTHER_NAMES: .tlsName
+        case CCURL_CERTIFICATE_EXPIRED: .tlsExpired
+        default: .tlsUntrusted
+        }
+    }
+
     private func failure(_ code: CURLcode) -> HTTPFailure {
         switch code {
-        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
+        // The URL was read before; libcurl says the latter also of answers that are not HTTP (HTTP/0.9).
+        case CURLE_URL_MALFORMAT where !mayHaveBeenProcessed:
             HTTPFailure(.invalidURL, mayHaveBeenProcessed: false)
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
             HTTPFailure(.unresolved, mayHaveBeenProcessed: false)
         case CURLE_COULDNT_CONNECT, CURLE_PROXY:
             HTTPFailure(.unreachable, mayHaveBeenProcessed: false)
-        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CACERT_BADFILE:
+        case CURLE_PEER_FAILED_VERIFICATION:
+            HTTPFailure(certificateFlaw, mayHaveBeenProcessed: false)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CACERT_BADFILE:
             HTTPFailure(.tls, mayHaveBeenProcessed: false)
         case CURLE_OPERATION_TIMEDOUT:
             HTTPFailure(.timeout, mayHaveBeenProcessed: mayHaveBeenProcessed)

@@ -23,6 +23,7 @@ final class CurlWorker: @unchecked Sendable {
     private let configuration: HTTPLanes.Configuration
     private let addressGuard: AddressGuard
     private let scope: ConnectionScope?
+    private let connections: KeptConnections
     private var queue: TransferQueue
     private var transfers: [UnsafeMutableRawPointer: CurlTransfer] = [:]
     private var spareHandles: [UnsafeMutableRawPointer] = []
@@ -40,6 +41,7 @@ final class CurlWorker: @unchecked Sendable {
         self.configuration = configuration
         self.addressGuard = addressGuard
         self.scope = scope
+        connections = KeptConnections(limit: configuration.otherConnections)
         queue = TransferQueue(places: configuration.otherConnections)
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.otherConnections)
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.otherConnections)
@@ -85,9 +87,21 @@ final class CurlWorker: @unchecked Sendable {
             queue.ended(exchange)
             return refuse(exchange, .overloaded)
         }
-        let transfer = CurlTransfer(exchange: exchange, easy: easy, addressGuard: addressGuard)
+        begin(exchange, on: easy)
+    }
+
+    /// Fresh, it goes over a new connection.
+    private func begin(_ exchange: Exchange, on easy: UnsafeMutableRawPointer, isFresh: Bool = false) {
+        let transfer = CurlTransfer(
+            exchange: exchange,
+            easy: easy,
+            addressGuard: addressGuard,
+            connections: connections
+        )
         let isAlone = exchange.request.scope != scope
-        guard transfer.prepare(configuration, isAlone: isAlone), curl_multi_add_handle(multi, easy) == CURLM_OK else {
+        guard transfer.prepare(configuration, isAlone: isAlone, isFresh: isFresh),
+            curl_multi_add_handle(multi, easy) == CURLM_OK
+        else {
             return refuse(end(transfer), .protocolError)
         }
         transfers[easy] = transfer
@@ -102,8 +116,14 @@ final class CurlWorker: @unchecked Sendable {
     private func collect() {
         var code = CURLE_OK
         while let easy = ccurl_next_finished(multi, &code) {
+            connections.note(easy)
             curl_multi_remove_handle(multi, easy)
             guard let transfer = transfers.removeValue(forKey: easy) else { continue }
+            if transfer.metUnreadInput {
+                reset(transfer)
+                begin(transfer.exchange, on: easy, isFresh: true)
+                continue
+            }
             let result = transfer.result(code)
             finished.append(transfer.exchange.request.share)
             end(transfer).complete(result)
@@ -134,10 +154,15 @@ final class CurlWorker: @unchecked Sendable {
 
     /// Gives handle and place back, with nothing of the transfer on the handle, and returns what remains to be answered.
     private func end(_ transfer: CurlTransfer) -> Exchange {
-        curl_easy_reset(transfer.easy)
-        transfer.releaseHeaders()
+        reset(transfer)
         if spareHandles.count < 64 { spareHandles.append(transfer.easy) } else { curl_easy_cleanup(transfer.easy) }
         queue.ended(transfer.exchange)
         return transfer.exchange
+    }
+
+    /// Leaves nothing of the transfer on its handle.
+    private func reset(_ transfer: CurlTransfer) {
+        curl_easy_reset(transfer.easy)
+        transfer.releaseHeaders()
     }
 }

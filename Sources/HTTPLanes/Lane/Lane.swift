@@ -142,9 +142,10 @@ final class Lane {
         flush()
     }
 
-    func failed(isTLS: Bool) {
+    /// `tlsFlaw` is what TLS failed for, if it did.
+    func failed(_ tlsFlaw: HTTPFailure.Reason?) {
         guard closeReason == nil else { return }
-        closeReason = isTLS && isConnecting ? .tls : .closed
+        closeReason = isConnecting ? tlsFlaw ?? .closed : .closed
     }
 
     func channelClosed() {

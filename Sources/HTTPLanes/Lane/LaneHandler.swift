@@ -51,7 +51,7 @@ final class LaneHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        lane.failed(isTLS: error is NIOSSLError || error is BoringSSLError || error is NIOSSLExtraError)
+        lane.failed(TLSFlaw(error, in: context).reason)
         context.close(promise: nil)
     }
 

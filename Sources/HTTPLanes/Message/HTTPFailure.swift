@@ -7,7 +7,14 @@ package struct HTTPFailure: Error, Sendable, Hashable {
         case forbiddenAddress = "forbidden-address"
         case unresolved
         case unreachable
+        /// TLS failed, for another reason than the certificate.
         case tls
+        /// The server's certificate is for other names.
+        case tlsName = "tls-name"
+        /// Nobody we trust vouches for the server's certificate.
+        case tlsUntrusted = "tls-untrusted"
+        /// The server's certificate, or one that vouches for it, has expired or is not valid yet.
+        case tlsExpired = "tls-expired"
         case timeout
         case closed
         case protocolError = "protocol-error"

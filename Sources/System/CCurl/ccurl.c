@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "ccurl.h"
 
+#include <arpa/inet.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #if LIBCURL_VERSION_NUM < 0x075700
@@ -24,6 +26,61 @@ int ccurl_may_have_sent(CURL *easy) {
     curl_off_t microseconds = 0;
     if (curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &microseconds) != CURLE_OK) return 1;
     return microseconds > 0;
+}
+
+enum ccurl_certificate_flaw ccurl_certificate_flaw(CURL *easy) {
+    /* OpenSSL's X509_V_ERR_...; libcurl compares names itself, after OpenSSL had nothing against the rest, and leaves what it
+     * began with (7.88: unspecified). */
+    enum { ok = 0, unspecified = 1, not_yet_valid = 9, has_expired = 10, hostname_mismatch = 62, address_mismatch = 64 };
+    long flaw = ok;
+    if (curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &flaw) != CURLE_OK) return CCURL_CERTIFICATE_UNTRUSTED;
+    switch (flaw) {
+    case ok:
+    case unspecified:
+    case hostname_mismatch:
+    case address_mismatch: return CCURL_CERTIFICATE_FOR_OTHER_NAMES;
+    case not_yet_valid:
+    case has_expired: return CCURL_CERTIFICATE_EXPIRED;
+    default: return CCURL_CERTIFICATE_UNTRUSTED;
+    }
+}
+
+int ccurl_keeps_connection(CURL *easy, struct ccurl_kept_connection *connection) {
+    long version = 0, remote_port = 0, local_port = 0;
+    char *remote_address = NULL, *local_address = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &connection->socket) != CURLE_OK
+        || connection->socket == CURL_SOCKET_BAD
+        || curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version) != CURLE_OK
+        || version >= CURL_HTTP_VERSION_2_0
+        || curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, &remote_address) != CURLE_OK || remote_address == NULL
+        || curl_easy_getinfo(easy, CURLINFO_PRIMARY_PORT, &remote_port) != CURLE_OK
+        || curl_easy_getinfo(easy, CURLINFO_LOCAL_IP, &local_address) != CURLE_OK || local_address == NULL
+        || curl_easy_getinfo(easy, CURLINFO_LOCAL_PORT, &local_port) != CURLE_OK)
+        return 0;
+    connection->remote_address = remote_address;
+    connection->local_address = local_address;
+    connection->remote_port = (int)remote_port;
+    connection->local_port = (int)local_port;
+    return 1;
+}
+
+static int port_of(const struct sockaddr_storage *address) {
+    switch (address->ss_family) {
+    case AF_INET: return ntohs(((const struct sockaddr_in *)address)->sin_port);
+    case AF_INET6: return ntohs(((const struct sockaddr_in6 *)address)->sin6_port);
+    default: return 0;
+    }
+}
+
+int ccurl_has_unread_input(curl_socket_t socket, int remote_port, int local_port) {
+    struct sockaddr_storage local, remote;
+    socklen_t local_size = sizeof local, remote_size = sizeof remote;
+    /* Numbers of sockets are used again. */
+    if (getsockname(socket, (struct sockaddr *)&local, &local_size) != 0 || port_of(&local) != local_port
+        || getpeername(socket, (struct sockaddr *)&remote, &remote_size) != 0 || port_of(&remote) != remote_port)
+        return 0;
+    struct pollfd poll_socket = {.fd = socket, .events = POLLIN};
+    return poll(&poll_socket, 1, 0) > 0;
 }
 
 const char *ccurl_default_ca_path(CURL *easy) {

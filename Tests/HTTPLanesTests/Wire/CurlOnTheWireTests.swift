@@ -183,7 +183,7 @@ struct CurlOnTheWireTests {
         await trusting.shutdown()
         let strict = try HTTPLanes.forTests()
         post.multiplexed = false
-        #expect(await strict.failure(of: post) == HTTPFailure(.tls, mayHaveBeenProcessed: false))
+        #expect(await strict.failure(of: post) == HTTPFailure(.tlsUntrusted, mayHaveBeenProcessed: false))
         await strict.shutdown()
     }
 

@@ -57,7 +57,9 @@ struct LanesOnTheWireTests {
     @Test func aCertificateFromNowhereIsRefused() async throws {
         let server = try await Nghttpd()
         let lanes = try HTTPLanes.forTests()
-        #expect(await lanes.failure(of: request(server.port)) == HTTPFailure(.tls, mayHaveBeenProcessed: false))
+        #expect(
+            await lanes.failure(of: request(server.port)) == HTTPFailure(.tlsUntrusted, mayHaveBeenProcessed: false)
+        )
         await lanes.shutdown()
     }
 
@@ -67,7 +69,7 @@ struct LanesOnTheWireTests {
         #expect(try await lanes.answer(to: request(server.port, host: "127.0.0.1")).get().status == 200)
         let other = try await Nghttpd(address: "127.0.0.2")
         let failure = await lanes.failure(of: request(other.port, host: "127.0.0.2"))
-        #expect(failure == HTTPFailure(.tls, mayHaveBeenProcessed: false))
+        #expect(failure == HTTPFailure(.tlsName, mayHaveBeenProcessed: false))
         await lanes.shutdown()
     }
 

@@ -15,12 +15,16 @@ final class PlainServer: Sendable {
     private let seen = NIOLockedValueBox<[String]>([])
     private let accepted = NIOLockedValueBox(0)
 
-    init(isSecure: Bool = false, asksForCertificates: Bool = false) async throws {
+    init(
+        isSecure: Bool = false,
+        asksForCertificates: Bool = false,
+        certificate: Result<TestCertificate, any Error> = TestCertificate.shared
+    ) async throws {
         let seen = seen
         let accepted = accepted
         var tls: NIOSSLContext?
         if isSecure {
-            let files = try TestCertificate.shared.get()
+            let files = try certificate.get()
             var configuration = TLSConfiguration.makeServerConfiguration(
                 certificateChain: try NIOSSLCertificate.fromPEMFile(files.certificateFile).map { .certificate($0) },
                 privateKey: .privateKey(try NIOSSLPrivateKey(file: files.keyFile, format: .pem))

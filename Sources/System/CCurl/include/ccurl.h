@@ -65,6 +65,26 @@ int ccurl_resolves_aside(void);
 long ccurl_response_code(CURL *easy);
 /* True once the connection stood and the request was about to leave, so that the server may have seen it. */
 int ccurl_may_have_sent(CURL *easy);
+/* Why the server's certificate was refused. */
+enum ccurl_certificate_flaw {
+    CCURL_CERTIFICATE_FOR_OTHER_NAMES,
+    CCURL_CERTIFICATE_UNTRUSTED,
+    CCURL_CERTIFICATE_EXPIRED
+};
+/* To be asked only after CURLE_PEER_FAILED_VERIFICATION. */
+enum ccurl_certificate_flaw ccurl_certificate_flaw(CURL *easy);
+
+/* The connection that a finished transfer leaves in libcurl's pool. */
+struct ccurl_kept_connection {
+    curl_socket_t socket;
+    const char *remote_address, *local_address;
+    int remote_port, local_port;
+};
+/* Zero when it leaves none, or one of HTTP/2, whose exchanges are kept apart by their streams. */
+int ccurl_keeps_connection(CURL *easy, struct ccurl_kept_connection *connection);
+/* Whether something lies on this socket to be read, or its peer has closed it; zero when the socket is not the one between
+ * these two ports. */
+int ccurl_has_unread_input(curl_socket_t socket, int remote_port, int local_port);
 /* The folder of hashed certificates libcurl was built to use, or NULL. */
 const char *ccurl_default_ca_path(CURL *easy);
 

@@ -1,0 +1,46 @@
+import CCurl
+
+/// The HTTP/1.1 connections in libcurl's pool, as far as it takes to see whether one may carry another request.
+///
+/// A server may send more than the answer to a request: a body behind a 204, or a second answer. libcurl (7.88) would take that for
+/// the answer to the next request on the connection, which is somebody else's. So nothing is sent on a connection on which
+/// something lies unread. Used on libcurl's thread alone.
+final class KeptConnections {
+    /// The two ends of a connection.
+    struct Ends: Hashable {
+        let remoteAddress: String
+        let remotePort: Int32
+        let localAddress: String
+        let localPort: Int32
+    }
+
+    private var sockets: [Ends: curl_socket_t] = [:]
+    private let limit: Int
+
+    /// `limit` is how many connections there may be.
+    init(limit: Int) {
+        // Of connections that were closed nobody tells.
+        self.limit = 2 * max(1, limit)
+    }
+
+    /// A transfer has finished; `easy` has not been used for anything else yet.
+    func note(_ easy: UnsafeMutableRawPointer) {
+        var kept = ccurl_kept_connection()
+        guard ccurl_keeps_connection(easy, &kept) != 0 else { return }
+        let ends = Ends(
+            remoteAddress: String(cString: kept.remote_address),
+            remotePort: kept.remote_port,
+            localAddress: String(cString: kept.local_address),
+            localPort: kept.local_port
+        )
+        // Forgetting all costs no more than the look at those that are in use.
+        if sockets.count >= limit, sockets[ends] == nil { sockets.removeAll(keepingCapacity: true) }
+        sockets[ends] = kept.socket
+    }
+
+    /// Whether nothing lies unread on the connection between these ends, as far as is known. True for a new one.
+    func isClean(_ ends: Ends) -> Bool {
+        guard let socket = sockets[ends] else { return true }
+        return ccurl_has_unread_input(socket, ends.remotePort, ends.localPort) == 0
+    }
+}

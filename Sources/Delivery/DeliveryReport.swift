@@ -15,6 +15,8 @@ package struct DeliveryReport: Sendable, Hashable {
         case reduced
         /// Our credentials are bad; the queue is paused and another attempt follows, not before `nextDue`.
         case misconfigured
+        /// Its turn came and it was not attempted: its host or its endpoint is left in peace until `nextDue`.
+        case postponed
         /// Final: it was still undelivered when its lifetime or the notification's `expiresAt` came.
         case expired
         /// Final: the device is registered no more.
@@ -26,7 +28,12 @@ package struct DeliveryReport: Sendable, Hashable {
         case unreadable
 
         /// Whether the delivery left the outbox with this.
-        package var isFinal: Bool { self != .retry && self != .misconfigured && self != .reduced }
+        package var isFinal: Bool {
+            switch self {
+            case .retry, .misconfigured, .reduced, .postponed: false
+            case .delivered, .gone, .rejected, .expired, .unregistered, .moved, .unreadable: true
+            }
+        }
 
         /// One word, fit for a metric's label.
         package var name: String { "\(self)" }

@@ -41,7 +41,7 @@ package struct DeviceStatus: Sendable, Hashable {
                 status: Int(report.status),
                 reason: report.reason
             )
-        case .reduced, .unregistered, .moved, .unreadable: break
+        case .reduced, .postponed, .unregistered, .moved, .unreadable: break
         }
     }
 }

@@ -10,12 +10,22 @@ package struct DeviceAddress: Sendable, Hashable {
     package var fields: [String: String]
     /// When the owner last registered it, in milliseconds since 1970: a GONE that is older says nothing about it.
     package var registeredAt: Int64
+    /// Whether its push service took a push for this token before, as far as is known.
+    package var isProven: Bool
 
-    package init(platform: String, app: String, token: String, fields: [String: String] = [:], registeredAt: Int64) {
+    package init(
+        platform: String,
+        app: String,
+        token: String,
+        fields: [String: String] = [:],
+        registeredAt: Int64,
+        isProven: Bool = true
+    ) {
         self.platform = platform
         self.app = app
         self.token = token
         self.fields = fields
         self.registeredAt = registeredAt
+        self.isProven = isProven
     }
 }

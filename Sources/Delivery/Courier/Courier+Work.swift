@@ -8,6 +8,7 @@ extension Courier {
     /// that it asks for is done outside.
     func handle(_ messages: [Message]) {
         let messages = messages.map(settleGone)
+        noteProven(messages)
         var actions = CourierActions()
         let now = environment.now()
         var taken = 0
@@ -15,7 +16,7 @@ extension Courier {
         state.withLock { state in
             for message in messages {
                 switch message {
-                case .gone(let ticket, _, let outcome):
+                case .gone(let ticket, _, let outcome), .proven(let ticket, let outcome):
                     state.queues.handle(.ended(ticket, outcome), now: now, into: &actions)
                 case .event(let event):
                     if case .accepted(let deliveries) = event { taken += deliveries.count }
@@ -113,8 +114,11 @@ extension Courier {
             guard let address = addresses[index], let transport = transports[ticket.queue] else { continue }
             starts.append(AttemptStart(ticket, now: now))
             transport.deliver(ticket.stored.delivery, to: address) { [mailbox] outcome in
-                guard outcome.kind == .gone else { return mailbox.post(.event(.ended(ticket, outcome))) }
-                mailbox.post(.gone(ticket, registeredAt: address.registeredAt, outcome))
+                switch outcome.kind {
+                case .gone: mailbox.post(.gone(ticket, registeredAt: address.registeredAt, outcome))
+                case .delivered where !address.isProven: mailbox.post(.proven(ticket, outcome))
+                default: mailbox.post(.event(.ended(ticket, outcome)))
+                }
             }
         }
         if !starts.isEmpty { environment.observer.attemptsBegan(starts) }
@@ -155,6 +159,20 @@ extension Courier {
             again.reason = "directory-unavailable"
         }
         return .event(.ended(ticket, again))
+    }
+
+    /// What cannot be written is tried another time: then these devices are new ones still.
+    private func noteProven(_ messages: [Message]) {
+        let devices = messages.compactMap { message -> DeviceID? in
+            guard case .proven(let ticket, _) = message else { return nil }
+            return ticket.stored.delivery.device
+        }
+        guard !devices.isEmpty else { return }
+        do {
+            try environment.directory.markProven(devices)
+        } catch {
+            directoryTrouble.occurred(error, at: environment.now())
+        }
     }
 
     private func wake(at time: Int64) {

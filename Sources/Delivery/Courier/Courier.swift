@@ -12,6 +12,8 @@ package final class Courier: Sendable {
         case event(CourierEvent)
         /// A push service says that a device is gone. `registeredAt` is the one of the address that was tried.
         case gone(Ticket, registeredAt: Int64, Outcome)
+        /// A push service took the token of a device for the first time.
+        case proven(Ticket, Outcome)
         /// Called when no attempt is under way any more and all outcomes are on disk.
         case drain(@Sendable () -> Void)
         /// Called when everything posted before was worked off.

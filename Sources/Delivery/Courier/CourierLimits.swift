@@ -18,6 +18,9 @@ package struct CourierLimits: Sendable, Equatable {
     package var firstBreak: Int64
     /// The longest of these, in milliseconds.
     package var longestBreak: Int64
+    /// The longest that a host which cannot be reached, or a device whose endpoint refuses everything, is left alone, in
+    /// milliseconds. It begins with `firstBreak` as well.
+    package var longestDoubt: Int64
 
     package init(
         inFlight: Int = 500,
@@ -27,7 +30,8 @@ package struct CourierLimits: Sendable, Equatable {
         firstPause: Int64 = 60_000,
         longestPause: Int64 = 15 * 60_000,
         firstBreak: Int64 = 5_000,
-        longestBreak: Int64 = 15 * 60_000
+        longestBreak: Int64 = 15 * 60_000,
+        longestDoubt: Int64 = 60_000
     ) {
         self.inFlight = max(1, inFlight)
         self.window = max(window, 2 * self.inFlight, 16)
@@ -37,9 +41,12 @@ package struct CourierLimits: Sendable, Equatable {
         self.longestPause = max(self.firstPause, longestPause)
         self.firstBreak = max(1, firstBreak)
         self.longestBreak = max(self.firstBreak, longestBreak)
+        self.longestDoubt = max(self.firstBreak, longestDoubt)
     }
 
     var breaks: GrowingPause { GrowingPause(first: firstBreak, longest: longestBreak) }
+
+    var doubts: GrowingPause { GrowingPause(first: firstBreak, longest: longestDoubt) }
 
     /// Deliveries in memory that wait for a time to come; beyond it those that wait longest stay on disk alone.
     var parked: Int { window / 2 }

@@ -29,7 +29,7 @@ extension CourierQueue {
         case .found(nil):
             return true
         case .found(let host?):
-            return admit(lane, to: host, now: now)
+            return admit(lane, to: host, now: now, into: &actions)
         case .unregistered:
             inFlight -= 1
             end(lane, .unregistered, reason: "unregistered", into: &actions)
@@ -41,7 +41,7 @@ extension CourierQueue {
         case .unavailable:
             inFlight -= 1
             let outcome = Outcome(.retry, reason: "directory-unavailable")
-            retry(lane, .retry, outcome, now: now, random: &random, into: &actions)
+            retry(lane, .retry, outcome, notBefore: nil, now: now, random: &random, into: &actions)
         case .noTransport:
             inFlight -= 1
             lanes[lane].state = .ready
@@ -62,8 +62,11 @@ extension CourierQueue {
         guard lanes.isUnderWay(ticket) else { return }
         let lane = ticket.lane
         inFlight -= 1
+        var hostPausedUntil: Int64?
         if let host = lanes[lane].host {
             hear(outcome, of: host, now: now)
+            hostPausedUntil = hosts.pausedUntil(host, now: now)
+            hear(outcome, of: ticket.stored.delivery.device, at: host, now: now)
             leaveHost(of: lane)
         }
         switch outcome.kind {
@@ -76,12 +79,12 @@ extension CourierQueue {
         case .retry:
             if outcome.scope == .transport {
                 let until = service.pause(retryAfter: Int64(outcome.retryAfter), now: now)
-                report(.asked, until: until, outcome.reason, into: &actions)
+                report(.asked, until: until ?? prolongedPause, outcome.reason, into: &actions)
             }
-            retry(lane, .retry, outcome, now: now, random: &random, into: &actions)
+            retry(lane, .retry, outcome, notBefore: hostPausedUntil, now: now, random: &random, into: &actions)
         case .misconfigured:
             report(.misconfigured, until: gate.pause(now: now), outcome.reason, into: &actions)
-            retry(lane, .misconfigured, outcome, now: now, random: &random, into: &actions)
+            retry(lane, .misconfigured, outcome, notBefore: nil, now: now, random: &random, into: &actions)
         }
     }
 
@@ -125,10 +128,12 @@ extension CourierQueue {
         proceed(lane)
     }
 
+    /// `hostPausedUntil` is until when its host is left in peace, in milliseconds since 1970.
     private mutating func retry(
         _ lane: Int,
         _ kind: DeliveryReport.Kind,
         _ outcome: Outcome,
+        notBefore hostPausedUntil: Int64?,
         now: Int64,
         random: inout some RandomNumberGenerator,
         into actions: inout CourierActions
@@ -143,10 +148,11 @@ extension CourierQueue {
             now: now,
             random: &random
         )
-        guard let due else {
+        guard var due else {
             end(lane, .expired, status: outcome.status, reason: outcome.reason, attempted: 1, into: &actions)
             return proceed(lane)
         }
+        if let hostPausedUntil, hostPausedUntil < policy.deadline(of: delivery) { due = max(due, hostPausedUntil) }
         actions.changes.reschedulings.append(
             OutboxChanges.Rescheduling(key: stored.key, due: due, attempts: attempts)
         )
@@ -191,8 +197,20 @@ extension CourierQueue {
         actions.pauses.append(pause)
     }
 
+    /// The end of a pause that the push service prolonged by more than a little since that was told.
+    private var prolongedPause: Int64? {
+        guard case .paused(let until) = service.state, let told = pause?.until, until - told >= Self.worthTelling else {
+            return nil
+        }
+        return until
+    }
+
+    /// In milliseconds: the answers to what was under way together come a little apart.
+    private static let worthTelling: Int64 = 5_000
+
     /// What an outcome tells of the host that the attempt went to.
     private mutating func hear(_ outcome: Outcome, of host: String, now: Int64) {
+        guard host != HostLimits.newDevices else { return judgeNewDevice(outcome) }
         switch outcome.kind {
         case .delivered: hosts.trust(host, hasAccepted: true)
         case .gone, .rejected: hosts.trust(host, hasAccepted: false)
@@ -209,7 +227,31 @@ extension CourierQueue {
         }
     }
 
-    private mutating func admit(_ lane: Int, to host: String, now: Int64) -> Bool {
+    private mutating func judgeNewDevice(_ outcome: Outcome) {
+        switch outcome.kind {
+        case .delivered: hosts.judgeNewDevice(isTaken: true)
+        // The push service knew that one.
+        case .gone where outcome.status == 410: break
+        case .gone, .rejected: hosts.judgeNewDevice(isTaken: false)
+        case .retry, .misconfigured: break
+        }
+    }
+
+    /// What an outcome tells of the endpoint of a device, where users choose it.
+    private mutating func hear(_ outcome: Outcome, of device: DeviceID, at host: String, now: Int64) {
+        guard host != HostLimits.newDevices else { return }
+        switch outcome.kind {
+        case .delivered, .gone: endpoints.forget(device)
+        case .rejected: endpoints.refused(device, now: now)
+        case .retry, .misconfigured: break
+        }
+    }
+
+    private mutating func admit(_ lane: Int, to host: String, now: Int64, into actions: inout CourierActions) -> Bool {
+        if host != HostLimits.newDevices, let until = endpoints.pausedUntil(lanes[lane].device, now: now) {
+            postpone(lane, until: until, reason: "endpoint-refuses", into: &actions)
+            return false
+        }
         switch hosts.admit(lane, to: host, now: now) {
         case .send:
             lanes[lane].host = host
@@ -217,11 +259,33 @@ extension CourierQueue {
         case .wait:
             inFlight -= 1
             lanes[lane].state = .held
+        case .paused(let until):
+            postpone(lane, until: until, reason: "host-paused", into: &actions)
         case .later(let due):
             inFlight -= 1
             park(lane, until: due)
         }
         return false
+    }
+
+    /// Its turn comes again at `due`, in milliseconds since 1970.
+    private mutating func postpone(_ lane: Int, until due: Int64, reason: String, into actions: inout CourierActions) {
+        inFlight -= 1
+        if let stored = lanes[lane].waiting.first {
+            actions.reports.append(
+                DeliveryReport(
+                    delivery: stored.delivery.id,
+                    device: stored.delivery.device,
+                    queue: name,
+                    kind: .postponed,
+                    reason: reason,
+                    attempt: stored.attempts,
+                    nextDue: due,
+                    acceptedAt: stored.delivery.acceptedAt
+                )
+            )
+        }
+        park(lane, until: due)
     }
 
     private mutating func leaveHost(of lane: Int) {

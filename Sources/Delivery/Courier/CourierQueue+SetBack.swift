@@ -7,6 +7,7 @@ extension CourierQueue {
         gate.follow(clockSetBackBy: step)
         service.follow(clockSetBackBy: step)
         hosts.follow(clockSetBackBy: step)
+        endpoints.follow(clockSetBackBy: step)
         pause?.until.setBack(by: step)
         parked = Heap(parked.unordered.map { setBack($0, by: step, into: &actions) })
     }

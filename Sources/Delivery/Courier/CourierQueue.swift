@@ -21,6 +21,7 @@ struct CourierQueue: Sendable {
     /// The last pause that began, for as long as it goes on.
     var pause: QueuePause?
     var hosts: HostLimits
+    var endpoints: EndpointBreaks
     var lanes = LaneTable()
     /// Lanes whose first delivery may be attempted, in turn.
     var ready: Deque<Int> = []
@@ -49,8 +50,11 @@ struct CourierQueue: Sendable {
             limit: limits.inFlightPerHost,
             room: limits.window / 4,
             longestWait: policy.cap,
-            breaks: limits.breaks
+            breaks: limits.breaks,
+            doubts: limits.doubts,
+            newDeviceLimit: limits.inFlight
         )
+        endpoints = EndpointBreaks(tolerated: limits.standAsideAfter, breaks: limits.doubts)
     }
 
     /// A delivery that is on disk now, and comes into memory if nothing before it waits on disk and there is room.

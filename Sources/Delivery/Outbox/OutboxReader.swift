@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Notifications
 
 /// Reads an outbox, also while a router writes to it, and changes nothing.
 package struct OutboxReader: Sendable {
@@ -30,6 +31,20 @@ package struct OutboxReader: Sendable {
                 if deliveries.contains(id) { found.insert(id) }
             }
             return found
+        }
+    }
+
+    /// How many deliveries wait for each of these devices; none are left out. Looks at all that there are.
+    package func waiting(for devices: [DeviceID]) throws -> [DeviceID: Int] {
+        let wanted = Set(devices.map(\.rawValue))
+        guard !wanted.isEmpty else { return [:] }
+        return try read { database in
+            var counts: [DeviceID: Int] = [:]
+            let rows = try Int64.fetchCursor(database, sql: "SELECT device FROM outbox_delivery")
+            while let device = try rows.next() {
+                if wanted.contains(device) { counts[DeviceID(rawValue: device), default: 0] += 1 }
+            }
+            return counts
         }
     }
 

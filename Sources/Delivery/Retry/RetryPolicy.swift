@@ -35,7 +35,8 @@ package struct RetryPolicy: Sendable, Equatable {
     /// When to try again after `attempts` failed ones, in milliseconds since 1970; nil: `delivery` has expired by then.
     ///
     /// The wait is drawn evenly between 0 and ``ceiling(attempts:)``, behind the milliseconds the push service asked for:
-    /// those who were told the same do not come back together.
+    /// those who were told the same do not come back together. Who asks for longer than `delivery` lives is asked again after
+    /// ``cap``: they may have meant less.
     package func nextAttempt(
         of delivery: Delivery,
         attempts: Int,
@@ -43,7 +44,10 @@ package struct RetryPolicy: Sendable, Equatable {
         now: Int64,
         random: inout some RandomNumberGenerator
     ) -> Int64? {
-        let wait = Int64(retryAfter) + Int64.random(in: 0...max(0, ceiling(attempts: attempts)), using: &random)
+        let asked = Int64(retryAfter)
+        let believed =
+            asked < deadline(of: delivery).subtractingReportingOverflow(now).partialValue ? asked : min(asked, cap)
+        let wait = believed + Int64.random(in: 0...max(0, ceiling(attempts: attempts)), using: &random)
         let (due, overflow) = now.addingReportingOverflow(wait)
         guard !overflow, due < deadline(of: delivery) else { return nil }
         return due

@@ -268,4 +268,57 @@ import Testing
         entry.what = .step("teleported")
         #expect(explain([entry]).accounts[0].outcome == "teleported")
     }
+
+    /// The time that is told is the one at which it will really be tried.
+    @Test func aPausedQueueIsTriedWhenItsPauseEnds() {
+        let history = [
+            step(.queued, of: alice, on: 1, delivery: "a", reason: "reply"),
+            report(.retry, "a", on: 1, status: 503, reason: "busy", nextDue: Self.noon + 2_000),
+        ]
+        let queue = QueueName(platform: "ios", app: "default")
+        func outcome(pausedFor milliseconds: Int64) -> String {
+            let pause = QueuePause(queue: queue, until: Self.noon + milliseconds, reason: "quota", cause: .asked)
+            var surroundings = Explainer.Surroundings()
+            surroundings.outbox = ["a"]
+            surroundings.pauses = [queue: TracedPause(pause, since: Self.noon)]
+            let explainer = Explainer(event: event, history: history, surroundings: surroundings)
+            return explainer.explanation { [] }.accounts[0].devices[0].outcome
+        }
+        let failed = "not delivered yet: ios/default failed (503 busy); it is tried again from 2026-03-14"
+        #expect(
+            outcome(pausedFor: 600_000)
+                == failed + " 00:10:00 UTC on; ios/default asked for a pause until 2026-03-14 00:10:00 UTC (quota)"
+        )
+        #expect(outcome(pausedFor: 1_000) == failed + " 00:00:02 UTC on")
+    }
+
+    @Test func whatWaitsForItsHostSaysUntilWhen() {
+        func outcome(_ reason: String, attempt: Int) -> String {
+            explain(
+                [
+                    step(.queued, of: alice, on: 1, delivery: "a"),
+                    report(
+                        .postponed,
+                        "a",
+                        on: 1,
+                        status: 0,
+                        reason: reason,
+                        attempt: attempt,
+                        nextDue: Self.noon + 900_000
+                    ),
+                ],
+                outbox: ["a"]
+            )
+            .accounts[0].devices[0].outcome
+        }
+        let until = "from 2026-03-14 00:15:00 UTC on"
+        #expect(
+            outcome("host-paused", attempt: 0)
+                == "waits: the device's server asked for a pause, or could not be reached; it is tried \(until)"
+        )
+        #expect(outcome("host-paused", attempt: 2).hasSuffix("; it is tried again \(until)"))
+        #expect(
+            outcome("endpoint-refuses", attempt: 0).hasPrefix("waits: this device's endpoint refused several pushes")
+        )
+    }
 }

@@ -108,4 +108,84 @@ struct CourierHostTests {
         driver.end(2, delivered)
         #expect(driver.numbersUnderWay == [60])
     }
+
+    @Test(arguments: ["unreachable", "closed", "tls-expired"])
+    func aHostThatRefusesAtOnceIsTriedNoMoreOftenThanOneThatLetsUsWait(_ reason: String) {
+        var driver = driver()
+        driver.accept((1...32).map { .sample($0, device: Int64($0)) })
+        let begin = driver.now
+        var attempts = 0
+        while driver.now < begin + 3_600_000 {
+            if let number = driver.numbersUnderWay.first {
+                attempts += 1
+                driver.end(number, Outcome(.retry, reason: reason))
+            } else if let wakeAt = driver.wakeAt {
+                driver.advance(to: max(wakeAt, driver.now + 1))
+            } else {
+                break
+            }
+        }
+        // Two at once, one that proves it, and then after 5, 10, 20, 40, 60, 60, … seconds.
+        #expect(attempts >= 55 && attempts <= 70)
+        driver.accept(.sample(99, device: 99))
+        while driver.numbersUnderWay.isEmpty, let wakeAt = driver.wakeAt { driver.advance(to: wakeAt) }
+        driver.end(driver.numbersUnderWay[0], delivered)
+        #expect(driver.numbersUnderWay.count == 2)
+    }
+
+    @Test func whatBeganBeforeAHostWasInDoubtDoesNotPauseIt() {
+        var driver = driver()
+        driver.accept((1...10).map { .sample($0, device: Int64($0)) })
+        for number in 1...2 { driver.end(number, Outcome(.retry, reason: "closed")) }
+        #expect(driver.numbersUnderWay.count == 1)
+        driver.end(driver.numbersUnderWay[0], delivered)
+        #expect(driver.numbersUnderWay.count == 2)
+    }
+
+    @Test func aRetryIsToldForWhenItsHostIsAskedAgain() throws {
+        var driver = driver()
+        driver.accept(.sample(1, device: 1), .sample(2, device: 2))
+        driver.end(1, Outcome(.retry, status: 503, retryAfter: 600_000, reason: "server-error", scope: .host))
+        let begin = driver.now
+        driver.end(2, Outcome(.retry, status: 500, reason: "server-error"))
+        let due = try #require(driver.reports.last?.nextDue)
+        #expect(due >= begin + 600_000)
+        driver.accept(.sample(3, device: 3))
+        let report = try #require(driver.reports.last)
+        #expect(report.kind == .postponed && report.delivery == Delivery.sample(3).id && report.attempt == 0)
+        #expect(report.nextDue == begin + 600_000)
+        #expect(!report.kind.isFinal)
+    }
+
+    @Test func anEndpointThatRefusesEverythingIsLeftAloneForAWhile() {
+        var driver = driver()
+        driver.accept((1...200).map { .sample($0, device: 1) })
+        driver.accept((201...230).map { .sample($0, device: 2) })
+        let begin = driver.now
+        var refused = 0
+        while driver.now < begin + 600_000 {
+            if let number = driver.numbersUnderWay.first {
+                let isRefusing = number <= 200
+                refused += isRefusing ? 1 : 0
+                driver.end(number, isRefusing ? Outcome(.rejected, status: 405, reason: "other") : delivered)
+            } else if let wakeAt = driver.wakeAt {
+                driver.advance(to: max(wakeAt, driver.now + 1))
+            } else {
+                break
+            }
+        }
+        // Four at once, and then after 5, 10, 20, 40, 60, 60, … seconds.
+        #expect(refused >= 12 && refused <= 18)
+        #expect(driver.reports.count { $0.kind == .delivered } == 30)
+        #expect(driver.reports.contains { $0.kind == .postponed && $0.reason == "endpoint-refuses" })
+    }
+
+    @Test func anEndpointThatTakesAPushIsGoodAgain() {
+        var driver = driver()
+        driver.accept((1...100).map { .sample($0, device: 1) })
+        for number in 1...100 {
+            driver.end(number, number % 4 == 0 ? delivered : Outcome(.rejected, status: 413, reason: "too-large"))
+        }
+        #expect(driver.reports.count == 100)
+    }
 }

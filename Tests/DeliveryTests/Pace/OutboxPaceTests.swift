@@ -126,7 +126,7 @@ struct OutboxPaceTests {
             attempt: 1
         )
         let end = PushEnd(report, at: 7)
-        #expect((end != nil) == ![.retry, .misconfigured, .reduced, .moved].contains(kind))
+        #expect((end != nil) == ![.retry, .misconfigured, .reduced, .moved, .postponed].contains(kind))
         if let end { #expect(end.isDelivered == (kind == .delivered)) }
     }
 

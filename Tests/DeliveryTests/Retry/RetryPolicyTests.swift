@@ -88,4 +88,19 @@ struct RetryPolicyTests {
         #expect(policy.nextAttempt(of: delivery, attempts: 2, retryAfter: 0, now: start, random: &random) == nil)
         #expect(policy.nextAttempt(of: delivery, attempts: 1, retryAfter: .max, now: .max, random: &random) == nil)
     }
+
+    @Test func whoAsksForLongerThanADeliveryLivesIsAskedAgainAfterTheLongestPause() {
+        var random: some RandomNumberGenerator = LargestGenerator()
+        let delivery = Delivery.sample(1, expiresAt: start + 3_600_000)
+        let twoDays: UInt32 = 48 * 3_600_000
+        let due = policy.nextAttempt(of: delivery, attempts: 1, retryAfter: twoDays, now: start, random: &random)
+        #expect(due == start + policy.cap + 1_000)
+        // As long as there is time for that; what it lives to see is waited for.
+        let late = start + 3_600_000 - policy.cap - 1_000
+        #expect(policy.nextAttempt(of: delivery, attempts: 1, retryAfter: twoDays, now: late, random: &random) == nil)
+        #expect(
+            policy.nextAttempt(of: delivery, attempts: 1, retryAfter: 3_000_000, now: start, random: &random)
+                == start + 3_001_000
+        )
+    }
 }

@@ -130,9 +130,14 @@ struct Explainer {
             }
             return PipelineStep.left.words("")
         }
-        if case .report = last.what { return line(last).words }
-        let pause = queue.flatMap { surroundings.pauses[$0] }.map { "; " + PauseWords.words($0) }
-        return "waits for its turn: no attempt has ended yet" + (pause ?? "")
+        let pause = queue.flatMap { surroundings.pauses[$0] }
+        guard case .report(var report) = last.what else {
+            return "waits for its turn: no attempt has ended yet" + (pause.map { "; " + PauseWords.words($0) } ?? "")
+        }
+        // The pause of its queue may last longer than its own.
+        guard let pause, report.nextDue.map({ $0 < pause.pause.until }) ?? true else { return line(last).words }
+        if report.nextDue != nil { report.nextDue = pause.pause.until }
+        return ReportWords.words(report, reason: last.reason) + "; " + PauseWords.words(pause)
     }
 
     private func line(_ entry: TraceEntry) -> EventExplanation.Line {

@@ -16,6 +16,11 @@ enum ReportWords {
         case .rejected: "not delivered: \(place) refuses it for good\(answer)"
         case .retry:
             "not delivered yet: \(place) failed\(answer)\(attempt); \(next(report.nextDue))"
+        case .postponed where reason == "endpoint-refuses":
+            "waits: this device's endpoint refused several pushes in a row; \(next(report.nextDue, isTried: attempted(report)))"
+        case .postponed:
+            "waits: the device's server asked for a pause, or could not be reached; "
+                + next(report.nextDue, isTried: attempted(report))
         case .reduced where reason == "unsupported":
             "\(place) cannot send it to this device in its mode\(answer): it goes out again, saying less"
         case .reduced: "too much for \(place)\(answer): it goes out again, saying less"
@@ -42,8 +47,12 @@ enum ReportWords {
         return said.isEmpty ? "" : " (\(said))"
     }
 
-    private static func next(_ due: Int64?) -> String {
-        due.map { "it is tried again from \(UTCTime(milliseconds: $0).words) on" } ?? "it is tried again"
+    private static func attempted(_ report: TraceEntry.Report) -> Bool { report.attempt > 0 }
+
+    /// `isTried`: it was before.
+    private static func next(_ due: Int64?, isTried: Bool = true) -> String {
+        let what = isTried ? "it is tried again" : "it is tried"
+        return due.map { "\(what) from \(UTCTime(milliseconds: $0).words) on" } ?? what
     }
 
     private static func ordinal(_ number: Int) -> String {

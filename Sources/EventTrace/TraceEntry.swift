@@ -12,6 +12,13 @@ package struct TraceEntry: Sendable, Hashable {
         case report(Report)
     }
 
+    /// Whose doing an entry is, as far as limits are concerned.
+    package enum Owner: Sendable, Hashable {
+        case account(PublicKey)
+        /// A device of which no account is known.
+        case device(DeviceID)
+    }
+
     /// What a `DeliveryReport` says besides its delivery, device and reason.
     package struct Report: Sendable, Hashable {
         /// By its word, see `DeliveryReport.Kind`.
@@ -33,6 +40,8 @@ package struct TraceEntry: Sendable, Hashable {
     package var device: DeviceID?
     package var delivery: String?
     package var reason: String
+    /// Nil: nobody's in particular.
+    var owner: Owner?
 
     /// The delivery as part of which `delivery` goes on; nil where it does not.
     package var joinedDelivery: String? {
@@ -57,6 +66,7 @@ package struct TraceEntry: Sendable, Hashable {
         device = step.device
         delivery = step.delivery
         reason = step.reason
+        owner = step.account.map(Owner.account)
     }
 
     init(_ report: DeliveryReport, at time: Int64) {
@@ -73,6 +83,7 @@ package struct TraceEntry: Sendable, Hashable {
         device = report.device
         delivery = report.delivery
         reason = report.reason
+        owner = .device(report.device)
     }
 
     init(
@@ -91,5 +102,6 @@ package struct TraceEntry: Sendable, Hashable {
         self.device = device
         self.delivery = delivery
         self.reason = reason
+        owner = account.map(Owner.account) ?? device.map(Owner.device)
     }
 }

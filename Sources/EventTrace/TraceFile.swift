@@ -9,6 +9,7 @@ struct TraceFile {
 
     private let queue: DatabaseQueue
     private var segments: TraceSegments
+    private var lastRow: Int64
 
     /// Opens or creates the file at `path`, readable by this user only. Throws a ``TraceError`` for another program's database,
     /// and SQLite's errors.
@@ -34,6 +35,7 @@ struct TraceFile {
         }
         self.queue = queue
         segments = TraceSegments(try queue.read(TraceSchema.segments), limits: limits)
+        lastRow = try queue.read(TraceSchema.lastRow)
     }
 
     private static func open(_ path: String) throws -> DatabaseQueue {
@@ -53,22 +55,31 @@ struct TraceFile {
     ) throws -> Int {
         var segments = segments
         let admitted = entries.filter { !$0.isStray || segments.admitsStray() }
+        let numbered = zip((lastRow + 1)..., admitted).map { (row: $0, entry: $1) }
+        let crowd = numbered.map { $0.entry.owner.map { segments.belongsToCrowd($0) } ?? false }
         try queue.write { db in
             let rows = TraceRows(db: db)
-            var rest = admitted[...]
-            while !rest.isEmpty {
-                let (segment, room, begins, dropped) = segments.makeRoom(at: now)
-                if begins { try TraceSchema.begin(segment, in: db) }
-                for number in dropped { try TraceSchema.drop(number, in: db) }
-                let part = rest.prefix(room)
-                try rows.insert(part, into: segment.number)
-                segments.add(part.count)
-                rest = rest.dropFirst(part.count)
+            for kind in [false, true] {
+                var rest = zip(numbered, crowd).filter { $1 == kind }.map(\.0)[...]
+                while !rest.isEmpty {
+                    let (segment, room, begins, dropped) = segments.makeRoom(
+                        for: rest.count,
+                        ofCrowd: kind,
+                        at: now
+                    )
+                    if begins { try TraceSchema.begin(segment, in: db) }
+                    for number in dropped { try TraceSchema.drop(number, in: db) }
+                    let part = rest.prefix(room)
+                    try rows.insert(part, into: segment.number)
+                    segments.add(part.count, to: segment.number)
+                    rest = rest.dropFirst(part.count)
+                }
             }
             for (device, status) in devices { try rows.put(status, of: device, at: now) }
             if let pauses { try rows.put(pauses) }
         }
         self.segments = segments
+        lastRow += Int64(admitted.count)
         return entries.count - admitted.count
     }
 

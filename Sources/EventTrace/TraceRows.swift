@@ -13,15 +13,15 @@ struct TraceRows {
 
     let db: Database
 
-    func insert(_ entries: some Sequence<TraceEntry>, into segment: Int64) throws {
+    func insert(_ entries: some Sequence<(row: Int64, entry: TraceEntry)>, into segment: Int64) throws {
         let insert = try db.cachedStatement(
             sql: """
                 INSERT INTO entries_\(segment)
-                    (time, event, account, device, delivery, word, reason, platform, app, status, attempt, next_due)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    (row, time, event, account, device, delivery, word, reason, platform, app, status, attempt, next_due)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """
         )
-        for entry in entries {
+        for (row, entry) in entries {
             let word: String
             var report: TraceEntry.Report?
             switch entry.what {
@@ -31,7 +31,7 @@ struct TraceRows {
                 report = content
             }
             try insert.execute(arguments: [
-                entry.time, entry.event.map { Data($0.array) }, entry.account.map { Data($0.array) },
+                row, entry.time, entry.event.map { Data($0.array) }, entry.account.map { Data($0.array) },
                 entry.device?.rawValue, entry.delivery.map(DeliveryName.data), word, Self.line(entry.reason),
                 report?.queue.platform, report?.queue.app, report?.status, report?.attempt, report?.nextDue,
             ])
@@ -108,7 +108,7 @@ struct TraceRows {
     /// others is left out.
     func history(of event: EventID, for recipient: PublicKey? = nil) throws -> [TraceEntry] {
         let segments = try Int64.fetchAll(db, sql: "SELECT number FROM segments ORDER BY number")
-        var found: [(place: (Int64, Int64), entry: TraceEntry)] = []
+        var found: [(row: Int64, entry: TraceEntry)] = []
         var deliveries: Set<Data> = []
         for segment in segments {
             let sql = """
@@ -122,7 +122,7 @@ struct TraceRows {
             )
             while let row = try rows.next() {
                 if let delivery = row["delivery"] as Data? { deliveries.insert(delivery) }
-                found.append(((segment, row["row"]), Self.entry(row)))
+                found.append((row["row"], Self.entry(row)))
             }
         }
         var open = deliveries
@@ -136,14 +136,14 @@ struct TraceRows {
                     for row in try Row.fetchAll(select, arguments: [delivery]) {
                         let entry = Self.entry(row)
                         if let other = entry.joinedDelivery { joined.insert(DeliveryName.data(other)) }
-                        found.append(((segment, row["row"]), entry))
+                        found.append((row["row"], entry))
                     }
                 }
             }
             open = joined.subtracting(deliveries)
             deliveries.formUnion(open)
         }
-        return found.sorted { $0.place < $1.place }.map(\.entry)
+        return found.sorted { $0.row < $1.row }.map(\.entry)
     }
 
     /// When the oldest entry that is kept happened, in milliseconds since 1970.

@@ -9,9 +9,13 @@ enum TraceSchema {
             path: path,
             // "Crln" and what it is.
             applicationID: 0x4372_6C02,
-            version: 2,
+            version: 3,
             tables: """
-                CREATE TABLE segments (number INTEGER PRIMARY KEY, began_at INTEGER NOT NULL) STRICT;
+                CREATE TABLE segments (
+                    number INTEGER PRIMARY KEY,
+                    began_at INTEGER NOT NULL,
+                    is_of_crowd INTEGER NOT NULL
+                ) STRICT;
                 CREATE TABLE devices (
                     device INTEGER PRIMARY KEY,
                     changed_at INTEGER NOT NULL,
@@ -34,7 +38,8 @@ enum TraceSchema {
         )
     }
 
-    /// Steps are found by their event, reports by their delivery.
+    /// Steps are found by their event, reports by their delivery. `row` rises through all segments, in the order in which things
+    /// happened.
     static func begin(_ segment: TraceSegments.Segment, in db: Database) throws {
         let number = segment.number
         try db.execute(
@@ -56,7 +61,8 @@ enum TraceSchema {
                 ) STRICT;
                 CREATE INDEX events_\(number) ON entries_\(number) (event) WHERE event IS NOT NULL;
                 CREATE INDEX reports_\(number) ON entries_\(number) (delivery) WHERE event IS NULL;
-                INSERT INTO segments (number, began_at) VALUES (\(number), \(segment.beganAt));
+                INSERT INTO segments (number, began_at, is_of_crowd)
+                    VALUES (\(number), \(segment.beganAt), \(segment.isOfCrowd ? 1 : 0));
                 """
         )
     }
@@ -67,12 +73,18 @@ enum TraceSchema {
         )
     }
 
-    /// Rows are numbered from 1 on without a gap, so that nothing is counted.
     static func segments(in db: Database) throws -> [TraceSegments.Segment] {
-        try Row.fetchAll(db, sql: "SELECT number, began_at FROM segments ORDER BY number").map { row in
+        try Row.fetchAll(db, sql: "SELECT number, began_at, is_of_crowd FROM segments ORDER BY number").map { row in
             let number: Int64 = row[0]
-            let rows = try Int.fetchOne(db, sql: "SELECT max(row) FROM entries_\(number)") ?? 0
-            return TraceSegments.Segment(number: number, beganAt: row[1], rows: rows)
+            let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM entries_\(number)") ?? 0
+            return TraceSegments.Segment(number: number, beganAt: row[1], rows: rows, isOfCrowd: row[2])
+        }
+    }
+
+    /// The number of the last row that was written.
+    static func lastRow(in db: Database) throws -> Int64 {
+        try Int64.fetchAll(db, sql: "SELECT number FROM segments").reduce(0) { last, number in
+            max(last, try Int64.fetchOne(db, sql: "SELECT max(row) FROM entries_\(number)") ?? 0)
         }
     }
 }

@@ -1,23 +1,32 @@
 /// Which table the next entries go to, and which ones have had their time. A trace is some ten tables, so that what is old goes as
 /// a whole and nothing has to be searched for what may go. Knows no database.
+///
+/// Whoever causes many entries has their further ones in tables of the crowd. Where there is too much in all, the larger part gives
+/// way: so however much a few cause, what became of everybody else's events stays.
 struct TraceSegments: Equatable {
     struct Segment: Equatable {
         let number: Int64
         /// Milliseconds since 1970.
         let beganAt: Int64
         var rows: Int
+        /// Whether it is for those who cause many entries.
+        var isOfCrowd = false
     }
 
     /// The oldest goes in tenths, so that up to a tenth less than its limits is kept.
     private static let count = 10
     /// Of a segment's rows what strangers can make of nothing takes one in so many: it shall not push the rest out.
     private static let strayShare = 10
+    /// Of a segment's rows one owner takes one in so many; what more they cause goes to the crowd's.
+    private static let ownerShare = 20
 
     private let limits: TraceLimits
-    /// The oldest first; the last one is written to.
+    /// In the order in which they began. The last one of each kind is written to.
     private(set) var segments: [Segment]
-    /// In the last segment, since the start.
+    /// In the last segment that is not the crowd's, since the start.
     private var strays = 0
+    /// The same by owner.
+    private var entries: [TraceEntry.Owner: Int] = [:]
 
     init(_ segments: [Segment] = [], limits: TraceLimits) {
         self.segments = segments
@@ -28,29 +37,31 @@ struct TraceSegments: Equatable {
 
     private var segmentAge: Int64 { max(1, limits.age / Int64(Self.count)) }
 
-    /// Makes room for entries of the time `now`, in milliseconds since 1970. Says which segment takes how many of them, which one
-    /// is to be made for that, and which ones are to go.
-    mutating func makeRoom(at now: Int64) -> (segment: Segment, room: Int, begins: Bool, dropped: [Int64]) {
-        var begins = false
-        if segments.last.map({ isFull($0, at: now) }) ?? true {
-            segments.append(Segment(number: (segments.last?.number ?? 0) + 1, beganAt: now, rows: 0))
+    /// Makes room for so many entries, or a whole segment, of the time `now`, in milliseconds since 1970. Says which segment takes how
+    /// many of them, which one is to be made for that, and which ones are to go.
+    mutating func makeRoom(
+        for count: Int = .max,
+        ofCrowd: Bool = false,
+        at now: Int64
+    ) -> (segment: Segment, room: Int, begins: Bool, dropped: [Int64]) {
+        var last = segments.last { $0.isOfCrowd == ofCrowd }
+        let begins = last.map { isFull($0, at: now) } ?? true
+        if begins {
             // Those that were admitted before there was any segment are in the first one.
-            if segments.count > 1 { strays = 0 }
-            begins = true
+            if last != nil, !ofCrowd { forgetOwners() }
+            last = Segment(number: (segments.last?.number ?? 0) + 1, beganAt: now, rows: 0, isOfCrowd: ofCrowd)
+            if let last { segments.append(last) }
         }
-        let last = segments[segments.count - 1]
-        let expired = segments.dropLast().prefix { now - $0.beganAt >= limits.age }.count
-        let surplus = max(expired, segments.count - Self.count)
-        let dropped = segments.prefix(surplus).map(\.number)
-        segments.removeFirst(surplus)
-        return (last, segmentRows - last.rows, begins, dropped)
+        let segment = last ?? Segment(number: 0, beganAt: now, rows: 0)
+        let room = segmentRows - segment.rows
+        return (segment, room, begins, dropOld(at: now, for: min(count, room)))
     }
 
-    /// Lets go of what has had its time by `now`, the last segment too. Returns their numbers.
+    /// Lets go of what has had its time by `now`, the last segments too. Returns their numbers.
     mutating func expire(at now: Int64) -> [Int64] {
         let expired = segments.filter { now - $0.beganAt >= limits.age }.map(\.number)
         segments.removeAll { expired.contains($0.number) }
-        if segments.isEmpty { strays = 0 }
+        if segments.isEmpty { forgetOwners() }
         return expired
     }
 
@@ -61,9 +72,40 @@ struct TraceSegments: Equatable {
         return true
     }
 
-    mutating func add(_ rows: Int) {
-        guard !segments.isEmpty else { return }
-        segments[segments.count - 1].rows += rows
+    /// Whether one more entry of `owner` goes to the crowd's.
+    mutating func belongsToCrowd(_ owner: TraceEntry.Owner) -> Bool {
+        guard entries[owner, default: 0] < max(1, segmentRows / Self.ownerShare) else { return true }
+        entries[owner, default: 0] += 1
+        return false
+    }
+
+    /// So many rows were written to that segment.
+    mutating func add(_ rows: Int, to number: Int64) {
+        guard let index = segments.firstIndex(where: { $0.number == number }) else { return }
+        segments[index].rows += rows
+    }
+
+    private mutating func forgetOwners() {
+        strays = 0
+        entries.removeAll(keepingCapacity: true)
+    }
+
+    /// Lets go of segments that are too old, or too much once there are `count` more rows, and are written to no more. Returns their
+    /// numbers.
+    private mutating func dropOld(at now: Int64, for count: Int) -> [Int64] {
+        let current = [false, true].compactMap { kind in segments.last { $0.isOfCrowd == kind } }
+        let past = segments.filter { segment in !current.contains { $0.number == segment.number } }
+        var kept = past.filter { now - $0.beganAt < limits.age }
+        let room = limits.rows - count - current.reduce(0) { $0 + $1.rows }
+        // A clock that is put back again and again begins many short ones.
+        while kept.count > 2 * Self.count || kept.reduce(0, { $0 + $1.rows }) > room {
+            let crowd = kept.reduce(0) { $0 + ($1.isOfCrowd ? $1.rows : 0) }
+            let rest = kept.reduce(0) { $0 + ($1.isOfCrowd ? 0 : $1.rows) }
+            kept.remove(at: kept.firstIndex { $0.isOfCrowd == (crowd >= rest) } ?? 0)
+        }
+        let dropped = past.map(\.number).filter { number in !kept.contains { $0.number == number } }
+        segments.removeAll { dropped.contains($0.number) }
+        return dropped
     }
 
     /// A clock that was put back begins a new one as well: else the segment would last until time has caught up.

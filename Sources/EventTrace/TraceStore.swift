@@ -1,6 +1,7 @@
 import Delivery
 import Dispatch
 import Logging
+import Nostr
 import Notifications
 import Pipeline
 import Storage
@@ -20,10 +21,51 @@ package final class TraceStore: Sendable {
         var hasOtherPauses = false
         var isScheduled = false
         var isClosed = false
+        /// How many of the entries are whose.
+        private var owned: [TraceEntry.Owner: Int] = [:]
+        /// Whose the devices are of which something was said lately.
+        private var accounts: [DeviceID: PublicKey] = [:]
+
+        /// Takes an entry; false where there is no room for one more of its owner's.
+        mutating func take(_ entry: TraceEntry) -> Bool {
+            var entry = entry
+            if let device = entry.device {
+                if let account = entry.account {
+                    if accounts.count >= TraceStore.pendingLimit, accounts[device] == nil { accounts = [:] }
+                    accounts[device] = account
+                } else if let account = accounts[device] {
+                    entry.owner = .account(account)
+                }
+            }
+            guard entries.count < TraceStore.pendingLimit else { return false }
+            if let owner = entry.owner {
+                let count = owned[owner, default: 0]
+                let isCrowded = entries.count >= TraceStore.pendingLimit / 2
+                guard !isCrowded || count < TraceStore.pendingLimit / TraceStore.partsOfPending else { return false }
+                owned[owner] = count + 1
+            }
+            entries.append(entry)
+            return true
+        }
+
+        /// Takes out what is to be written.
+        mutating func takeAll() -> Pending {
+            let all = self
+            self = Pending(pauses: all.pauses, isClosed: all.isClosed)
+            accounts = all.accounts
+            return all
+        }
+
+        init(pauses: [QueueName: TracedPause] = [:], isClosed: Bool = false) {
+            self.pauses = pauses
+            self.isClosed = isClosed
+        }
     }
 
     /// What a disk that is too slow makes wait is bounded: some 15 MB.
     static let pendingLimit = 50_000
+    /// Once half of that waits, one part in so many is an account's at most.
+    private static let partsOfPending = 8
     /// How long entries wait for others to be written with, in milliseconds.
     private static let delay = 100
 
@@ -97,24 +139,22 @@ package final class TraceStore: Sendable {
         queue.sync(execute: body)
     }
 
-    private func add(_ count: Int, _ take: (inout Pending) -> Void) {
-        let (isTaken, mustSchedule) = pending.withLock { pending -> (Bool, Bool) in
-            guard !pending.isClosed, pending.entries.count + count <= Self.pendingLimit else { return (false, false) }
+    private func add(_ entries: some Collection<TraceEntry>, _ take: (inout Pending) -> Void = { _ in }) {
+        let (shed, mustSchedule) = pending.withLock { pending -> (Int, Bool) in
+            guard !pending.isClosed else { return (entries.count, false) }
+            let shed = entries.reduce(0) { $0 + (pending.take($1) ? 0 : 1) }
             take(&pending)
             defer { pending.isScheduled = true }
-            return (true, !pending.isScheduled)
+            return (shed, !pending.isScheduled)
         }
-        if !isTaken { lost.add(count, ordering: .relaxed) }
+        if shed > 0 { lost.add(shed, ordering: .relaxed) }
         if mustSchedule {
             queue.asyncAfter(deadline: .now() + .milliseconds(Self.delay)) { [weak self] in self?.writePending() }
         }
     }
 
     private func writePending() {
-        let taken = pending.withLock { pending in
-            defer { pending = Pending(pauses: pending.pauses, isClosed: pending.isClosed) }
-            return pending
-        }
+        let taken = pending.withLock { $0.takeAll() }
         guard !taken.entries.isEmpty || taken.hasOtherPauses else { return }
         let shed = writer.withLock { $0.write(taken.entries, taken.devices, taken.pauses, at: now()) }
         lost.add(shed, ordering: .relaxed)
@@ -125,16 +165,16 @@ extension TraceStore: PipelineObserver {
     package func record(_ counts: [PipelineStep: Int]) {}
 
     package func trace(_ steps: [TraceStep], at time: Int64) {
-        add(steps.count) { $0.entries.append(contentsOf: steps.lazy.map { TraceEntry($0, at: time) }) }
+        add(steps.map { TraceEntry($0, at: time) })
     }
 }
 
 extension TraceStore: DeliveryObserver {
     package func deliveriesReported(_ reports: [DeliveryReport]) {
         let time = now()
-        add(reports.count) { pending in
-            for report in reports {
-                pending.entries.append(TraceEntry(report, at: time))
+        add(reports.map { TraceEntry($0, at: time) }) { pending in
+            for report in reports
+            where pending.devices.count < Self.pendingLimit || pending.devices[report.device] != nil {
                 pending.devices[report.device, default: DeviceStatus()].take(report, at: time)
             }
         }
@@ -142,7 +182,7 @@ extension TraceStore: DeliveryObserver {
 
     package func queuePaused(_ pause: QueuePause) {
         let time = now()
-        add(0) { pending in
+        add([]) { pending in
             let former = pending.pauses[pause.queue]
             let isTheSame = former?.pause.cause == pause.cause && former?.pause.reason == pause.reason
             pending.pauses[pause.queue] = TracedPause(pause, since: isTheSame ? former?.since ?? time : time)
@@ -151,7 +191,7 @@ extension TraceStore: DeliveryObserver {
     }
 
     package func queueResumed(_ queue: QueueName) {
-        add(0) { pending in
+        add([]) { pending in
             pending.pauses[queue] = nil
             pending.hasOtherPauses = true
         }

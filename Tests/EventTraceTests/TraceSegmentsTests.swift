@@ -1,3 +1,4 @@
+import Notifications
 import Testing
 
 @testable import EventTrace
@@ -6,11 +7,16 @@ import Testing
     private static let day: Int64 = 86_400_000
     private static let noon: Int64 = 1_773_446_400_000
 
+    private func fill(_ segments: inout TraceSegments, ofCrowd: Bool = false, at now: Int64) {
+        let place = segments.makeRoom(ofCrowd: ofCrowd, at: now)
+        segments.add(place.room, to: place.segment.number)
+    }
+
     @Test func theFirstEntryBeginsASegment() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         let place = segments.makeRoom(at: Self.noon)
         #expect(place.begins && place.room == 100 && place.dropped.isEmpty)
-        segments.add(40)
+        segments.add(40, to: place.segment.number)
         let next = segments.makeRoom(at: Self.noon)
         #expect(!next.begins && next.room == 60 && next.segment.number == place.segment.number)
     }
@@ -21,7 +27,7 @@ import Testing
         for written in 1...25 {
             let place = segments.makeRoom(at: Self.noon)
             dropped += place.dropped
-            segments.add(place.room)
+            segments.add(place.room, to: place.segment.number)
             let kept = segments.segments.reduce(0) { $0 + $1.rows }
             #expect(kept <= 1_000 && kept >= min(900, written * 100))
         }
@@ -32,8 +38,7 @@ import Testing
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000_000, days: 10))
         for hour in stride(from: 0, to: 24 * 40, by: 1) {
             let now = Self.noon + Int64(hour) * 3_600_000
-            _ = segments.makeRoom(at: now)
-            segments.add(1)
+            segments.add(1, to: segments.makeRoom(at: now).segment.number)
             #expect(segments.segments.allSatisfy { now - $0.beganAt < 10 * Self.day })
         }
         #expect(segments.segments.count == 10)
@@ -41,14 +46,14 @@ import Testing
 
     @Test func afterALongPauseOnlyTheNewSegmentIsLeft() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
-        for _ in 0..<3 { segments.add(segments.makeRoom(at: Self.noon).room) }
+        for _ in 0..<3 { fill(&segments, at: Self.noon) }
         let place = segments.makeRoom(at: Self.noon + 30 * Self.day)
         #expect(place.begins && place.dropped == [1, 2, 3] && segments.segments.map(\.number) == [4])
     }
 
     @Test func whatHasHadItsTimeGoesWithoutANewEntry() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
-        for day in [0, 3, 6] as [Int64] { segments.add(segments.makeRoom(at: Self.noon + day * Self.day).room) }
+        for day in [0, 3, 6] as [Int64] { fill(&segments, at: Self.noon + day * Self.day) }
         #expect(segments.expire(at: Self.noon + 10 * Self.day - 1).isEmpty)
         #expect(segments.expire(at: Self.noon + 13 * Self.day) == [1, 2])
         #expect(segments.segments.map(\.number) == [3])
@@ -60,10 +65,10 @@ import Testing
 
     @Test func eachSegmentHasRoomForAFewStrays() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
-        let room = segments.makeRoom(at: Self.noon).room
+        let first = segments.makeRoom(at: Self.noon)
         let admitted = (0..<100).count { _ in segments.admitsStray() }
         #expect(admitted == 10)
-        segments.add(room)
+        segments.add(first.room, to: first.segment.number)
         _ = segments.makeRoom(at: Self.noon)
         let admittedAgain = segments.admitsStray()
         #expect(admittedAgain)
@@ -71,11 +76,54 @@ import Testing
 
     @Test func aClockThatJumpsBackLosesNothingAndSticksToNothing() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
-        segments.add(segments.makeRoom(at: Self.noon).room / 2)
+        let half = segments.makeRoom(at: Self.noon)
+        segments.add(half.room / 2, to: half.segment.number)
         let place = segments.makeRoom(at: Self.noon - 5 * Self.day)
         #expect(place.begins && place.dropped.isEmpty)
         // The one from the future goes by its number in the row, at the latest.
-        for _ in 0..<10 { segments.add(segments.makeRoom(at: Self.noon - 5 * Self.day).room) }
+        for _ in 0..<10 { fill(&segments, at: Self.noon - 5 * Self.day) }
         #expect(segments.segments.count == 10 && segments.segments.allSatisfy { $0.beganAt < Self.noon })
+    }
+
+    @Test func anOwnerHasATwentiethOfASegment() {
+        var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
+        let first = segments.makeRoom(at: Self.noon)
+        let crowded = (0..<20).map { _ in segments.belongsToCrowd(.device(DeviceID(rawValue: 1))) }
+        #expect(crowded == (0..<20).map { $0 >= 5 })
+        let isOtherCrowded = segments.belongsToCrowd(.device(DeviceID(rawValue: 2)))
+        #expect(!isOtherCrowded)
+        segments.add(first.room, to: first.segment.number)
+        _ = segments.makeRoom(at: Self.noon)
+        let afterwards = segments.belongsToCrowd(.device(DeviceID(rawValue: 1)))
+        #expect(!afterwards)
+    }
+
+    @Test func theCrowdPushesOutItselfAndNobodyElse() {
+        var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
+        let quiet = segments.makeRoom(at: Self.noon).segment.number
+        segments.add(10, to: quiet)
+        for _ in 0..<50 { fill(&segments, ofCrowd: true, at: Self.noon) }
+        #expect(segments.segments.map(\.number).contains(quiet))
+        #expect(segments.segments.reduce(0) { $0 + $1.rows } <= 1_000)
+        #expect(segments.segments.count { $0.isOfCrowd } >= 9)
+        // What more of the others comes pushes out the crowd's until there is as much of either.
+        for _ in 0..<4 {
+            fill(&segments, at: Self.noon)
+            #expect(segments.segments.map(\.number).contains(quiet))
+        }
+        for _ in 0..<4 { fill(&segments, at: Self.noon) }
+        #expect(segments.segments.count { $0.isOfCrowd } == 5)
+        #expect(segments.segments.reduce(0) { $0 + $1.rows } <= 1_000)
+    }
+
+    @Test func aQuietTraceKeepsBothKindsForAllItsDays() {
+        var segments = TraceSegments(limits: TraceLimits(rows: 1_000_000, days: 10))
+        for hour in 0..<24 * 9 {
+            for kind in [false, true] {
+                let place = segments.makeRoom(ofCrowd: kind, at: Self.noon + Int64(hour) * 3_600_000)
+                segments.add(1, to: place.segment.number)
+                #expect(place.dropped.isEmpty)
+            }
+        }
     }
 }

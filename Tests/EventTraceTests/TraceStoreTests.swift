@@ -210,7 +210,7 @@ import Testing
         let rows = try queue.read { db in
             try tables.reduce(0) { try $0 + (Int.fetchOne(db, sql: "SELECT count(*) FROM \($1)") ?? 0) }
         }
-        #expect(tables.count <= 10 && (900...1_000).contains(rows))
+        #expect(tables.count <= 11 && (900...1_000).contains(rows))
         #expect(try words.count <= 10 && store.shed == 0)
     }
 
@@ -462,7 +462,11 @@ import Testing
 
     @Test func whatIsTooMuchAtOnceIsLostAndCounted() throws {
         let store = store()
-        let many = (0..<TraceStore.pendingLimit).map { step(.own, $0 + 10) }
+        let many = (0..<TraceStore.pendingLimit).map { number in
+            var step = step(.own, number + 10)
+            step.account = PublicKey(Bytes32(words: (UInt64(number), 1, 1, 1)))
+            return step
+        }
         // Held back until all has come: nothing is written while this queue is at work.
         store.holding {
             store.trace(many, at: Self.noon)
@@ -471,6 +475,39 @@ import Testing
         store.flush()
         #expect(store.shed == 1)
         #expect(try TraceReader(path: path).history(of: id(10), since: 0).count == 1)
+    }
+
+    @Test func oneAccountDoesNotTakeAllThatMayWaitForTheDisk() throws {
+        let store = store()
+        store.holding {
+            store.trace((0..<2 * TraceStore.pendingLimit).map { step(.own, $0 + 10) }, at: Self.noon)
+            var other = step(.own)
+            other.account = PublicKey(Bytes32(words: (9, 9, 9, 9)))
+            store.trace([other], at: Self.noon)
+        }
+        store.flush()
+        #expect(try words == ["own"])
+        #expect(store.shed == 2 * TraceStore.pendingLimit - TraceStore.pendingLimit / 2)
+    }
+
+    /// 1,500 events for 32 devices of one account pushed the events of everybody else out of the trace.
+    @Test func oneAccountDoesNotPushTheOthersOut() throws {
+        let store = store(TraceLimits(rows: 10_000, days: 7))
+        var honest = step(.queued, device: 99, delivery: "0191b0a0-0000-8000-8000-0123456789ab", reason: "reply")
+        honest.account = PublicKey(Bytes32(words: (9, 9, 9, 9)))
+        store.trace([honest], at: Self.noon)
+        for round in 0..<60 {
+            let first = 10 + 500 * round
+            store.trace((first..<first + 500).map { step(.queued, $0, device: 1 + Int64($0 % 32)) }, at: Self.noon)
+            store.deliveriesReported((0..<500).map { report(.rejected, "d\(first + $0)", device: 1 + Int64($0 % 32)) })
+            store.flush()
+        }
+        store.deliveriesReported([report(.delivered, "0191b0a0-0000-8000-8000-0123456789ab", device: 99)])
+        store.flush()
+        #expect(try words == ["queued", "delivered"])
+        // Of the other one the latest is kept, as much as there is room for.
+        #expect(try TraceReader(path: path).history(of: id(10 + 500 * 60 - 1), since: 0).count == 1)
+        #expect(store.shed == 0)
     }
 
     @Test func whatStrangersCauseTakesATenth() throws {

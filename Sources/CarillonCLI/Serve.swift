@@ -28,7 +28,8 @@ struct Serve: AsyncParsableCommand {
             Into the last one strfry writes with the hook in contrib/strfry. A FIFO has no end: writers come and go. After \
             standard input or a file the router serves on, unless --feed-exit is given.
 
-            With no configuration and the environment of metatext-apns it takes its place, and is nothing but the sealed ingress:
+            With no configuration and the environment of metatext-apns it takes its place, and is nothing but the sealed ingress, at \
+            port 9292 of all IPv4 addresses unless PORT says otherwise:
 
               APNS_KEY_ID=… APNS_AUTH_KEY="$(cat AuthKey.p8)" APPLE_TEAM_ID=… TOPIC=… PORT=9292 carillon serve
 

@@ -43,18 +43,21 @@ extension Registry {
             try rows.clear(draft.slot, leaving: draft.mark, &changes)
             return .superseded
         }
+        let isProven = try holders.contains { try rows.isProven($0.device) }
         for holder in holders { try rows.evict(holder, &changes) }
         // Under another account it is another device: what is on its way to this one is not for that one's eyes.
         if let former, former.account != draft.account { try rows.delete(former, &changes) }
         if let root = try rows.stopWaiting(in: draft.slot) { changes.keys.insert(root) }
-        let device = try put(draft, handle, now: now, rows, &changes)
+        let device = try put(draft, handle, isProven: isProven, now: now, rows, &changes)
         changes.index.append(.put(device))
         return state.isRegistered ? .updated(device.device) : .registered(device.device)
     }
 
+    /// `isProven`: its token was taken under another registration.
     private func put(
         _ draft: RegistrationDraft,
         _ handle: [UInt8],
+        isProven: Bool,
         now: Int64,
         _ rows: RegistryRows,
         _ changes: inout RegistryChanges
@@ -81,6 +84,7 @@ extension Registry {
         )
         let isElsewhere = try former.map { try !rows.isRegistered($0.device, on: row.route, handle) } ?? false
         let (device, firstRegisteredAt) = try rows.put(row)
+        if former == nil || isElsewhere { try rows.setProven(device, isProven) }
         try rows.putSecrets(
             of: device,
             handle: handle,

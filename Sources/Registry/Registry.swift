@@ -74,10 +74,14 @@ package final class Registry: Sendable {
     func address(of device: DeviceID, _ sealed: (RegistryRows) throws -> [UInt8]?) throws -> DeviceAddress? {
         let (known, generation) = addresses.withLock { ($0.value(of: device), $0.generation) }
         if let known { return known }
-        guard let sealed = try store.readOnce(sealed) else { return nil }
-        guard let address = AddressCodec.decode(try vault.open(sealed, of: device, for: .address)) else {
+        let found = try store.read { rows in
+            try sealed(rows).map { (sealed: $0, isProven: try rows.isProven(device)) }
+        }
+        guard let found else { return nil }
+        guard var address = AddressCodec.decode(try vault.open(found.sealed, of: device, for: .address)) else {
             throw RegistryStoreError.unreadableSeal(device)
         }
+        address.isProven = found.isProven
         addresses.withLock { $0.remember(address, of: device, readIn: generation) }
         return address
     }

@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 REPOSITORY = Path(__file__).resolve().parents[2]
 REGISTRY_COMMITS = [
     "8dac3df", "b384fe2", "cf4c5e3", "607f2d4", "e12fc9a", "b526a6a", "84b4278", "a988ed7", "0e0acaf", "2593657",
+    "f8fc9a3",
 ]
 OUTBOX_COMMITS = ["be26520", "38a6135", "e82ac72"]
 IDENTITY = "11" * 32
@@ -52,11 +53,11 @@ def swift_texts(commit: str, folder: str) -> dict[str, str]:
 def registry_migration(number: int, commit: str) -> tuple[str, str]:
     """As it was first published."""
     texts = swift_texts(commit, "Sources/Registry/Store")
-    pattern = rf'registerMigration\("({number} [^"]+)"\)\s*\{{[^}}]*execute\(sql: (\w+)\)'
+    pattern = rf'registerMigration\("({number} [^"]+)"\)\s*\{{([^}}]*)'
     for path in git("ls-tree", "-r", "--name-only", commit, "Sources/Registry/Store").split():
         found = re.search(pattern, git("show", f"{commit}:{path}"))
         if found:
-            return found[1], texts[found[2]]
+            return found[1], "".join(texts[name] + ";\n" for name in re.findall(r"execute\(sql: (\w+)\)", found[2]))
     raise AssertionError(f"no migration {number} at {commit}")
 
 

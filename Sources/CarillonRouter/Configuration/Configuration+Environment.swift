@@ -12,7 +12,10 @@ extension Configuration {
         "127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7",
     ]
 
-    /// A configuration for that; nil where `APNS_KEY_ID` is not set.
+    /// Whoever sets one of these means this; the others could be anybody's.
+    private static let distinctiveNames = ["APNS_KEY_ID", "APNS_AUTH_KEY", "APPLE_TEAM_ID"]
+
+    /// A configuration for that; nil where none of ``distinctiveNames`` is set.
     ///
     /// `executableFolder` is where plugins are looked for, `folder` where the state goes unless `STATE_DIRECTORY` says. Throws a
     /// mistake for each variable that is missing or wrong, and quotes none that may be secret.
@@ -21,7 +24,7 @@ extension Configuration {
         executableFolder: String,
         folder: String
     ) throws(Mistakes) -> Configuration? {
-        guard environment["APNS_KEY_ID"] != nil else { return nil }
+        guard distinctiveNames.contains(where: { environment[$0] != nil }) else { return nil }
         var reader = EnvironmentReader(environment)
         var block: [String: String] = [
             "key_id": reader.require("APNS_KEY_ID", "the id of Apple's key"),
@@ -70,18 +73,37 @@ extension Configuration {
         } catch {
             throw Mistakes([
                 Mistake(
-                    file: folder,
-                    message: "cannot make this folder, which is to hold our state; set STATE_DIRECTORY"
+                    file: "STATE_DIRECTORY",
+                    message:
+                        "cannot make the folder \(folder), which is to hold key and databases; name one that can be made"
+                )
+            ])
+        }
+        guard FileManager.default.isWritableFile(atPath: folder) else {
+            throw Mistakes([
+                Mistake(
+                    file: "STATE_DIRECTORY",
+                    message:
+                        "cannot write to the folder \(folder), which is to hold key and databases; name one of this user's"
                 )
             ])
         }
     }
 
-    /// The mistake behind a transport that cannot start, in the words of the environment.
+    /// Runs `body`; where this configuration is the environment's, what it throws is told under the variable that caused it.
+    func inItsWords<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch let error where isOfEnvironment && !(error is Mistakes) {
+            throw Mistakes([Self.environmentMistake("\(error)")])
+        }
+    }
+
+    /// The mistake behind something that cannot start, in the words of the environment.
     static func environmentMistake(_ reason: String) -> Mistake {
         let names = [
             "key_id": "APNS_KEY_ID", "key": "APNS_AUTH_KEY", "team_id": "APPLE_TEAM_ID", "topic": "TOPIC",
-            "environment": "CARILLON_APNS_ORIGIN",
+            "environment": "CARILLON_APNS_ORIGIN", "http.ca_file": "CARILLON_CA_FILE", "store.path": "STATE_DIRECTORY",
         ]
         let parts = reason.split(separator: ": ", maxSplits: 1).map(String.init)
         guard parts.count == 2, let name = names[parts[0]] else { return Mistake(file: "APNs", message: reason) }

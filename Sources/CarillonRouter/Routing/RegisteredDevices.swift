@@ -10,6 +10,8 @@ struct RegisteredDevices: DeviceDirectory {
         device.isOfIngress ? try registry.ingressAddress(of: device) : try registry.address(of: device)
     }
 
+    func markProven(_ devices: [DeviceID]) throws { try registry.markProven(devices) }
+
     func removeGone(_ device: DeviceID, registeredAt: Int64) throws {
         if device.isOfIngress {
             try registry.markIngressDeviceGone(device)

@@ -26,7 +26,7 @@ extension Router {
                 observer: observer,
                 now: now,
                 alarm: DispatchAlarm(now: now),
-                host: { URLParts($0.token)?.origin.host },
+                host: { URLParts($0.token)?.origin.host ?? ($0.isProven ? nil : CourierEnvironment.newDevices) },
                 transport: { transports[$0] }
             ),
             log: logger

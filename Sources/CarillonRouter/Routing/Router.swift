@@ -92,7 +92,7 @@ package final class Router: Service {
         if geteuid() == 0, let owner = FolderOwner(ofFolderOf: configuration.storePath) {
             throw RouterError.foreignFolder(of: configuration.storePath, owner)
         }
-        lock = try StoreLock(store: configuration.storePath)
+        lock = try configuration.inItsWords { try StoreLock(store: configuration.storePath) }
         if let fault = try LostRegistry.fault(configuration) { throw fault }
         if let warning = LostOutbox.warning(configuration) {
             logger.error("A database is missing; an empty one takes its place", metadata: ["loss": "\(warning)"])
@@ -106,7 +106,10 @@ package final class Router: Service {
         group = MultiThreadedEventLoopGroup(
             numberOfThreads: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount))
         )
-        lanes = try HTTPLanes(configuration: configuration.lanes, group: group, logger: logger)
+        let (lanesGroup, lanesSettings) = (group, configuration.lanes)
+        lanes = try configuration.inItsWords {
+            try HTTPLanes(configuration: lanesSettings, group: lanesGroup, logger: logger)
+        }
         plugins = PluginHost(
             loading: PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins),
             log: logger
@@ -176,9 +179,10 @@ package final class Router: Service {
         self.counts = counts
         doors = Doors(configuration)
         intake = Intake(answered: counts.answered)
+        let trials = TokenTrials(now: now)
         let observers = RouterObservers(
             pipeline: [log, counts] + (trace.map { [$0] } ?? []),
-            deliveries: [PaceFeedback(intake: intake, now: now), log, counts] + (trace.map { [$0] } ?? [])
+            deliveries: [PaceFeedback(intake: intake, now: now), log, counts, trials] + (trace.map { [$0] } ?? [])
         )
         outbox = try Outbox(
             path: configuration.outboxPath,
@@ -229,6 +233,7 @@ package final class Router: Service {
             configuration,
             registry: registry,
             courier: courier,
+            trials: trials,
             loop: group.next(),
             now: now,
             counts: doors.ingress ?? DoorCounts(),

@@ -89,7 +89,7 @@ package final class GuardedHTTPServer: Sendable {
     private var channelConfiguration: HTTP1Channel.Configuration {
         HTTP1Channel.Configuration(
             additionalChannelHandlers: [
-                self.gate(), UnreadAnswersGuard(patience: .seconds(self.terms.idleSeconds)),
+                self.gate(), UnreadAnswersGuard(patience: .seconds(self.terms.idleSeconds)), ContinueHandler(),
             ],
             idleTimeout: .seconds(terms.idleSeconds),
             httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(

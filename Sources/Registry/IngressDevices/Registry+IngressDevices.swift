@@ -55,7 +55,10 @@ extension Registry {
         if let known = try rows.ingressDevice(of: handle) {
             if let admission = known.admission(limits, now: now) { return admission }
             try rows.useIngressDevice(known.device, now: now)
-            if known.goneAt != nil { try putAddress(token, of: known.device, rows) }
+            if known.goneAt != nil {
+                try putAddress(token, of: known.device, rows)
+                try rows.setProven(known.device, false)
+            }
             return .admitted(known.device)
         }
         if try rows.ingressDeviceCount() >= limits.devices {
@@ -63,6 +66,7 @@ extension Registry {
             evicted.append(forgotten)
         }
         let device = try rows.addIngressDevice(handle: handle, now: now)
+        try rows.setProven(device, false)
         try putAddress(token, of: device, rows)
         return .admitted(device)
     }

@@ -80,11 +80,22 @@ import YAMLReading
         )
     }
 
+    @Test func anyOfTheKeysVariablesIsEnoughToBeMeant() {
+        for name in ["APNS_KEY_ID", "APNS_AUTH_KEY", "APPLE_TEAM_ID"] {
+            let missing = mistakes([name: "x"]).map { $0.prefix { $0 != ":" } }
+            #expect(missing.count == 3 && !missing.contains { $0 == name })
+        }
+    }
+
     @Test func mistakesOfThePluginAreToldInTheEnvironmentsWords() {
-        let mistakes = ["key: expected Apple's .p8 file", "team_id: expected: ten", "no plugin for ios"]
+        let mistakes = [
+            "key: expected Apple's .p8 file", "team_id: expected: ten", "http.ca_file: no certificates",
+            "store.path: another router runs", "no plugin for ios",
+        ]
         #expect(
             mistakes.map { Configuration.environmentMistake($0).description } == [
-                "APNS_AUTH_KEY: expected Apple's .p8 file", "APPLE_TEAM_ID: expected: ten", "APNs: no plugin for ios",
+                "APNS_AUTH_KEY: expected Apple's .p8 file", "APPLE_TEAM_ID: expected: ten",
+                "CARILLON_CA_FILE: no certificates", "STATE_DIRECTORY: another router runs", "APNs: no plugin for ios",
             ]
         )
     }

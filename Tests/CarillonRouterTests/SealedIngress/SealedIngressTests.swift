@@ -2,11 +2,13 @@ import Delivery
 import Foundation
 import GRDB
 import HTTPLanes
+import Listening
 import Logging
 import Notifications
 import Registry
 import Testing
 import WebIngress
+import YAMLReading
 
 @testable import CarillonRouter
 
@@ -160,5 +162,63 @@ import WebIngress
             try Router(configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         }
         #expect("\(error.map { "\($0)" } ?? "")".hasPrefix("APNs: "))
+    }
+
+    @Test func whatTheEnvironmentNamesWronglyIsToldUnderItsVariable() throws {
+        configuration.isOfEnvironment = true
+        configuration.http.caFile = folder + "/missing.pem"
+        let error = #expect(throws: Mistakes.self) {
+            try Router(configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        }
+        #expect(error?.all.map(\.file) == ["CARILLON_CA_FILE"])
+        configuration.http.caFile = nil
+        let lock = try StoreLock(store: configuration.storePath)
+        let inUse = #expect(throws: Mistakes.self) {
+            try Router(configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        }
+        #expect(inUse?.all.map(\.file) == ["STATE_DIRECTORY"])
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test func aClientWhoseTokensAreRefusedLosesItsAllowance() async throws {
+        try await run { router in
+            let trials = TokenTrials(now: Router.systemTime)
+            let backend = SealedIngressBackend(
+                app: "default",
+                limits: IngressDeviceLimits(),
+                registry: router.registry,
+                courier: router.courier,
+                trials: trials,
+                now: Router.systemTime,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
+            func push(_ number: Int, from address: String) -> IngressPush {
+                let hex = String(number, radix: 16)
+                return IngressPush(
+                    deviceToken: String(repeating: "0", count: 64 - hex.count) + hex,
+                    isSandbox: false,
+                    notification: Notification(mode: .wake, signal: .dm),
+                    client: ClientAddress(peer: address, forwardedFor: [], isTrustedProxy: { _ in false })
+                )
+            }
+            #expect(backend.keep((1...30).map { push($0, from: "192.0.2.1") }).allSatisfy { $0 == .queued })
+            let reports = try deliveries().map { row in
+                DeliveryReport(
+                    delivery: row.id,
+                    device: DeviceID(rawValue: row.device),
+                    queue: QueueName(platform: "ios", app: "default"),
+                    kind: .rejected,
+                    status: 400,
+                    reason: "BadDeviceToken",
+                    attempt: 1
+                )
+            }
+            #expect(reports.count == 30)
+            trials.deliveriesReported(reports)
+            let mixed = [push(31, from: "192.0.2.1"), push(32, from: "192.0.2.2"), push(33, from: "192.0.2.1")]
+            #expect(backend.keep(mixed) == [.mistrusted, .queued, .mistrusted])
+            // A proxy on this machine may stand for everybody.
+            #expect(backend.keep([push(34, from: "127.0.0.1")]) == [.queued])
+        }
     }
 }

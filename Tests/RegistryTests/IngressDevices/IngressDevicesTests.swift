@@ -34,7 +34,7 @@ struct IngressDevicesTests {
         #expect(try self.device(bench, token()) == device)
         #expect(
             try bench.registry.ingressAddress(of: device)
-                == DeviceAddress(platform: "ios", app: "default", token: Self.token, registeredAt: 0)
+                == DeviceAddress(platform: "ios", app: "default", token: Self.token, registeredAt: 0, isProven: false)
         )
     }
 
@@ -158,5 +158,23 @@ struct IngressDevicesTests {
             try Int.fetchAll($0, sql: "SELECT address IS NULL FROM ingress_devices ORDER BY id")
         }
         #expect(addresses == [0, 1])
+    }
+
+    @Test func aTokenIsProvenOnceAPushForItWasTaken() throws {
+        let bench = try Bench()
+        let (good, bad) = (token(), token(String(repeating: "cd", count: 32)))
+        let devices = try [good, bad].compactMap { try device(bench, $0) }
+        #expect(devices.count == 2)
+        #expect(try bench.registry.unproven(among: devices) == Set(devices))
+        #expect(try bench.registry.ingressAddress(of: devices[0])?.isProven == false)
+        try bench.registry.markProven([devices[0]])
+        #expect(try bench.registry.ingressAddress(of: devices[0])?.isProven == true)
+        try bench.reopen()
+        #expect(try bench.registry.unproven(among: devices) == [devices[1]])
+        // A day later it is another trial.
+        try bench.registry.markIngressDeviceGone(devices[0])
+        bench.clock.now += 2 * 86_400_000
+        #expect(try device(bench, good) == devices[0])
+        #expect(try bench.registry.unproven(among: devices) == Set(devices))
     }
 }

@@ -239,7 +239,8 @@ struct RegistryApplyTests {
             app: "reader",
             token: "https://push.example.com/abc",
             fields: ["p256dh": Samples.p256dh, "auth": Samples.auth],
-            registeredAt: (Bench.start + 3) * 1000
+            registeredAt: (Bench.start + 3) * 1000,
+            isProven: false
         )
         #expect(try bench.registry.address(of: device) == address)
         let content = try #require(try bench.registry.content(of: device))

@@ -1,3 +1,4 @@
+import GRDB
 import Nostr
 import Notifications
 import Testing
@@ -72,5 +73,31 @@ struct TokenMoveTests {
         // The app was installed anew; the limit does not stand in its way.
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("token"), at: 1, device: "b")).isAccepted)
         #expect(try bench.tokens(of: 1) == ["token"])
+    }
+
+    private func isProven(_ bench: Bench, _ account: UInt8) throws -> [Bool] {
+        let index = try bench.registry.load()
+        return try bench.devices(of: account, in: index).compactMap { try bench.registry.address(of: $0)?.isProven }
+    }
+
+    @Test func aTokenIsProvenOnceAndWhereverItMoves() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("token")))
+        #expect(try isProven(bench, 1) == [false])
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("token"), at: 1))
+        #expect(try isProven(bench, 1) == [false])
+        let index = try bench.registry.load()
+        try bench.registry.markProven(bench.devices(of: 1, in: index))
+        #expect(try isProven(bench, 1) == [true])
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("token"), at: 2))
+        #expect(try isProven(bench, 1) == [true])
+        _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("token"), at: 3))
+        #expect(try isProven(bench, 2) == [true])
+        _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("another"), at: 4))
+        #expect(try isProven(bench, 2) == [false])
+        // What left leaves nothing behind.
+        _ = try bench.registry.apply(bench.event(of: 2, "", at: 5))
+        let left = try bench.registry.store.read { try $0.one("SELECT count(*) FROM unproven_devices")?[0] as Int? }
+        #expect(left == 0)
     }
 }

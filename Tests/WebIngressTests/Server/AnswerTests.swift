@@ -96,6 +96,7 @@ import Testing
     /// What the backend says, what the sender hears, and whether it is told to come again.
     @Test(arguments: [
         (IngressAnswer.queued, 202, false), (.busy, 503, true), (.gone, 410, false), (.unknownDevice, 404, false),
+        (.mistrusted, 429, true),
     ])
     func sendersHearWhatBecameOfIt(answer: IngressAnswer, status: Int, isAskedAgain: Bool) async throws {
         try await ServedIngress.run(RecordingBackend { _ in answer }) { ingress in
@@ -140,6 +141,37 @@ import Testing
             #expect(try await first.status() == 202)
             #expect(backend.kept.map(\.count) == [1, 3])
             await first.close()
+        }
+    }
+
+    @Test func whoWaitsToBeToldToGoOnIsTold() async throws {
+        let backend = RecordingBackend()
+        try await ServedIngress.run(backend) { ingress in
+            let connection = try await ingress.connect()
+            for _ in 1...2 {
+                let head = "\(Self.push)\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 3\r\n\r\n"
+                await connection.send(head)
+                #expect(try await connection.heads() == ["HTTP/1.1 100 Continue"])
+                await connection.send([1, 2, 3])
+                #expect(try await connection.status() == 202)
+            }
+            #expect(backend.pushes.count == 2)
+            await connection.close()
+        }
+    }
+
+    @Test func behindARequestThatIsNotAnsweredYetNothingIsSaid() async throws {
+        let backend = RecordingBackend(isDoorShut: true)
+        try await ServedIngress.run(backend) { ingress in
+            let connection = try await ingress.connect()
+            let expecting = "\(Self.push)\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc"
+            await connection.send("\(Self.push)\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc" + expecting)
+            await backend.someoneWaits()
+            backend.door.signal()
+            backend.door.signal()
+            let heads = try await connection.heads(2)
+            #expect(heads.allSatisfy { $0.hasPrefix("HTTP/1.1 202") })
+            await connection.close()
         }
     }
 }

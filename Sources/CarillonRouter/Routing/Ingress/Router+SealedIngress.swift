@@ -12,6 +12,7 @@ extension Router {
         _ configuration: Configuration,
         registry: Registry,
         courier: Courier,
+        trials: TokenTrials,
         loop: any EventLoop,
         now: @escaping @Sendable () -> Int64,
         counts: DoorCounts,
@@ -23,6 +24,7 @@ extension Router {
             limits: IngressDeviceLimits(devices: settings.devices),
             registry: registry,
             courier: courier,
+            trials: trials,
             now: now,
             logger: logger
         )
@@ -47,7 +49,7 @@ extension Router {
             logger.info("Taking push messages", metadata: ["address": "\(settings.web.host):\(port)"])
         } catch {
             throw RouterError.cannotListen(
-                "sealed_ingress.listen",
+                configuration.isOfEnvironment ? "PORT" : "sealed_ingress.listen",
                 host: settings.web.host,
                 port: settings.web.port,
                 error

@@ -12,6 +12,7 @@ final class SealedIngressBackend: IngressBackend {
     private let limits: IngressDeviceLimits
     private let registry: Registry
     private let courier: Courier
+    private let trials: TokenTrials
     private let now: @Sendable () -> Int64
     private let logger: Logger
     /// A disk that refuses refuses every batch.
@@ -22,6 +23,7 @@ final class SealedIngressBackend: IngressBackend {
         limits: IngressDeviceLimits,
         registry: Registry,
         courier: Courier,
+        trials: TokenTrials,
         now: @escaping @Sendable () -> Int64,
         logger: Logger
     ) {
@@ -29,12 +31,20 @@ final class SealedIngressBackend: IngressBackend {
         self.limits = limits
         self.registry = registry
         self.courier = courier
+        self.trials = trials
         self.now = now
         self.logger = logger
         lines = Mutex(TokenBucket(capacity: 3, perSecond: 0.1, now: now()))
     }
 
     func keep(_ pushes: [IngressPush]) -> [IngressAnswer] {
+        let trusted = pushes.filter { !trials.isMistrusted($0.client) }
+        guard trusted.count < pushes.count else { return keepAll(pushes) }
+        var answers = keepAll(trusted).makeIterator()
+        return pushes.map { trials.isMistrusted($0.client) ? .mistrusted : answers.next() ?? .busy }
+    }
+
+    private func keepAll(_ pushes: [IngressPush]) -> [IngressAnswer] {
         let room = courier.isFull ? 0 : courier.room.roomForCallers(of: QueueName(platform: "ios", app: app))
         // Whoever can come again leaves half of the queue's share to events, whose senders cannot.
         let busy = [IngressAnswer](repeating: .busy, count: max(0, pushes.count - room))
@@ -56,6 +66,10 @@ final class SealedIngressBackend: IngressBackend {
                     notification: push.notification,
                     acceptedAt: now
                 )
+            }
+            let unproven = try registry.unproven(among: deliveries.map(\.device))
+            for case (let push, .admitted(let device)) in zip(pushes, admissions) where unproven.contains(device) {
+                trials.begin(device, by: push.client)
             }
             if !deliveries.isEmpty { try courier.accept(deliveries) }
             return admissions.map(\.answer) + busy

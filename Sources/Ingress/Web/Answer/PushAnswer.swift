@@ -6,6 +6,8 @@ import HTTPTypes
 enum PushAnswer: Equatable {
     /// How long to stay away after ``busy``, in seconds.
     private static let pause = 30
+    /// How long to stay away for a client that lost its allowance, in seconds.
+    private static let longPause = 600
 
     case fine
     case queued
@@ -20,6 +22,7 @@ enum PushAnswer: Equatable {
             switch answer {
             case .queued: .queued
             case .busy: .busy
+            case .mistrusted: .tooMany(retryAfterSeconds: Self.longPause)
             case .gone: .gone
             case .unknownDevice: .unknown
             }

@@ -30,11 +30,16 @@ struct PushHandler: Sendable {
         case .unknown: return .unknown
         case .push(let resource):
             if let refusal = limits.refusal(ofMessageFor: resource, now: now) { return refusal }
-            return await keep(PushRequest(request.headers, body: body), for: resource, now: now)
+            return await keep(PushRequest(request.headers, body: body), for: resource, from: client, now: now)
         }
     }
 
-    private func keep(_ request: PushRequest, for resource: PushResource, now: Int64) async -> PushAnswer {
+    private func keep(
+        _ request: PushRequest,
+        for resource: PushResource,
+        from client: ClientAddress?,
+        now: Int64
+    ) async -> PushAnswer {
         let notification = payload.notification(
             for: resource.id,
             EncryptedMessage(request),
@@ -43,10 +48,15 @@ struct PushHandler: Sendable {
         let push = IngressPush(
             deviceToken: resource.deviceToken,
             isSandbox: resource.isSandbox,
-            notification: notification
+            notification: notification,
+            client: client
         )
         let answer = await queue.keep(push)
-        if answer == .busy { counts.refused(by: .work) }
+        switch answer {
+        case .busy: counts.refused(by: .work)
+        case .mistrusted: counts.refused(by: .requests)
+        case .queued, .gone, .unknownDevice: break
+        }
         return PushAnswer(answer)
     }
 

@@ -19,6 +19,7 @@ enum RegistrySchema {
             try db.execute(sql: wishes)
             try db.execute(sql: recipientLists)
         }
+        migrator.registerMigration("12 unproven devices") { try $0.execute(sql: unprovenDevices) }
         return migrator
     }
 }

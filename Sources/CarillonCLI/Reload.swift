@@ -14,7 +14,7 @@ struct Reload: AsyncParsableCommand {
 
               carillon reload --config /etc/carillon/carillon.yaml
 
-            Exits with status 1 when it was refused, or nobody answers.
+            Exits with status 1 when it was refused, or nobody answers; also when it is in force and a plugin was refused.
             """
     )
 
@@ -23,9 +23,10 @@ struct Reload: AsyncParsableCommand {
         var mistakes: [String]?
         var needsRestart: [String]?
         var warnings: [String]?
+        var refused: [String]?
 
         enum CodingKeys: String, CodingKey {
-            case error, mistakes, warnings
+            case error, mistakes, warnings, refused
             case needsRestart = "needs_restart"
         }
     }
@@ -52,5 +53,8 @@ struct Reload: AsyncParsableCommand {
         print("The configuration was read anew and is in force.")
         let keys = content.needsRestart ?? []
         if !keys.isEmpty { print("What changed under these keys takes a restart: \(keys.joined(separator: ", "))") }
+        let refused = content.refused ?? []
+        for plugin in refused { Terminal.error("refused: \(plugin)") }
+        if !refused.isEmpty { throw ExitCode(1) }
     }
 }

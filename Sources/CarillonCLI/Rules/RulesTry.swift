@@ -14,7 +14,8 @@ struct RulesTry: AsyncParsableCommand {
             shown decrypted. Credentials are cut short.
 
             Without --config, carillon.yaml is used if there is one and neither --rules nor --plugins is given. Exits with \
-            status 1 when a platform gets no request, and, unless all fixtures are tried, when an event wakes nobody.
+            status 1 when a platform gets no request or a plugin is refused, and, unless all fixtures are tried, when an event \
+            wakes nobody.
 
               carillon rules try --all
               carillon rules try --rules rules.yaml --fixture reply --fixture zap
@@ -112,7 +113,7 @@ struct RulesTry: AsyncParsableCommand {
     private func run(_ order: TrialOrder, _ subjects: [TrialSubject]) async throws {
         let trial = try RulesTrial(order, now: Int64(Date.now.timeIntervalSince1970 * 1000))
         for refusal in trial.refusals { Terminal.error(refusal) }
-        var isComplete = true
+        var isComplete = trial.refusals.isEmpty
         for (index, subject) in subjects.enumerated() {
             let report = try await trial.run(subject)
             if report.hasFailures { isComplete = false }

@@ -164,6 +164,7 @@ package final class DeviceOperations: Sendable {
         let statuses = (try? files.trace?.reader.statuses(of: listings.map(\.device))) ?? [:]
         let forecasts = forecasts(of: listings.map(\.device))
         let pauses = pauses
+        let waiting = try? files.outbox.waiting(for: listings.map(\.device))
         return listings.map { listing in
             let queue = QueueName(platform: listing.route.platform, app: listing.route.app)
             let pace = forecasts[listing.device].map(DevicePaceOverview.init)
@@ -173,6 +174,7 @@ package final class DeviceOperations: Sendable {
                 isTraced: files.trace != nil,
                 statuses[listing.device],
                 pace,
+                waiting: waiting.map { $0[listing.device] ?? 0 },
                 pauses[queue]
             )
         }

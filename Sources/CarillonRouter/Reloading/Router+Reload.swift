@@ -18,6 +18,8 @@ extension Router {
         var transports: Transports
         /// Nil where no API runs.
         var apiToken: APIToken?
+        /// New plugins that were not taken.
+        var refused: [Mistake]
     }
 
     /// How long instances that serve no more may take for what they have, in milliseconds: longer than the host waits for a delivery.
@@ -51,7 +53,7 @@ extension Router {
 
     private func tell(_ result: ReloadResult) {
         switch result {
-        case .done(let restart, let warnings):
+        case .done(let restart, let warnings, _):
             logger.notice("The configuration was read anew and is in force")
             Self.tell(warnings, logger)
             if !restart.isEmpty {
@@ -115,7 +117,8 @@ extension Router {
         if let port = port.value { advertise(port: port) }
         return .done(
             restart: configuration.keysThatTakeARestart(in: prepared.configuration),
-            warnings: FilterDoubts(reloaded, prepared.rules, prepared.filters.all).found
+            warnings: FilterDoubts(reloaded, prepared.rules, prepared.filters.all).found,
+            refused: prepared.refused
         )
     }
 
@@ -181,7 +184,8 @@ extension Router {
             rules: rules,
             filters: filters,
             transports: transports,
-            apiToken: token
+            apiToken: token,
+            refused: plugins.catalog.refusals.map { Mistake(file: $0.path, message: "\($0.reason)") }
         )
     }
 

@@ -96,11 +96,13 @@ struct RouterConsole: ConsoleBackend {
 
     private func reload() async -> ConsoleAnswer {
         switch await router.reload() {
-        case .done(let restart, let warnings):
+        case .done(let restart, let warnings, let refused):
             let keys = restart.map(JSONText.quoted).joined(separator: ",")
             let doubts = warnings.map { JSONText.quoted("\($0)") }.joined(separator: ",")
+            let plugins = refused.map { JSONText.quoted("\($0)") }.joined(separator: ",")
             return ConsoleAnswer(
-                body: "{\"reloaded\":true,\"needs_restart\":[\(keys)],\"warnings\":[\(doubts)]}\n"
+                body: "{\"reloaded\":true,\"needs_restart\":[\(keys)],\"warnings\":[\(doubts)],"
+                    + "\"refused\":[\(plugins)]}\n"
             )
         case .refused(let mistakes):
             let all = mistakes.all.map { JSONText.quoted("\($0)") }.joined(separator: ",")

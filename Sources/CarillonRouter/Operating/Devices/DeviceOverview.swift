@@ -34,6 +34,8 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     package var lastSuccess: Push?
     package var lastError: Push?
     package var pace: DevicePaceOverview?
+    /// How many pushes wait in the outbox for it, besides the events that ``pace`` holds; nil: that cannot be read.
+    package var waiting: Int?
     /// Why nothing goes to its push service now, in words; nil: as far as is known it does.
     package var queuePause: String?
 
@@ -43,6 +45,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         isTraced: Bool,
         _ status: DeviceStatus?,
         _ pace: DevicePaceOverview?,
+        waiting: Int?,
         _ pause: TracedPause?
     ) {
         device = listing.device.rawValue
@@ -72,6 +75,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
             )
         }
         self.pace = pace
+        self.waiting = waiting
         queuePause = pause.map(PauseWords.words)
     }
 
@@ -87,6 +91,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         rows += [
             ("last success", lastSuccess?.words ?? none), ("last error", lastError?.words ?? none),
         ]
+        if let waiting { rows.append(("in the outbox", waiting == 0 ? "nothing" : "\(waiting) not delivered yet")) }
         rows += pace?.rows ?? []
         if let queuePause { rows.append(("but", queuePause)) }
         return rows.map { "\($0.0.padded(to: 14))\($0.1)" }.joined(separator: "\n")

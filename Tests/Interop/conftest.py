@@ -1,9 +1,23 @@
+import signal
+
 import pytest
 
 from lab import Lab
 from nostr import Person, Socket
 from relays import ScriptedRelay
 from router import Router
+
+
+def pytest_configure():
+    """Programs that tests start get no signal ignored or blocked, whatever the shell is that started the tests: one in the background
+    ignores SIGINT, nohup SIGHUP, and programs inherit that. What has a handler here is as ever in a program that is started."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in [signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2]:
+        if signal.getsignal(name) == signal.SIG_IGN:
+            signal.signal(name, lambda *_: None)
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
 @pytest.fixture

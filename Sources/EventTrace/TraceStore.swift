@@ -180,6 +180,11 @@ extension TraceStore: DeliveryObserver {
         }
     }
 
+    package func deliveriesPostponed(_ reports: [DeliveryReport]) {
+        let time = now()
+        add(reports.map { TraceEntry($0, at: time) })
+    }
+
     package func queuePaused(_ pause: QueuePause) {
         let time = now()
         add([]) { pending in

@@ -15,8 +15,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from console import Console
 from nostr import ALL_SIGNALS, Socket, device_token, ios
-from programs import PATIENCE, REPOSITORY, carillon
+from programs import PATIENCE, REPOSITORY, carillon, free_port
 
 ENTRY = '#include <stddef.h>\n__attribute__((visibility("default"))) const void *{}(void) {{ return {}; }}\n'
 
@@ -108,6 +109,24 @@ def test_the_listing_names_every_plugin_and_every_refusal(stopped_router, broken
     assert sorted(platforms) == [
         ["platforms", name] for name in ["android", "gotify", "ios", "ntfy", "unifiedpush", "web"]
     ]
+
+
+def test_what_is_refused_shows_in_the_exit_status(stopped_router):
+    router = stopped_router
+    config = ["--config", router.configuration_file]
+    console = Console(router, port=free_port()).start()
+    trial = ["rules", "try", "--fixture", "reply", "--platform", "ios", *config]
+    for command in [["check", *config], trial, ["reload", *config]]:
+        run = carillon(*command)
+        assert run.returncode == 0, run.stderr
+    (router.plugins / "text.so").write_text("I am a plugin, honestly.\n")
+    for command in [["check", *config], trial, ["reload", *config]]:
+        run = carillon(*command)
+        assert run.returncode == 1, command
+        assert "text.so" in run.stderr and "is not an ELF file" in run.stderr, run.stderr
+    # It keeps nothing else from being in force.
+    status, answer = console.json("/api/reload", "POST")
+    assert status == 200 and answer["reloaded"] and "text.so" in answer["refused"][0]
 
 
 def test_a_folder_of_good_plugins_is_listed_without_complaint(stopped_router):

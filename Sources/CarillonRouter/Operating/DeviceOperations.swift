@@ -119,7 +119,11 @@ package final class DeviceOperations: Sendable {
         }
         surroundings.held = held(for: Array(surroundings.devices.keys))
         surroundings.pauses = pauses
-        surroundings.outbox = try? files.outbox.contained(of: Explainer.unfinished(history))
+        let unfinished = Explainer.unfinished(history)
+        surroundings.outbox = try? files.outbox.contained(of: unfinished)
+        if surroundings.outbox?.isEmpty == false {
+            surroundings.predecessors = (try? files.outbox.predecessors(of: unfinished)) ?? [:]
+        }
         let registered = try key.map { key throws(OperationFailure) in
             try attempt { try registry.devices(of: key, limit: Self.page) }
         }

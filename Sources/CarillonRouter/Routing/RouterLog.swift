@@ -46,7 +46,7 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
     }
 
     private func isWorthALine(_ report: DeliveryReport, now: Int64) -> Bool {
-        guard report.kind != .delivered, report.kind != .postponed else { return false }
+        guard report.kind != .delivered else { return false }
         let (isWorthALine, mustSetAlarm) = reports.withLock { reports in
             let isWorthALine = reports.tally.add(report, now: now)
             defer { reports.isAlarmSet = true }

@@ -34,6 +34,10 @@ extension RouterObservers: DeliveryObserver {
         for observer in deliveries { observer.attemptsBegan(attempts) }
     }
 
+    func deliveriesPostponed(_ reports: [DeliveryReport]) {
+        for observer in deliveries { observer.deliveriesPostponed(reports) }
+    }
+
     func queuePaused(_ pause: QueuePause) {
         for observer in deliveries { observer.queuePaused(pause) }
     }

@@ -52,6 +52,7 @@ extension Courier {
         }
         for read in actions.reads { writer.post(.read(read)) }
         if !actions.reports.isEmpty { environment.observer.deliveriesReported(actions.reports) }
+        if !actions.postponed.isEmpty { environment.observer.deliveriesPostponed(actions.postponed) }
         for pause in actions.pauses {
             let metadata: Logger.Metadata = [
                 "platform": "\(pause.queue.platform)", "app": "\(pause.queue.app)", "reason": "\(pause.reason)",

@@ -3,6 +3,8 @@ struct CourierActions: Sendable {
     var changes = OutboxChanges()
     var reads: [OutboxRead] = []
     var reports: [DeliveryReport] = []
+    /// Of deliveries that were put off, which is neither an attempt nor an end.
+    var postponed: [DeliveryReport] = []
     var pauses: [QueuePause] = []
     var resumed: [QueueName] = []
     /// Attempts to begin: find each device's address, and answer with ``CourierQueues/resolved(_:_:now:into:)``.

@@ -272,7 +272,7 @@ extension CourierQueue {
     private mutating func postpone(_ lane: Int, until due: Int64, reason: String, into actions: inout CourierActions) {
         inFlight -= 1
         if let stored = lanes[lane].waiting.first {
-            actions.reports.append(
+            actions.postponed.append(
                 DeliveryReport(
                     delivery: stored.delivery.id,
                     device: stored.delivery.device,

@@ -34,6 +34,35 @@ package struct OutboxReader: Sendable {
         }
     }
 
+    /// For those of these deliveries that wait behind an earlier one for the same device: when that one is tried again, in milliseconds
+    /// since 1970. Looks at all that there are.
+    package func predecessors(of deliveries: Set<String>) throws -> [String: Int64] {
+        guard !deliveries.isEmpty else { return [:] }
+        return try read { database in
+            // Those of a device come in the order in which they were accepted.
+            var firstDue: [Int64: Int64] = [:]
+            var found: [String: Int64] = [:]
+            let rows = try Row.fetchCursor(
+                database,
+                sql: "SELECT id, device, due, attempts FROM outbox_delivery ORDER BY number"
+            )
+            while let row = try rows.next() {
+                let device: Int64 = row[1]
+                guard let due = row[2] as Int64? else {
+                    guard let first = firstDue[device], let id = row[0] as String?, deliveries.contains(id) else {
+                        continue
+                    }
+                    found[id] = first
+                    continue
+                }
+                // What failed so often lets the others pass.
+                let attempts: Int = row[3]
+                if firstDue[device] == nil, attempts < CourierLimits().standAsideAfter { firstDue[device] = due }
+            }
+            return found
+        }
+    }
+
     /// How many deliveries wait for each of these devices; none are left out. Looks at all that there are.
     package func waiting(for devices: [DeviceID]) throws -> [DeviceID: Int] {
         let wanted = Set(devices.map(\.rawValue))

@@ -1,5 +1,4 @@
 import Cipher
-import Delivery
 import EventTrace
 import Foundation
 import Logging
@@ -13,6 +12,7 @@ import Testing
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import Delivery
 
 @Suite final class DeviceOperationsTests {
     /// Push services that answer as a test likes.
@@ -483,5 +483,52 @@ import YAMLReading
             #expect(throws: OperationFailure.self) { try reading.operations.remove(device) }
             #expect(throws: RouterError.self) { try OperatorAccess(configuration, for: .changing) }
         }
+    }
+
+    @Test func whatWaitsInTheOutboxCounts() throws {
+        let device = try register()
+        #expect(try operations().show(device).waiting == nil, "there is no outbox yet")
+        try fillOutbox(["a", "b", "c"], held: [], of: device)
+        let overview = try operations().show(device)
+        #expect(overview.waiting == 3)
+        #expect(overview.text.contains("in the outbox 3 not delivered yet"))
+        #expect(try operations().list().devices.map(\.waiting) == [3])
+        let other = try register(device: "tablet")
+        #expect(try operations().show(other).waiting == 0)
+    }
+
+    @Test func whatWaitsBehindAnEarlierPushSaysWhenThatIsTried() throws {
+        let device = try register()
+        let event = EventID(Bytes32(words: (1, 2, 3, 4)))
+        let delivery = "\(event.hex)-\(device)"
+        trace([
+            TraceStep(
+                step: .queued,
+                event: event,
+                account: alice.publicKey,
+                device: DeviceID(rawValue: device),
+                delivery: delivery,
+                reason: "reply"
+            )
+        ])
+        try fillOutbox(["first", delivery], held: [], of: device)
+        func outcome() throws -> String? {
+            try operations().explain(event.hex).accounts.first?.devices.first?.outcome
+        }
+        #expect(try outcome() == "waits for its turn: no attempt has ended yet")
+        func fail(_ attempts: Int) throws {
+            var changes = OutboxChanges()
+            let key = OutboxKey(queue: 1, sequence: 1)
+            changes.reschedulings = [.init(key: key, due: Self.noon + 60_000, attempts: attempts)]
+            try Outbox(path: configuration.outboxPath).apply(changes)
+        }
+        try fail(1)
+        #expect(
+            try outcome()
+                == "waits for its turn: an earlier push to this device is tried again from 2026-03-14 00:01:00 UTC on"
+        )
+        // One that stands aside keeps nobody waiting.
+        try fail(4)
+        #expect(try outcome() == "waits for its turn: no attempt has ended yet")
     }
 }

@@ -151,7 +151,7 @@ struct CourierHostTests {
         let due = try #require(driver.reports.last?.nextDue)
         #expect(due >= begin + 600_000)
         driver.accept(.sample(3, device: 3))
-        let report = try #require(driver.reports.last)
+        let report = try #require(driver.postponed.last)
         #expect(report.kind == .postponed && report.delivery == Delivery.sample(3).id && report.attempt == 0)
         #expect(report.nextDue == begin + 600_000)
         #expect(!report.kind.isFinal)
@@ -177,7 +177,7 @@ struct CourierHostTests {
         // Four at once, and then after 5, 10, 20, 40, 60, 60, … seconds.
         #expect(refused >= 12 && refused <= 18)
         #expect(driver.reports.count { $0.kind == .delivered } == 30)
-        #expect(driver.reports.contains { $0.kind == .postponed && $0.reason == "endpoint-refuses" })
+        #expect(driver.postponed.contains { $0.reason == "endpoint-refuses" })
     }
 
     @Test func anEndpointThatTakesAPushIsGoodAgain() {

@@ -9,6 +9,7 @@ struct QueuesDriver {
     /// Attempts under way, in the order in which they began.
     private(set) var attempts: [Ticket] = []
     private(set) var reports: [DeliveryReport] = []
+    private(set) var postponed: [DeliveryReport] = []
     private(set) var changes = OutboxChanges()
     private(set) var reads: [OutboxRead] = []
     private(set) var pauses: [QueuePause] = []
@@ -79,6 +80,7 @@ struct QueuesDriver {
         changes.append(actions.changes)
         reads += actions.reads
         reports += actions.reports
+        postponed += actions.postponed
         pauses += actions.pauses
         resumed += actions.resumed
         wakeAt = actions.wakeAt

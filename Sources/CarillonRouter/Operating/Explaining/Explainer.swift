@@ -16,6 +16,8 @@ struct Explainer {
         var held: [String: String] = [:]
         /// Which of the ``unfinished`` ones are in the outbox; nil: that cannot be told.
         var outbox: Set<String>?
+        /// When the earlier push is tried again behind which a delivery waits, in milliseconds since 1970.
+        var predecessors: [String: Int64] = [:]
         /// Queues in which deliveries wait.
         var pauses: [QueueName: TracedPause] = [:]
         /// Whose part was asked for; nil: everybody's.
@@ -132,6 +134,10 @@ struct Explainer {
         }
         let pause = queue.flatMap { surroundings.pauses[$0] }
         guard case .report(var report) = last.what else {
+            if let due = deliveries.lazy.compactMap({ surroundings.predecessors[$0] }).first {
+                let time = UTCTime(milliseconds: max(due, pause?.pause.until ?? due)).words
+                return "waits for its turn: an earlier push to this device is tried again from \(time) on"
+            }
             return "waits for its turn: no attempt has ended yet" + (pause.map { "; " + PauseWords.words($0) } ?? "")
         }
         // The pause of its queue may last longer than its own.

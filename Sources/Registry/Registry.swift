@@ -71,17 +71,14 @@ package final class Registry: Sendable {
     }
 
     /// The address that `sealed` reads, or the one it read before.
-    func address(of device: DeviceID, _ sealed: (RegistryRows) throws -> [UInt8]?) throws -> DeviceAddress? {
+    func address(of device: DeviceID, _ sealed: (RegistryRows) throws -> SealedAddress?) throws -> DeviceAddress? {
         let (known, generation) = addresses.withLock { ($0.value(of: device), $0.generation) }
         if let known { return known }
-        let found = try store.read { rows in
-            try sealed(rows).map { (sealed: $0, isProven: try rows.isProven(device)) }
-        }
-        guard let found else { return nil }
-        guard var address = AddressCodec.decode(try vault.open(found.sealed, of: device, for: .address)) else {
+        guard let sealed = try store.readOnce(sealed) else { return nil }
+        guard var address = AddressCodec.decode(try vault.open(sealed.bytes, of: device, for: .address)) else {
             throw RegistryStoreError.unreadableSeal(device)
         }
-        address.isProven = found.isProven
+        address.isProven = sealed.isProven
         addresses.withLock { $0.remember(address, of: device, readIn: generation) }
         return address
     }

@@ -98,7 +98,7 @@ extension Courier {
         if let failure { directoryTrouble.occurred(failure, at: now) } else { directoryTrouble.passed(at: now) }
         room.locate(
             zip(tickets, resolutions).compactMap { ticket, resolution in
-                guard case .found(let host?) = resolution else { return nil }
+                guard case .found(let host?) = resolution, host != CourierEnvironment.newDevices else { return nil }
                 let delivery = ticket.stored.delivery
                 return (QueueName(platform: delivery.platform, app: delivery.app), delivery.device, host)
             }

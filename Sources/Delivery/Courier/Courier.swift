@@ -57,7 +57,7 @@ package final class Courier: Sendable {
             limit: environment.store.limit,
             host: { [environment] device in
                 // Whoever cannot be looked up now has nothing counted against their host.
-                (try? environment.directory.address(of: device)).flatMap(environment.host)
+                (try? environment.directory.address(of: device)).flatMap(environment.chosenHost)
             },
             now: environment.now,
             log: log

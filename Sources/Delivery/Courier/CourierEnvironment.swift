@@ -20,6 +20,11 @@ package struct CourierEnvironment: Sendable {
     /// What attempts to new devices are counted by.
     package static let newDevices = HostLimits.newDevices
 
+    /// The host of users' choice that an address is at; nil: it is at none.
+    func chosenHost(_ address: DeviceAddress) -> String? {
+        host(address).flatMap { $0 == Self.newDevices ? nil : $0 }
+    }
+
     package init(
         store: any DeliveryStore,
         directory: any DeviceDirectory,

@@ -7,7 +7,7 @@ import DequeModule
 /// be reached there is a growing pause between these: one that refuses at once gets no more of them than one that lets us wait.
 ///
 /// ``newDevices`` stands for devices whose token no push service has taken yet, at push services that users do not choose.
-/// One is tried at a time, and one more with each that is taken: made-up tokens cost the operator's name there.
+/// One is tried at a time, and one more with each that is taken until none waits: made-up tokens cost the operator's name there.
 struct HostLimits: Sendable {
     enum Admission: Equatable {
         case send
@@ -34,6 +34,8 @@ struct HostLimits: Sendable {
         var troubledAt = Int64.min
         var breaks: GrowingPause
         var doubts: GrowingPause
+
+        var isIdle: Bool { inFlight == 0 && called == 0 && waiting.isEmpty }
 
         mutating func probe() {
             guard !isProbed else { return }
@@ -139,6 +141,8 @@ struct HostLimits: Sendable {
     mutating func leave(_ name: String) -> [Int] {
         hosts[name]?.inFlight -= 1
         if let host = hosts[name], host.stragglers > 0 { hosts[name]?.stragglers -= 1 }
+        // Whoever comes next is another crowd.
+        if name == Self.newDevices, hosts[name]?.isIdle == true { newDevicePlaces = 1 }
         return call(name)
     }
 

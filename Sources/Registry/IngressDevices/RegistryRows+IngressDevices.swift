@@ -55,9 +55,10 @@ extension RegistryRows {
         return device
     }
 
-    func sealedIngressAddress(of device: DeviceID) throws -> [UInt8]? {
-        try one("SELECT address FROM ingress_devices WHERE id = ?", [device.ingressRow]).flatMap { row in
-            (row[0] as Data?).map { Array($0) }
+    func sealedIngressAddress(of device: DeviceID) throws -> SealedAddress? {
+        let sql = "SELECT address, \(Self.isProven) FROM ingress_devices WHERE id = -?1"
+        return try one(sql, [device.rawValue]).flatMap { row in
+            (row[0] as Data?).map { SealedAddress(bytes: Array($0), isProven: row[1]) }
         }
     }
 }

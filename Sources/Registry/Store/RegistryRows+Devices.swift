@@ -129,8 +129,10 @@ extension RegistryRows {
         try one("SELECT author FROM devices WHERE id = ?", [device.rawValue]).map { try key($0, "author") }
     }
 
-    func sealedAddress(of device: DeviceID) throws -> [UInt8]? {
-        try one("SELECT address FROM secrets WHERE device = ?", [device.rawValue]).map { Array($0[0] as Data) }
+    func sealedAddress(of device: DeviceID) throws -> SealedAddress? {
+        try one("SELECT address, \(Self.isProven) FROM secrets WHERE device = ?1", [device.rawValue]).map { row in
+            SealedAddress(bytes: Array(row[0] as Data), isProven: row[1])
+        }
     }
 
     func sealedContent(of device: DeviceID) throws -> [UInt8]? {

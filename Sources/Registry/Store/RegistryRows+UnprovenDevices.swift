@@ -1,7 +1,17 @@
 import GRDB
 import Notifications
 
+/// Where a device is, as it is on disk.
+struct SealedAddress {
+    let bytes: [UInt8]
+    /// Whether a push service took a push for its token before.
+    let isProven: Bool
+}
+
 extension RegistryRows {
+    /// Of the device whose number is the first argument.
+    static let isProven = "NOT EXISTS (SELECT 1 FROM unproven_devices WHERE device = ?1)"
+
     /// Whether a push service took a push for the device's token before.
     func isProven(_ device: DeviceID) throws -> Bool {
         try one("SELECT 1 FROM unproven_devices WHERE device = ?", [device.rawValue]) == nil

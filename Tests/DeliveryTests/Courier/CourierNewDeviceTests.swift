@@ -75,4 +75,12 @@ struct CourierNewDeviceTests {
         for number in driver.numbersUnderWay { driver.end(number, Outcome(.retry, reason: "unreachable")) }
         #expect(driver.numbersUnderWay.count == 8)
     }
+
+    @Test func afterAPauseOneIsTriedAloneAgain() {
+        var driver = driver()
+        driver.accept((1...40).map { .sample($0, device: Int64($0)) })
+        while let number = driver.numbersUnderWay.first { driver.end(number, delivered) }
+        driver.accept((41...80).map { .sample($0, device: Int64($0)) })
+        #expect(driver.numbersUnderWay.count == 1)
+    }
 }

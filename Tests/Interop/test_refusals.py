@@ -1,0 +1,168 @@
+"""What refuses at once gets no more of us than what is slow, and hides nobody else's events."""
+
+import contextlib
+import http.client
+import json
+import socket as sockets
+import threading
+
+from nostr import ALL_SIGNALS, Person, Socket, device_token, ios
+from programs import carillon, free_port, wait_until
+
+
+def registration(endpoint: str) -> dict:
+    return {"platform": "unifiedpush", "push_endpoint": endpoint, "filters": ALL_SIGNALS}
+
+
+def devices(router) -> list[dict]:
+    listing = carillon("devices", "list", "--json", "--config", router.configuration_file)
+    return [json.loads(line) for line in listing.stdout.splitlines()]
+
+
+def test_an_endpoint_that_refuses_everything_gets_no_more_than_one_that_takes_it(stopped_router, lab, alice, bob):
+    router, carol = stopped_router, Person()
+    router.log_level = "info"
+    router.start()
+    lab.misbehave("answer", status=405, target="upAlice", times=0)
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, registration(lab.endpoint("upAlice"))))
+        socket.publish(carol.registration(router, registration(lab.endpoint("upCarol"))))
+        for number in range(100):
+            socket.publish(bob.message(f"number {number}", alice), bob.message(f"number {number}", carol))
+    lab.accepted(100)
+    targets = [push.target for push in lab.received()]
+    assert targets.count("upCarol") == 100
+    # Four in a row have no consequence.
+    assert 4 <= targets.count("upAlice") <= 8
+    lines = [line for line in router.log_text.splitlines() if "outcome=rejected" in line]
+    assert len(lines) <= 8, lines[:10]
+
+
+def test_a_flood_at_a_port_that_is_closed_hides_nothing(stopped_router, lab, alice, bob):
+    router, honest = stopped_router, Person()
+    router.configuration["trace"] = {"rows": 2_000}
+    router.log_level = "info"
+    router.start()
+    nowhere = f"http://127.0.0.1:{free_port()}/"
+    with Socket(router) as socket:
+        for number in range(8):
+            content = registration(f"{nowhere}{number}")
+            socket.publish(alice.registration(router, content, device=f"phone-{number}"))
+        socket.publish(honest.registration(router, ios(device_token(), mode="alert")))
+        note = bob.note("hello", honest)
+        socket.publish(note)
+        lab.accepted(1)
+        for _ in range(10):
+            socket.publish(*[bob.message("flood", alice) for _ in range(50)])
+    told = carillon("explain", note["id"], "--config", router.configuration_file)
+    assert told.returncode == 0 and "→ delivered: ios/default took it" in told.stdout, told.stdout + told.stderr
+    failed = [line for line in router.log_text.splitlines() if " Delivery" in line or "More deliveries" in line]
+    assert len(failed) <= 30, len(failed)
+    # What waits says when it will really be tried, and counts.
+    assert devices(router)[0]["waiting"] > 0
+
+
+class TwoAnswersServer:
+    """An HTTP server that sends a stray answer behind each."""
+
+    def __init__(self):
+        self.listener = sockets.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.requests = 0
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._converse, args=[connection], daemon=True).start()
+
+    def _converse(self, connection):
+        # A client that met the stray answer leaves.
+        with contextlib.suppress(OSError):
+            self._answer(connection)
+
+    def _answer(self, connection):
+        connection.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_NODELAY, 1)
+        with connection, connection.makefile("rb") as stream:
+            while True:
+                length = 0
+                while (line := stream.readline()) not in [b"\r\n", b""]:
+                    name, _, value = line.decode("latin-1").partition(":")
+                    length = int(value) if name.lower() == "content-length" else length
+                if line == b"":
+                    return
+                stream.read(length)
+                self.requests += 1
+                connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
+                connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+    def close(self):
+        self.listener.close()
+
+
+def test_a_stray_answer_costs_nobody_a_device(router, socket, alice, bob):
+    """404 says at UnifiedPush that a device is gone."""
+    server = TwoAnswersServer()
+    people = [alice, *[Person() for _ in range(3)]]
+    for number, person in enumerate(people):
+        socket.publish(person.registration(router, registration(f"http://127.0.0.1:{server.port}/{number}")))
+    for number in range(5):
+        for person in people:
+            # One after the other, so that connections are used again.
+            socket.publish(bob.message(f"number {number}", person))
+            wait_until(lambda: server.requests >= 1, "a request comes", router.process)
+        router.wait_for_deliveries(4 * (number + 1))
+    server.close()
+    assert len(devices(router)) == 4
+    assert "outcome=gone" not in router.log_text
+
+
+def test_made_up_tokens_are_tried_one_at_a_time(stopped_router, lab, alice, bob):
+    router, port = stopped_router, free_port()
+    router.configuration["sealed_ingress"] = {"listen": f"127.0.0.1:{port}"}
+    router.start()
+    known, tokens = device_token(), [device_token() for _ in range(40)]
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(known)), bob.message("hello", alice))
+        lab.accepted(1)
+        for token in tokens:
+            lab.misbehave("silence", target=token, times=0)
+        statuses = set()
+        for number, token in enumerate(tokens):
+            # Each from an address of its own.
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            connection.request("POST", f"/push/{token}/a", b"x", {"X-Forwarded-For": f"198.51.100.{number}"})
+            statuses.add(connection.getresponse().status)
+            connection.close()
+        assert statuses == {202}
+        lab.attempts(2)
+        # Nobody else waits for them.
+        for number in range(5):
+            socket.publish(bob.message(f"number {number}", alice))
+        lab.accepted(6)
+    assert [push.target for push in lab.received() if push.target != known] == tokens[:1]
+
+
+def test_who_brings_made_up_tokens_loses_the_allowance(stopped_router, lab):
+    router, port = stopped_router, free_port()
+    router.configuration["sealed_ingress"] = {"listen": f"127.0.0.1:{port}"}
+    router.start()
+
+    def post(token: str, client: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection.request("POST", f"/push/{token}/a", b"x", {"X-Forwarded-For": client})
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    for number in range(30):
+        token = device_token()
+        lab.declare(token, "bad")
+        status = post(token, "198.51.100.1")
+        assert status == 202 if number <= 20 else status in [202, 429]
+        lab.attempts(min(number, 20) + 1)
+    wait_until(lambda: post(device_token(), "198.51.100.1") == 429, "the client loses its allowance", router.process)
+    assert post(device_token(), "198.51.100.2") == 202

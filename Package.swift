@@ -174,8 +174,8 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "CSemaphore", "Nostr", "Notifications", "Registry", "Rules", "Delivery", "Storage", grdb, collections,
-                heap, logging,
+                "CSemaphore", "Cipher", "Nostr", "Notifications", "Registry", "Rules", "Delivery", "Storage", grdb,
+                collections, heap, logging,
             ]
         ),
         .target(

@@ -16,6 +16,7 @@ package final class Rule: Sendable {
     package let urgency: Urgency
     let texts: RuleTexts
     let payload: RulePayload
+    let pace: RulePace
     /// The rule book's, for what may not be seen.
     let nudge: NeutralTemplates
 
@@ -29,6 +30,7 @@ package final class Rule: Sendable {
         urgency: Urgency,
         texts: RuleTexts,
         payload: RulePayload,
+        pace: RulePace,
         nudge: NeutralTemplates
     ) {
         self.name = name
@@ -40,6 +42,7 @@ package final class Rule: Sendable {
         self.urgency = urgency
         self.texts = texts
         self.payload = payload
+        self.pace = pace
         self.nudge = nudge
     }
 
@@ -47,7 +50,7 @@ package final class Rule: Sendable {
     package func needs(in mode: Mode) -> RuleNeeds {
         guard min(mode, self.mode) > .nudge else { return [] }
         func speaks(of variable: String) -> Bool {
-            texts.speaksOf(variable) || payload.variables.contains(variable)
+            texts.speaksOf(variable) || payload.variables.contains(variable) || pace.key.variables.contains(variable)
         }
         var needs: RuleNeeds = []
         if speaks(of: "author.name") { needs.insert(.authorName) }

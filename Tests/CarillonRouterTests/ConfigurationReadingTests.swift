@@ -58,7 +58,12 @@ import YAMLReading
             rules: rules.yaml
             plugins: { folders: [plugins, /usr/lib/carillon/plugins] }
             http: { allow_private: [10.1.2.0/24], proxy: "http://me:p%40ss@proxy.example:3128" }
-            defaults: { mode: alert, cooldown_seconds: 0, daily_cap: 7 }
+            defaults:
+              mode: alert
+              cooldown_seconds: 0
+              daily_cap: 7
+              ios: { cooldown_seconds: 90, background_per_hour: 6 }
+              unifiedpush: { daily_cap: 0 }
             bounds: { window_seconds: 5, daily_cap: 0 }
             apps:
               default:
@@ -83,6 +88,9 @@ import YAMLReading
                     cooldownSeconds: 0,
                     windowSeconds: 30,
                     dailyCap: 7,
+                    platforms: [
+                        "ios": .init(cooldownSeconds: 90, silentPerHour: 6), "unifiedpush": .init(dailyCap: 0),
+                    ],
                     leastWindowSeconds: 5,
                     mostDailyCap: 0
                 )

@@ -29,7 +29,7 @@ import Testing
 
     @Test func endsOfDeliveriesComeOutToo() {
         let intake = Intake()
-        let end = PushEnd(device: DeviceID(rawValue: 1), delivery: "d", isDelivered: true, moment: 1)
+        let end = PushEnd(device: DeviceID(rawValue: 1), delivery: "d", counts: true, moment: 1)
         intake.ended([])
         intake.ended([end])
         intake.ended([end])

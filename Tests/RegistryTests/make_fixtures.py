@@ -26,7 +26,7 @@ REGISTRY_COMMITS = [
     "8dac3df", "b384fe2", "cf4c5e3", "607f2d4", "e12fc9a", "b526a6a", "84b4278", "a988ed7", "0e0acaf", "2593657",
     "f8fc9a3",
 ]
-OUTBOX_COMMITS = ["be26520", "38a6135", "e82ac72"]
+OUTBOX_COMMITS = ["be26520", "38a6135", "e82ac72", "4bbf1a9"]
 IDENTITY = "11" * 32
 START = 1_773_446_400
 """2026-03-14, in seconds."""
@@ -189,11 +189,14 @@ def fill_outbox(database: sqlite3.Connection, version: int):
         run("INSERT INTO outbox_cause VALUES (40, ?), (41, ?)", [bytes([1] * 32), bytes([2] * 32)])
     if version >= 3:
         now = START * 1000
-        run("INSERT INTO outbox_pace VALUES (1, ?, ?, 2, ?, 3, 'delivery-5', ?)", [now, now, START // 86_400, now])
+        pace = "INSERT INTO outbox_pace (device, pushed, window_start, matches, day, pushes, under_way, released)"
+        run(f"{pace} VALUES (1, ?, ?, 2, ?, 3, 'delivery-5', ?)", [now, now, START // 86_400, now])
         # One event for a device, and several for another, of which the first expires.
-        held = "INSERT INTO outbox_held VALUES (?, ?, ?, 0, 0, 'dm', 0, 1, ?, ?, ?, ?)"
+        columns = "number, account, event, is_message, has_overflowed, signal, mode, urgency, count, since, expires, notification"
+        held = f"INSERT INTO outbox_held ({columns}) VALUES (?, ?, ?, 0, 0, 'dm', 0, 1, ?, ?, ?, ?)"
         run(held, [1 << 2, bytes([3] * 32), bytes([4] * 32), 1, now, now + 60_000, blob])
-        run(held, [7 << 2 | 1, bytes([5] * 32), bytes([6] * 32), 5, now, now + 60_000, None])
+        expires = now + 60_000 if version < 4 else 0
+        run(held, [7 << 2 | 1, bytes([5] * 32), bytes([6] * 32), 5, now, expires, None])
 
 
 def write(folder: str, name: str, commit: str, migrations: list[tuple[str, str]], fill):

@@ -55,11 +55,12 @@ struct ConfigurationReader {
         configuration.rulesFiles = top["rules"].map(rulesFiles) ?? []
         if let plugins = top["plugins"] { configuration.plugins = self.plugins(plugins) }
         if let http = top["http"] { configuration.http = self.http(http) }
-        let (mode, policy) = pacing(defaults: top["defaults"], bounds: top["bounds"])
+        configuration.apps = apps(top["apps"])
+        let platforms = configuration.apps.values.flatMap(\.platforms.keys)
+        let (mode, policy) = pacing(defaults: top["defaults"], bounds: top["bounds"], platforms: Set(platforms))
         configuration.defaultMode = mode ?? configuration.defaultMode
         configuration.pacing = policy
         configuration.filters = top["filters"].map(filters) ?? []
-        configuration.apps = apps(top["apps"])
         configuration.sealedIngress = top["sealed_ingress"].map { sealedIngress($0, apps: configuration.apps) }
         configuration.api = top["api"].map(api)
         configuration.shutdownSeconds =

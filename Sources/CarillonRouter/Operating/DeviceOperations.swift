@@ -174,7 +174,7 @@ package final class DeviceOperations: Sendable {
             let pace = forecasts[listing.device].map(DevicePaceOverview.init)
             return DeviceOverview(
                 listing,
-                wishes(of: listing.device),
+                wishes(of: listing),
                 isTraced: files.trace != nil,
                 statuses[listing.device],
                 pace,
@@ -185,10 +185,10 @@ package final class DeviceOperations: Sendable {
     }
 
     /// Nil when that cannot be read.
-    private func wishes(of device: DeviceID) -> DeviceWishesOverview? {
-        guard let wishes = try? registry.wishes(of: device) else { return nil }
-        let locale = (try? registry.content(of: device))?.locale
-        return DeviceWishesOverview(wishes, locale: locale, configuration())
+    private func wishes(of listing: DeviceListing) -> DeviceWishesOverview? {
+        guard let wishes = try? registry.wishes(of: listing.device) else { return nil }
+        let locale = (try? registry.content(of: listing.device))?.locale
+        return DeviceWishesOverview(wishes, on: listing.route.platform, locale: locale, configuration())
     }
 
     /// Queues that were paused when the router wrote that down last.
@@ -203,14 +203,16 @@ package final class DeviceOperations: Sendable {
         var crowded: [QueueName: Bool] = [:]
         for device in devices {
             guard let wishes = (try? registry.wishes(of: device))?.pace else { continue }
+            let route = (try? registry.listing(of: device))?.route
             forecasts[device] = PaceForecast(
                 stored[device]?.row,
                 stored[device]?.held ?? [],
                 wishes: wishes,
+                on: route?.platform ?? "",
                 policy: policy,
                 at: now()
             ) {
-                guard let route = (try? registry.listing(of: device))?.route else { return false }
+                guard let route else { return false }
                 let queue = QueueName(platform: route.platform, app: route.app)
                 let isCrowded = crowded[queue] ?? isCrowded(queue)
                 crowded[queue] = isCrowded

@@ -35,6 +35,7 @@ extension Outbox {
         }
         migrator.registerMigration("outbox-3") { try $0.execute(sql: paceTables) }
         migrator.registerMigration("outbox-4") { try $0.execute(sql: paceAdditions) }
+        migrator.registerMigration("outbox-held-natures") { try $0.execute(sql: heldNatures) }
         return migrator
     }
 

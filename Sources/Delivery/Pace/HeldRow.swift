@@ -2,7 +2,7 @@ import Notifications
 
 /// Events that wait for a device to be woken again and will be one push, as the outbox keeps them.
 package struct HeldRow: Sendable, Hashable {
-    /// What the disk is to know of the notification for the first of them.
+    /// What the disk is to know of the notification for the first of them, or for the latest where only that counts.
     package enum Content: Sendable, Hashable {
         /// What it knows already.
         case asBefore
@@ -12,6 +12,11 @@ package struct HeldRow: Sendable, Hashable {
     }
 
     package var key: HeldKey
+    package var nature: PushNature
+    /// What belongs together where only the latest counts; nil: all count.
+    package var mark: Int64?
+    /// When the event was made that the notification is of, in seconds since 1970; 0 where all count.
+    package var madeAt: Int64
     /// Whose device it is: 32 bytes.
     package var account: [UInt8]
     /// The id of the first event: 32 bytes.
@@ -41,9 +46,15 @@ package struct HeldRow: Sendable, Hashable {
         count: UInt32,
         since: Int64,
         expiresAt: Int64,
-        content: Content
+        content: Content,
+        nature: PushNature = .alert,
+        mark: Int64? = nil,
+        madeAt: Int64 = 0
     ) {
         self.key = key
+        self.nature = nature
+        self.mark = mark
+        self.madeAt = madeAt
         self.account = account
         self.event = event
         self.isMessage = isMessage

@@ -20,19 +20,19 @@ extension Outbox {
     /// Takes down the ends of deliveries, with the transaction that takes them out of the outbox.
     static func apply(_ ends: [PushEnd], _ database: Database) throws {
         guard !ends.isEmpty else { return }
-        let delivered = try RawStatement(
+        let counted = try RawStatement(
             database,
             "UPDATE outbox_pace SET under_way = NULL, pushed = ?3, aside = 0 WHERE device = ?1 AND under_way = ?2"
         )
         let failed = try RawStatement(database, failure("aside"))
         let aside = try RawStatement(database, failure("aside + 1") + " AND aside < \(PaceRow.mostAside)")
         defer {
-            delivered.reset()
+            counted.reset()
             failed.reset()
             aside.reset()
         }
         for end in ends {
-            let update = end.isDelivered ? delivered : end.standsAside ? aside : failed
+            let update = end.counts ? counted : end.standsAside ? aside : failed
             try update.bind(end.device.rawValue, at: 1)
             try update.bind(end.moment, at: 3)
             try bind(end.delivery, at: 2, of: update) { try update.run() }
@@ -65,8 +65,8 @@ extension Outbox {
             database,
             """
             INSERT OR REPLACE INTO outbox_pace
-                (device, pushed, window_start, matches, day, pushes, released, aside, under_way)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                (device, pushed, window_start, matches, day, pushes, released, aside, under_way, silent)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """
         )
         defer { insert.reset() }
@@ -76,10 +76,14 @@ extension Outbox {
                 Int64(row.pushes), row.releasedAt, Int64(row.aside),
             ]
             for (index, value) in integers.enumerated() { try insert.bind(value, at: Int32(index) + 1) }
-            if let underWay = row.underWay {
-                try bind(underWay, at: 9, of: insert) { try insert.run() }
-            } else {
-                try insert.run()
+            let silent = row.silentPushes.map(\.bigEndian)
+            try silent.withUnsafeBytes { silent in
+                if !silent.isEmpty { try insert.bind(blob: silent, at: 10) }
+                if let underWay = row.underWay {
+                    try bind(underWay, at: 9, of: insert) { try insert.run() }
+                } else {
+                    try insert.run()
+                }
             }
             insert.reset()
         }
@@ -93,6 +97,9 @@ extension Outbox {
             Int64(row.urgency.rawValue), Int64(row.count), row.since, row.expiresAt,
         ]
         for (index, value) in integers.enumerated() { try insert.bind(value, at: Int32(index) + 1) }
+        try insert.bind(Int64(row.nature.rawValue), at: 14)
+        if let mark = row.mark { try insert.bind(mark, at: 15) }
+        try insert.bind(row.madeAt, at: 16)
         try row.account.withUnsafeBytes { account in
             try insert.bind(blob: account, at: 9)
             try row.event.withUnsafeBytes { event in
@@ -111,20 +118,21 @@ extension Outbox {
 
     private static let columns = """
         (number, is_message, has_overflowed, mode, urgency, count, since, expires, account, event, signal, notification,
-        sealed_to)
+        sealed_to, nature, mark, made)
         """
 
     private static let putGroup = """
-        INSERT OR REPLACE INTO outbox_held \(columns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT OR REPLACE INTO outbox_held \(columns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 
     /// Leaves the notification, and what it is sealed to, as it is.
     private static let updateGroup = """
-        INSERT INTO outbox_held \(columns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)
+        INSERT INTO outbox_held \(columns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?12, ?13, ?14, ?15, ?16)
         ON CONFLICT (number) DO UPDATE SET
             is_message = excluded.is_message, has_overflowed = excluded.has_overflowed, mode = excluded.mode,
             urgency = excluded.urgency, count = excluded.count, since = excluded.since, expires = excluded.expires,
-            account = excluded.account, event = excluded.event, signal = excluded.signal
+            account = excluded.account, event = excluded.event, signal = excluded.signal, nature = excluded.nature,
+            mark = excluded.mark, made = excluded.made
         """
 
     private static func bind(

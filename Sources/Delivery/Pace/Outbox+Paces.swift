@@ -37,6 +37,35 @@ extension Outbox: PaceStore {
         UPDATE outbox_held SET expires = 0 WHERE count > 1;
         """
 
+    /// What waits is told apart by its nature, and a device may have more of it. Rows of before all become part of a batch.
+    static let heldNatures = """
+        ALTER TABLE outbox_held RENAME TO outbox_held_former;
+        CREATE TABLE outbox_held (
+            number INTEGER PRIMARY KEY,
+            account BLOB NOT NULL,
+            event BLOB NOT NULL,
+            is_message INTEGER NOT NULL,
+            has_overflowed INTEGER NOT NULL,
+            signal TEXT NOT NULL,
+            mode INTEGER NOT NULL,
+            urgency INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            since INTEGER NOT NULL,
+            expires INTEGER NOT NULL,
+            notification BLOB,
+            sealed_to INTEGER,
+            nature INTEGER NOT NULL,
+            mark INTEGER,
+            made INTEGER NOT NULL
+        ) STRICT;
+        INSERT INTO outbox_held
+            SELECT (number >> 2) << 5 | (number & 3), account, event, is_message, has_overflowed, signal, mode, urgency,
+                count, since, expires, notification, sealed_to, mode = 0, NULL, 0
+            FROM outbox_held_former;
+        DROP TABLE outbox_held_former;
+        ALTER TABLE outbox_pace ADD COLUMN silent BLOB;
+        """
+
     private static let day: Int64 = 86_400_000
 
     package func loadPaces(at now: Int64, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws {
@@ -53,7 +82,7 @@ extension Outbox: PaceStore {
                     sql: """
                         DELETE FROM outbox_pace
                         WHERE under_way IS NULL AND day < ? AND max(pushed, window_start) < ? AND NOT EXISTS
-                            (SELECT 1 FROM outbox_held WHERE number BETWEEN device << 2 AND device << 2 | 3)
+                            (SELECT 1 FROM outbox_held WHERE number BETWEEN device << 5 AND device << 5 | 31)
                         """,
                     arguments: [now / Self.day, now - Self.day]
                 )
@@ -66,11 +95,15 @@ extension Outbox: PaceStore {
     /// Of one device, or of all.
     static func readPaces(_ database: Database, of device: DeviceID? = nil, _ body: (PaceRow) -> Void) throws {
         // Readers may find an outbox of before.
-        let aside = try database.columns(in: "outbox_pace").contains { $0.name == "aside" } ? "aside" : "0"
+        let columns = try Set(database.columns(in: "outbox_pace").map(\.name))
+        let aside = columns.contains("aside") ? "aside" : "0"
+        let silent = columns.contains("silent") ? "silent" : "NULL"
         let select = try RawStatement(
             database,
-            "SELECT device, pushed, window_start, matches, day, pushes, under_way, released, \(aside) FROM outbox_pace"
-                + (device == nil ? "" : " WHERE device = ?")
+            """
+            SELECT device, pushed, window_start, matches, day, pushes, under_way, released, \(aside), \(silent)
+            FROM outbox_pace
+            """ + (device == nil ? "" : " WHERE device = ?")
         )
         defer { select.reset() }
         if let device { try select.bind(device.rawValue, at: 1) }
@@ -85,30 +118,39 @@ extension Outbox: PaceStore {
                     pushes: Int32(clamping: select.integer(at: 5)),
                     underWay: select.isNull(at: 6) ? nil : select.text(at: 6),
                     releasedAt: select.integer(at: 7),
-                    aside: Int32(clamping: select.integer(at: 8))
+                    aside: Int32(clamping: select.integer(at: 8)),
+                    silentPushes: moments(select.bytes(at: 9))
                 )
             )
         }
     }
 
+    private static func moments(_ bytes: UnsafeRawBufferPointer) -> [Int64] {
+        (0..<bytes.count / 8).map { Int64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8 * $0, as: Int64.self)) }
+    }
+
     /// Of one device, or of all.
     static func readHeld(_ database: Database, of device: DeviceID? = nil, _ body: (HeldRow) -> Void) throws {
+        // Readers may find an outbox of before.
+        let isFormer = try !database.columns(in: "outbox_held").contains { $0.name == "nature" }
         let select = try RawStatement(
             database,
             """
-            SELECT number, account, event, is_message, has_overflowed, signal, mode, urgency, count, since, expires
+            SELECT number, account, event, is_message, has_overflowed, signal, mode, urgency, count, since, expires,
+                \(isFormer ? "mode = 0, NULL, 0" : "nature, mark, made")
             FROM outbox_held
             """ + (device == nil ? "" : " WHERE number BETWEEN ? AND ?")
         )
         defer { select.reset() }
         if let device {
-            try select.bind(HeldKey.all(of: device).lowerBound, at: 1)
-            try select.bind(HeldKey.all(of: device).upperBound, at: 2)
+            let keys = isFormer ? HeldKey.allFormer(of: device) : HeldKey.all(of: device)
+            try select.bind(keys.lowerBound, at: 1)
+            try select.bind(keys.upperBound, at: 2)
         }
         while try select.step() {
             body(
                 HeldRow(
-                    key: HeldKey(rawValue: select.integer(at: 0)),
+                    key: isFormer ? HeldKey(former: select.integer(at: 0)) : HeldKey(rawValue: select.integer(at: 0)),
                     account: Array(select.bytes(at: 1)),
                     event: Array(select.bytes(at: 2)),
                     isMessage: select.integer(at: 3) != 0,
@@ -119,7 +161,10 @@ extension Outbox: PaceStore {
                     count: UInt32(clamping: select.integer(at: 8)),
                     since: select.integer(at: 9),
                     expiresAt: select.integer(at: 10),
-                    content: .asBefore
+                    content: .asBefore,
+                    nature: PushNature(rawValue: Int32(clamping: select.integer(at: 11))) ?? .alert,
+                    mark: select.isNull(at: 12) ? nil : select.integer(at: 12),
+                    madeAt: select.integer(at: 13)
                 )
             )
         }

@@ -24,12 +24,13 @@ extension OutboxReader {
     package func devices(holding event: [UInt8]) throws -> [DeviceID] {
         try read { database in
             guard try database.tableExists("outbox_held") else { return [] }
+            let isFormer = try !database.columns(in: "outbox_held").contains { $0.name == "nature" }
             return try Int64.fetchAll(
                 database,
                 sql: "SELECT number FROM outbox_held WHERE event = ? ORDER BY number",
                 arguments: [Data(event)]
             )
-            .map { HeldKey(rawValue: $0).device }
+            .map { (isFormer ? HeldKey(former: $0) : HeldKey(rawValue: $0)).device }
         }
     }
 }

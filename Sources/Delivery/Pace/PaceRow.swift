@@ -16,6 +16,8 @@ package struct PaceRow: Sendable, Hashable {
     package var releasedAt: Int64
     /// How many deliveries in a row stood aside and let the next one go.
     package var aside: Int32
+    /// When the last silent pushes were released, as many as an hour has; empty where nobody counts them.
+    package var silentPushes: [Int64]
 
     /// So many in a row are no bad deliveries, but a push service that is down: what follows is gathered.
     package static let mostAside: Int32 = 3
@@ -29,7 +31,8 @@ package struct PaceRow: Sendable, Hashable {
         pushes: Int32 = 0,
         underWay: String? = nil,
         releasedAt: Int64 = 0,
-        aside: Int32 = 0
+        aside: Int32 = 0,
+        silentPushes: [Int64] = []
     ) {
         self.device = device
         self.pushedAt = pushedAt
@@ -40,5 +43,6 @@ package struct PaceRow: Sendable, Hashable {
         self.underWay = underWay
         self.releasedAt = releasedAt
         self.aside = aside
+        self.silentPushes = silentPushes
     }
 }

@@ -5,8 +5,8 @@ package struct PushEnd: Sendable, Hashable {
     package var device: DeviceID
     /// The delivery's id.
     package var delivery: String
-    /// Whether the device was woken: what failed counts for nothing.
-    package var isDelivered: Bool
+    /// Whether it counts: it was delivered, or the push service had it and refused it. What failed otherwise counts for nothing.
+    package var counts: Bool
     /// Whether it may still be delivered, but keeps nothing else waiting.
     package var standsAside: Bool
     /// In milliseconds since 1970.
@@ -18,7 +18,7 @@ package struct PushEnd: Sendable, Hashable {
         self.init(
             device: report.device,
             delivery: report.delivery,
-            isDelivered: report.kind == .delivered,
+            counts: report.kind == .delivered || report.kind == .rejected,
             standsAside: report.standsAside,
             moment: moment
         )
@@ -27,13 +27,13 @@ package struct PushEnd: Sendable, Hashable {
     package init(
         device: DeviceID,
         delivery: String,
-        isDelivered: Bool,
+        counts: Bool,
         standsAside: Bool = false,
         moment: Int64
     ) {
         self.device = device
         self.delivery = delivery
-        self.isDelivered = isDelivered
+        self.counts = counts
         self.standsAside = standsAside
         self.moment = moment
     }

@@ -51,7 +51,8 @@ extension Pipeline {
             signal: hint.signal,
             mode: .wake,
             urgency: notification.urgency,
-            expiresAt: 0
+            expiresAt: 0,
+            nature: .silent
         )
         index.forEachDevice(of: account) { device in
             guard partnered[device.device] != nil,
@@ -69,7 +70,7 @@ extension Pipeline {
             addressees.wake(
                 addressee,
                 for: match,
-                at: pacing.pace(of: device.device, in: index),
+                at: pacing.pace(of: device.device, on: addressee.route.platform, in: index),
                 &pacing,
                 reason: "hint",
                 into: &batch

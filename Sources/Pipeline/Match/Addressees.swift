@@ -104,7 +104,7 @@ struct Addressees {
                     filters: filters.selection(
                         filters.isEmpty ? FilterSwitches() : index.wishes(of: device.device).filters
                     ),
-                    pace: Pacing.pace(of: device.device, in: index, by: pacing)
+                    pace: Pacing.pace(of: device.device, on: route.platform, in: index, by: pacing)
                 )
             )
         }
@@ -177,12 +177,12 @@ struct Addressees {
                 filtered = notification
                 rendering = rendered
             }
-            let match = PaceMatch(
-                event: event,
-                signal: renderer.signal,
-                mode: min(target.mode, renderer.rule.mode),
-                urgency: renderer.rule.urgency,
-                expiresAt: [plan.expiresAt, renderer.rule.expiresAt(from: now)].filter { $0 > 0 }.min() ?? 0
+            let match = renderer.paceMatch(
+                on: target.route.platform,
+                in: target.mode,
+                eventExpiresAt: plan.expiresAt,
+                context: &context,
+                at: now
             )
             wake(
                 Addressee(target, of: plan.account),

@@ -1,3 +1,4 @@
+import Cipher
 import Nostr
 import Notifications
 import Rules
@@ -34,11 +35,55 @@ final class Renderer {
     ) -> Rendering {
         let form = Form(mode: mode, language: language)
         if let rendering = rendered[form] { return rendering }
-        let input = self.input ?? input(context: &context)
-        self.input = input
-        let rendering = rule.rendering(input, signal: signal, mode: mode, language: language, now: now)
+        let rendering = rule.rendering(
+            wholeInput(context: &context),
+            signal: signal,
+            mode: mode,
+            language: language,
+            now: now
+        )
         rendered[form] = rendering
         return rendering
+    }
+
+    /// What the notification is to the pace of a device of `platform`; `eventExpiresAt` is what the event says of that (NIP-40).
+    /// All times but the event's are in milliseconds since 1970.
+    func paceMatch(
+        on platform: String,
+        in mode: Mode,
+        eventExpiresAt: Int64,
+        context: inout EventContext,
+        at now: Int64
+    ) -> PaceMatch {
+        let push = rule.push(on: platform, in: mode)
+        var mark: Int64?
+        if push.pace == .latest || (push.pace == .immediate && push.nature == .special) {
+            mark = paceMark(of: push, context: &context, at: now)
+        }
+        return PaceMatch(
+            event: event.id,
+            signal: signal,
+            mode: min(mode, rule.mode),
+            urgency: rule.urgency,
+            expiresAt: [eventExpiresAt, rule.expiresAt(from: now)].filter { $0 > 0 }.min() ?? 0,
+            pace: push.pace,
+            nature: push.nature,
+            mark: mark,
+            // A gift wrap's date tells nothing (NIP-59).
+            madeAt: mark == nil ? 0 : event.kind.isGiftWrap ? now / 1000 : event.createdAt
+        )
+    }
+
+    /// The same for all that belongs together, also after a restart.
+    private func paceMark(of push: PacedPush, context: inout EventContext, at now: Int64) -> Int64 {
+        let key = rule.paceKey(of: push, wholeInput(context: &context), now: now)
+        return SHA256.hash(Array(key.utf8)).prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+    }
+
+    private func wholeInput(context: inout EventContext) -> RuleInput {
+        let input = self.input ?? input(context: &context)
+        self.input = input
+        return input
     }
 
     private func input(context: inout EventContext) -> RuleInput {

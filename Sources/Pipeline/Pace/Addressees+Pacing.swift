@@ -18,6 +18,19 @@ extension Addressees {
         render: (_ delivery: String) -> Notification
     ) {
         let (account, device) = (addressee.account, addressee.device)
+        if goesAtOnce(match, to: addressee, at: pace, pacing, batch.time) {
+            sendAhead(of: match, to: addressee, at: pace, &pacing, into: &batch)
+            let id = deliveryID(match.event, device)
+            return deliver(
+                render(id),
+                id: id,
+                for: match.event,
+                to: (account, device),
+                addressee.route,
+                reason: reason(),
+                into: &batch
+            )
+        }
         var hasRoom: Bool?
         // Nothing passes by what waits for room.
         if pace == nil, !pacing.pacer.isHolding(device) {
@@ -43,7 +56,7 @@ extension Addressees {
         switch admission {
         case .held(let why, let group):
             let id = deliveryID(group.event, device)
-            if group.count == 1 { pacing.keep(held(render(id), for: device), of: group, device) }
+            if group.says(match) { pacing.keep(held(render(id), for: device), of: group, device) }
             batch.paced += 1
             batch.log.note(
                 group.count == 1 ? .held : .batched,
@@ -55,7 +68,7 @@ extension Addressees {
             )
         case .goes(let waited):
             let id = deliveryID(waited.first?.event ?? match.event, device)
-            if pace.isGathering { pacing.pacer.release(id, to: device, at: batch.time) }
+            if pace.isGathering { pacing.pacer.release(id, to: device, match.nature, pace, at: batch.time) }
             if waited.isEmpty {
                 return deliver(
                     render(id),
@@ -74,6 +87,37 @@ extension Addressees {
         }
     }
 
+    /// Whether a match neither waits nor counts. Quiet hours hold alerts all the same: they are the device's own wish. What is no
+    /// alert cannot become part of a batch, so it needs no room in its push service's share.
+    private func goesAtOnce(
+        _ match: PaceMatch,
+        to addressee: Addressee,
+        at pace: Pace?,
+        _ pacing: Pacing,
+        _ now: Int64
+    ) -> Bool {
+        guard match.pace == .immediate else { return false }
+        if match.nature == .alert, pace?.quietEnd(at: now, isMessage: match.signal == .dm) != nil { return false }
+        return pacing.outbox.takesRoom(for: addressee.device, addressee.route) || match.nature == .special
+    }
+
+    /// Sends what waits under the mark of a match that goes at once, such as an update before the end of its Live Activity.
+    private func sendAhead(
+        of match: PaceMatch,
+        to addressee: Addressee,
+        at pace: Pace?,
+        _ pacing: inout Pacing,
+        into batch: inout Batch
+    ) {
+        guard let mark = match.mark, let group = pacing.pacer.take(mark, of: addressee.device) else { return }
+        let release = Release(device: addressee.device, pace: pace ?? Pace(), groups: [group])
+        do {
+            try carryOut(release, to: addressee, &pacing, into: &batch)
+        } catch {
+            batch.cannotBeKept = error
+        }
+    }
+
     /// Carries out what has come due. Throws when the disk does not say what was held.
     func carryOut(
         _ release: Release,
@@ -85,7 +129,7 @@ extension Addressees {
         let (account, device) = (addressee.account, addressee.device)
         let id = deliveryID(first.event, device)
         var notification: Notification?
-        if release.groups.count == 1, first.count == 1 {
+        if release.groups.count == 1, first.saysItself {
             // What cannot be read any more says less.
             let held =
                 try pacing.notification(of: first, device)
@@ -95,7 +139,9 @@ extension Addressees {
             }
             notification = renewed(held, id: id, for: addressee)
         }
-        if release.pace.isGathering { pacing.pacer.release(id, to: device, at: batch.time) }
+        if release.pace.isGathering {
+            pacing.pacer.release(id, to: device, first.nature, release.pace, at: batch.time)
+        }
         noteReleased(release.groups, and: nil, id, device, into: &batch)
         if let notification {
             deliver(
@@ -141,7 +187,7 @@ extension Addressees {
         let count = groups.reduce(match == nil ? 0 : 1) { $0 + Int($1.count) }
         for (number, group) in groups.enumerated() {
             if number == 0 {
-                let size = count > 1 ? QueuedReason.batch + "\(count)" : ""
+                let size = QueuedReason.size(count, isLatest: group.mark != nil)
                 note(.released, of: group, for: device, reason: size, into: &batch)
             } else {
                 note(.joined, of: group, for: device, reason: delivery, into: &batch)
@@ -163,7 +209,7 @@ extension Addressees {
             count: sum.count,
             signal: sum.signal,
             urgency: sum.urgency,
-            mode: min(sum.mode, addressee.mode),
+            mode: sum.nature == .silent ? .wake : min(sum.mode, addressee.mode),
             language: addressee.language
         )
         if notification.mode == .sealed, !addressee.isSealedByTransport {

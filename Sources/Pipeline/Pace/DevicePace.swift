@@ -7,12 +7,33 @@ import Registry
 /// are in milliseconds since 1970.
 package struct DevicePace: Hashable, Sendable {
     package enum Admission: Equatable, Sendable {
-        /// It goes now, together with what waited and may go as well.
+        /// It goes now, as one push with what waited and may go as part of it.
         case goes(with: [HeldGroup])
         case held(HoldReason, in: HeldGroup)
     }
 
+    /// What of a match or a group matters to when it may go.
+    private struct Turn {
+        var nature = PushNature.alert
+        var isMessage = false
+        var hasOverflowed = false
+        /// Whether its turn has begun with another push.
+        var isDue = false
+
+        init(_ nature: PushNature = .alert, isMessage: Bool = false, hasOverflowed: Bool) {
+            self.nature = nature
+            self.isMessage = isMessage
+            self.hasOverflowed = hasOverflowed
+        }
+
+        init(of group: HeldGroup) {
+            self.init(group.nature, isMessage: group.isMessage, hasOverflowed: group.hasOverflowed)
+            isDue = group.isDue
+        }
+    }
+
     static let day: Int64 = 86_400_000
+    static let hour: Int64 = 3_600_000
 
     /// When the last push was delivered; 0: never.
     var pushedAt: Int64 = 0
@@ -29,6 +50,8 @@ package struct DevicePace: Hashable, Sendable {
     var releasedAt: Int64 = 0
     /// How many deliveries in a row stood aside and let the next one go.
     var aside: Int32 = 0
+    /// When the last silent pushes set out, as many as an hour has; empty where nobody counts them.
+    var silentPushes: [Int64] = []
     var groups: [HeldGroup] = []
 
     /// One more match. `takesRoom` is asked when nothing else stands against a push.
@@ -42,39 +65,57 @@ package struct DevicePace: Hashable, Sendable {
         settle(pace, at: now)
         let hasOverflowed = count(pace, at: now)
         let isMessage = match.signal == .dm
-        let obstacle = obstacle(isMessage, hasOverflowed, pace, at: now)?.reason
-        guard let reason = obstacle ?? (takesRoom() ? nil : .behind) else {
-            return .goes(with: takeReady(pace, at: now))
+        let obstacle = obstacle(Turn(match.nature, isMessage: isMessage, hasOverflowed: hasOverflowed), pace, at: now)
+        // Nothing passes by what waits under its mark and may be later.
+        if let index = index(of: match.mark) {
+            groups[index].add(match)
+            return .held(obstacle?.reason ?? .underWay, in: groups[index])
         }
-        if let index = groups.firstIndex(where: { $0.isMessage == isMessage && $0.hasOverflowed == hasOverflowed }) {
+        guard let reason = obstacle?.reason ?? (takesRoom() ? nil : .behind) else {
+            return .goes(with: takeAlong(match, pace, at: now))
+        }
+        if let mark = match.mark {
+            if let index = indexToReplace(by: match) {
+                groups[index].countOne()
+                groups[index].replace(by: match)
+                return .held(reason, in: groups[index])
+            }
+            if match.nature != .alert || groups.count(where: { $0.isKept(.alert) }) < HeldGroup.slotsOfAlerts {
+                let group = group(of: match, mark: mark, account, hasOverflowed: hasOverflowed, at: now)
+                groups.append(group)
+                return .held(reason, in: group)
+            }
+        }
+        let group = group(of: match, mark: nil, account, hasOverflowed: hasOverflowed, at: now)
+        if let index = groups.firstIndex(where: { $0.isOfSameSort(as: group) && $0.hasOverflowed == hasOverflowed }) {
             groups[index].add(match)
             return .held(reason, in: groups[index])
         }
-        let group = HeldGroup(
-            slot: freeSlot,
-            isMessage: isMessage,
-            hasOverflowed: hasOverflowed,
-            account: account,
-            event: match.event,
-            signal: match.signal,
-            since: now,
-            count: 1,
-            mode: match.mode,
-            urgency: match.urgency,
-            expiresAt: match.expiresAt
-        )
         groups.append(group)
         return .held(reason, in: group)
     }
 
-    /// Takes out what may go now; all of it is one push. `takesRoom` is asked if there is anything.
-    mutating func takeReady(_ pace: Pace, at now: Int64, takesRoom: () -> Bool = { true }) -> [HeldGroup] {
+    /// Takes out what may go now. What is counted is one push for what is seen and one for what is not; each of the others is one by
+    /// itself. `takesRoom` is asked for each push.
+    mutating func takeReady(_ pace: Pace, at now: Int64, takesRoom: () -> Bool = { true }) -> [[HeldGroup]] {
         guard !groups.isEmpty else { return [] }
         settle(pace, at: now)
-        let ready = groups.filter { obstacle($0.isMessage, $0.hasOverflowed, pace, at: now) == nil }
-        guard !ready.isEmpty, takesRoom() else { return [] }
-        groups.removeAll { ready.contains($0) }
-        return ready.sorted { ($0.since, $0.slot) < ($1.since, $1.slot) }
+        var pushes: [[HeldGroup]] = []
+        for group in readyGroups(pace, at: now) {
+            let part = pushes.firstIndex { $0[0].mark == nil && group.mark == nil && $0[0].nature == group.nature }
+            if let part { pushes[part].append(group) } else { pushes.append([group]) }
+        }
+        var left = pace.dailyCap.map { dayOfPushes == Self.number(ofDay: now) ? $0 - Int(self.pushes) : $0 } ?? .max
+        var silentLeft = pace.silentPerHour.map { $0 - silentPushes.count(where: { $0 > now - Self.hour }) } ?? .max
+        var taken: [[HeldGroup]] = []
+        for push in pushes where left > 0 && (push[0].nature != .silent || silentLeft > 0) {
+            guard takesRoom() else { break }
+            taken.append(push)
+            left -= 1
+            if push[0].nature == .silent { silentLeft -= 1 }
+        }
+        groups.removeAll { group in taken.contains { $0.contains(group) } }
+        return taken
     }
 
     /// Takes out what shall not be told any more.
@@ -86,7 +127,7 @@ package struct DevicePace: Hashable, Sendable {
 
     /// When anything that waits may go as far as is known now; nil: not before something else happens.
     func due(_ pace: Pace, at now: Int64) -> Int64? {
-        let due = groups.map { obstacle($0.isMessage, $0.hasOverflowed, pace, at: now)?.until ?? now }.min()
+        let due = groups.map { obstacle(Turn(of: $0), pace, at: now)?.until ?? now }.min()
         return due == .max ? nil : due
     }
 
@@ -95,7 +136,7 @@ package struct DevicePace: Hashable, Sendable {
         settle(pace, at: now)
         let isFull =
             pace.hasWindow && now < windowStart + pace.window && Int(matches) >= Pace.matchesBeforeBatch
-        return obstacle(false, isFull, pace, at: now)
+        return obstacle(Turn(hasOverflowed: isFull), pace, at: now)
     }
 
     /// What stands against a group, as it waits now.
@@ -105,11 +146,16 @@ package struct DevicePace: Hashable, Sendable {
         at now: Int64
     ) -> (until: Int64, reason: HoldReason)? {
         settle(pace, at: now)
-        return obstacle(group.isMessage, group.hasOverflowed, pace, at: now)
+        return obstacle(Turn(of: group), pace, at: now)
     }
 
     /// A push sets out.
-    mutating func release(_ delivery: String, at now: Int64) {
+    mutating func release(
+        _ delivery: String,
+        _ nature: PushNature = .alert,
+        _ pace: Pace = Pace(),
+        at now: Int64
+    ) {
         let today = Self.number(ofDay: now)
         if dayOfPushes != today {
             dayOfPushes = today
@@ -118,12 +164,16 @@ package struct DevicePace: Hashable, Sendable {
         pushes += 1
         underWay = delivery
         releasedAt = now
+        if nature == .silent, let limit = pace.silentPerHour {
+            silentPushes = silentPushes.suffix(max(0, limit - 1)) + [now]
+        }
     }
 
-    /// The end of a delivery; false if it is not the one under way. One that failed counts for nothing.
-    mutating func end(_ delivery: String, isDelivered: Bool, at now: Int64) -> Bool {
+    /// The end of a delivery; false if it is not the one under way. One that failed counts for nothing, but one that its push
+    /// service refused does: else whoever gets themselves refused would have no pace.
+    mutating func end(_ delivery: String, counts: Bool, at now: Int64) -> Bool {
         guard underWay == delivery else { return false }
-        if isDelivered {
+        if counts {
             underWay = nil
             pushedAt = now
             aside = 0
@@ -161,26 +211,22 @@ package struct DevicePace: Hashable, Sendable {
 
     /// What stands against a push now: until when at the earliest (`.max` where something has to happen first), and what stands
     /// longest.
-    private func obstacle(
-        _ isMessage: Bool,
-        _ hasOverflowed: Bool,
-        _ pace: Pace,
-        at now: Int64
-    ) -> (until: Int64, reason: HoldReason)? {
+    private func obstacle(_ turn: Turn, _ pace: Pace, at now: Int64) -> (until: Int64, reason: HoldReason)? {
         // Whose pushes need no distance need not know how one ended before the next.
-        guard underWay == nil || pace.cooldown == 0 else { return (.max, .underWay) }
+        guard underWay == nil || pace.cooldown == 0 || turn.isDue else { return (.max, .underWay) }
         var (until, reason): (Int64, HoldReason?) = (now, nil)
         func wait(_ moment: Int64, _ why: HoldReason) {
             if moment > until { (until, reason) = (moment, why) }
         }
-        wait(pushedAt + pace.cooldown, .cooldown)
-        if hasOverflowed, pace.hasWindow { wait(windowStart + pace.window, .window) }
+        if !turn.isDue { wait(pushedAt + pace.cooldown, .cooldown) }
+        if turn.hasOverflowed, pace.hasWindow { wait(windowStart + pace.window, .window) }
         if let cap = pace.dailyCap, dayOfPushes == Self.number(ofDay: now), pushes >= cap {
             wait((Int64(dayOfPushes) + 1) * Self.day, .cap)
         }
-        if let quiet = pace.quiet, !(isMessage && quiet.letsDirectMessagesThrough), let end = quiet.end(at: until) {
-            wait(end, .quiet)
+        if turn.nature == .silent, let limit = pace.silentPerHour, silentPushes.count >= limit {
+            wait(silentPushes[silentPushes.count - limit] + Self.hour, .silentBudget)
         }
+        if let end = pace.quietEnd(at: until, isMessage: turn.isMessage) { wait(end, .quiet) }
         return reason.map { (until, $0) }
     }
 
@@ -208,13 +254,14 @@ package struct DevicePace: Hashable, Sendable {
         windowStart = min(windowStart, now)
         releasedAt = min(releasedAt, now)
         dayOfPushes = min(dayOfPushes, Self.number(ofDay: now))
+        if let last = silentPushes.last, last > now { silentPushes = silentPushes.map { min($0, now) } }
         guard !pace.hasWindow || now >= windowStart + pace.window else { return }
         for overflown in groups where overflown.hasOverflowed { ripen(overflown) }
     }
 
     private mutating func ripen(_ group: HeldGroup) {
         guard let own = groups.firstIndex(where: { $0.slot == group.slot }) else { return }
-        guard let other = groups.firstIndex(where: { $0.isMessage == group.isMessage && !$0.hasOverflowed }) else {
+        guard let other = groups.firstIndex(where: { $0.isOfSameSort(as: group) && !$0.hasOverflowed }) else {
             groups[own].hasOverflowed = false
             return
         }
@@ -222,8 +269,78 @@ package struct DevicePace: Hashable, Sendable {
         groups.remove(at: own)
     }
 
+    /// What is part of the same push as a match that goes now. What else may go now need not wait for the next turn.
+    private mutating func takeAlong(_ match: PaceMatch, _ pace: Pace, at now: Int64) -> [HeldGroup] {
+        let ready = readyGroups(pace, at: now)
+        guard !ready.isEmpty else { return [] }
+        let along = match.mark == nil ? ready.filter { $0.mark == nil && $0.nature == match.nature } : []
+        groups.removeAll { along.contains($0) }
+        setDue(ready)
+        return along
+    }
+
+    /// What nothing stands against, the oldest first.
+    private func readyGroups(_ pace: Pace, at now: Int64) -> [HeldGroup] {
+        groups.filter { obstacle(Turn(of: $0), pace, at: now) == nil }
+            .sorted { ($0.since, $0.slot) < ($1.since, $1.slot) }
+    }
+
+    /// Those of them that still wait.
+    private mutating func setDue(_ ready: [HeldGroup]) {
+        for group in ready {
+            guard let index = groups.firstIndex(where: { $0.slot == group.slot }) else { continue }
+            groups[index].isDue = true
+        }
+    }
+
+    /// What waits under that mark.
+    private func index(of mark: Int64?) -> Int? {
+        guard let mark else { return nil }
+        return groups.firstIndex { $0.mark == mark }
+    }
+
+    /// What gives way to a match of another mark where there is no place for more that is no alert: the oldest of its nature, or else
+    /// the oldest of all of them.
+    private func indexToReplace(by match: PaceMatch) -> Int? {
+        guard match.nature != .alert else { return nil }
+        let others = groups.indices.filter { groups[$0].isKept(.silent) || groups[$0].isKept(.special) }
+        guard others.count >= HeldGroup.slotsOfOthers else { return nil }
+        let alike = others.filter { groups[$0].nature == match.nature }
+        return (alike.isEmpty ? others : alike).min { groups[$0].since < groups[$1].since }
+    }
+
+    private func group(
+        of match: PaceMatch,
+        mark: Int64?,
+        _ account: PublicKey,
+        hasOverflowed: Bool,
+        at now: Int64
+    ) -> HeldGroup {
+        HeldGroup(
+            slot: freeSlot,
+            nature: match.nature,
+            mark: mark,
+            madeAt: mark == nil ? 0 : match.madeAt,
+            isMessage: match.signal == .dm,
+            hasOverflowed: hasOverflowed,
+            account: account,
+            event: match.event,
+            signal: match.signal,
+            since: now,
+            count: 1,
+            mode: match.mode,
+            urgency: match.urgency,
+            expiresAt: match.expiresAt
+        )
+    }
+
     private var freeSlot: UInt8 {
         let taken = groups.map(\.slot)
-        return (0..<UInt8(HeldGroup.slots)).first { !taken.contains($0) } ?? 0
+        return (0..<UInt8(HeldKey.slots)).first { !taken.contains($0) } ?? 0
     }
+}
+
+extension HeldGroup {
+    /// Whether it keeps the latest push of that nature.
+    fileprivate func isKept(_ nature: PushNature) -> Bool { mark != nil && self.nature == nature }
 }

@@ -12,8 +12,8 @@ struct GroupMerge: Equatable {
     /// (``DevicePace``), and is released by no other name.
     static func merges(of device: DeviceID, from old: [HeldGroup], to new: [HeldGroup]) -> [GroupMerge] {
         old.compactMap { group in
-            guard group.hasOverflowed, !new.contains(where: { $0.event == group.event }),
-                let other = old.first(where: { $0.isMessage == group.isMessage && !$0.hasOverflowed })
+            guard group.hasOverflowed, group.mark == nil, !new.contains(where: { $0.event == group.event }),
+                let other = old.first(where: { $0.isOfSameSort(as: group) && !$0.hasOverflowed })
             else { return nil }
             return GroupMerge(device: device, group: group, into: other.event)
         }

@@ -8,6 +8,8 @@ package enum HoldReason: String, Sendable, CaseIterable {
     case quiet
     /// The day had its pushes.
     case cap
+    /// The hour had its silent pushes.
+    case silentBudget = "silent-budget"
     /// The last push has not found its end.
     case underWay = "under-way"
     /// The outbox has no room for more of what goes to its push service, or to the host it is at.
@@ -20,6 +22,7 @@ package enum HoldReason: String, Sendable, CaseIterable {
         case .window: "the device was woken often in this window of time"
         case .quiet: "the device's quiet hours"
         case .cap: "the device has had its pushes of the day (UTC)"
+        case .silentBudget: "the device has had its background pushes of the hour"
         case .underWay: "the last push to the device is under way"
         case .behind: "the push service is behind with what it has to take"
         }

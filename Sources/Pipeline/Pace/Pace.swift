@@ -9,12 +9,21 @@ package struct Pace: Hashable, Sendable {
     /// Pushes a UTC day; nil: any number.
     package internal(set) var dailyCap: Int?
     package internal(set) var quiet: QuietHours?
+    /// Silent pushes an hour; nil: as many as of anything else.
+    package internal(set) var silentPerHour: Int?
 
-    package init(cooldown: Int64 = 0, window: Int64 = 0, dailyCap: Int? = nil, quiet: QuietHours? = nil) {
+    package init(
+        cooldown: Int64 = 0,
+        window: Int64 = 0,
+        dailyCap: Int? = nil,
+        quiet: QuietHours? = nil,
+        silentPerHour: Int? = nil
+    ) {
         self.cooldown = cooldown
         self.window = window
         self.dailyCap = dailyCap
         self.quiet = quiet
+        self.silentPerHour = silentPerHour
     }
 
     /// How many matches of a window go before the rest of it waits (seed 004 section 4).
@@ -24,8 +33,14 @@ package struct Pace: Hashable, Sendable {
     var isUnlimited: Bool { !isGathering && quiet == nil }
 
     /// Whether pushes are counted and follow each other at a distance.
-    var isGathering: Bool { cooldown > 0 || window > 0 || dailyCap != nil }
+    var isGathering: Bool { cooldown > 0 || window > 0 || dailyCap != nil || silentPerHour != nil }
 
     /// What a longer cooldown gathers needs no window.
     var hasWindow: Bool { window > cooldown }
+
+    /// When the quiet hours end that hold an alert back at `moment`; nil: none do.
+    func quietEnd(at moment: Int64, isMessage: Bool) -> Int64? {
+        guard let quiet, !(isMessage && quiet.letsDirectMessagesThrough) else { return nil }
+        return quiet.end(at: moment)
+    }
 }

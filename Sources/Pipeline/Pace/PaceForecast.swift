@@ -45,11 +45,12 @@ package struct PaceForecast: Sendable, Hashable {
         _ row: PaceRow?,
         _ held: [HeldRow],
         wishes: PaceWishes,
+        on platform: String = "",
         policy: PacingPolicy,
         at now: Int64,
         isCrowded: () -> Bool = { false }
     ) {
-        let wish = policy.pace(for: wishes)
+        let wish = policy.pace(for: wishes, on: platform)
         var state = row.map { DevicePace($0) } ?? DevicePace()
         let waiting = held.compactMap(HeldGroup.init).map { group in
             (group: group, obstacle: state.obstacle(to: group, wish, at: now))

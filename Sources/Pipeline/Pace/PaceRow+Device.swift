@@ -13,7 +13,8 @@ extension PaceRow {
             pushes: pace.pushes,
             underWay: pace.underWay,
             releasedAt: pace.releasedAt,
-            aside: pace.aside
+            aside: pace.aside,
+            silentPushes: pace.silentPushes
         )
     }
 }
@@ -29,7 +30,8 @@ extension DevicePace {
             pushes: row.pushes,
             underWay: row.underWay,
             releasedAt: row.releasedAt,
-            aside: row.aside
+            aside: row.aside,
+            silentPushes: row.silentPushes
         )
     }
 }
@@ -48,7 +50,10 @@ extension HeldRow {
             count: group.count,
             since: group.since,
             expiresAt: group.expiresAt,
-            content: content
+            content: content,
+            nature: group.nature,
+            mark: group.mark,
+            madeAt: group.madeAt
         )
     }
 }
@@ -61,6 +66,9 @@ extension HeldGroup {
         }
         self.init(
             slot: row.key.slot,
+            nature: row.nature,
+            mark: row.mark,
+            madeAt: row.madeAt,
             isMessage: row.isMessage,
             hasOverflowed: row.hasOverflowed,
             account: PublicKey(account),

@@ -95,13 +95,25 @@ package struct Pacer {
     }
 
     /// A push sets out to a device.
-    package mutating func release(_ delivery: String, to device: DeviceID, at now: Int64) {
-        change(device) { $0.release(delivery, at: now) }
+    package mutating func release(
+        _ delivery: String,
+        to device: DeviceID,
+        _ nature: PushNature = .alert,
+        _ pace: Pace = Pace(),
+        at now: Int64
+    ) {
+        change(device) { $0.release(delivery, nature, pace, at: now) }
+    }
+
+    /// Takes out what waits under `mark`, since what comes now must not go before it.
+    mutating func take(_ mark: Int64, of device: DeviceID) -> HeldGroup? {
+        guard isHolding(device) else { return nil }
+        return change(device, mayMerge: false) { $0.takeOut { $0.mark == mark } }.first
     }
 
     /// The end of a delivery; those that nobody counted change nothing.
-    package mutating func end(_ delivery: String, of device: DeviceID, isDelivered: Bool, at now: Int64) {
-        conclude(device) { $0.end(delivery, isDelivered: isDelivered, at: now) }
+    package mutating func end(_ delivery: String, of device: DeviceID, counts: Bool, at now: Int64) {
+        conclude(device) { $0.end(delivery, counts: counts, at: now) }
     }
 
     /// A delivery that failed so often that it keeps nothing else waiting.
@@ -149,7 +161,7 @@ package struct Pacer {
         }
     }
 
-    /// What goes now, of `limit` devices at most. `wish` says at what pace a device of an account is woken; nil: it is
+    /// What goes now, some `limit` pushes at most. `wish` says at what pace a device of an account is woken; nil: it is
     /// registered no more, and is forgotten. `isWanted` says whether it still wishes to be told of the only event of a group, and
     /// `takesRoom` whether there is room for a push to it; who gets none counts towards `limit` too.
     package mutating func takeDue(
@@ -172,7 +184,7 @@ package struct Pacer {
                 continue
             }
             drop(of: timer.device, .expired) { $0.isExpired(at: now) }
-            drop(of: timer.device, .unwanted) { $0.count == 1 && !isWanted(timer.device, $0) }
+            drop(of: timer.device, .unwanted) { $0.saysItself && !isWanted(timer.device, $0) }
             var isBehind = false
             let ready = change(timer.device) { device in
                 device.takeReady(pace, at: now) {
@@ -186,19 +198,20 @@ package struct Pacer {
             } else if !ready.isEmpty {
                 places[timer.device]?.asksAgainAt = .min
             }
-            if !ready.isEmpty { releases.append(Release(device: timer.device, pace: pace, groups: ready)) }
-            arm(timer.device, pace, at: now)
+            releases += ready.map { Release(device: timer.device, pace: pace, groups: $0) }
+            // What these leave over is looked at when they are on their way.
+            arm(timer.device, pace, at: now, notBefore: ready.isEmpty ? now : now + 1)
         }
         return releases
     }
 
     /// Lets what waits still wait for its time, after a release was carried out.
-    mutating func arm(_ device: DeviceID, _ pace: Pace, at now: Int64) {
+    mutating func arm(_ device: DeviceID, _ pace: Pace, at now: Int64, notBefore earliest: Int64 = .min) {
         guard let place = places[device], !place.pace.groups.isEmpty, let due = place.pace.due(pace, at: now) else {
             return
         }
         // A clock that was put back makes nobody wait longer.
-        let later = max(due, min(place.asksAgainAt, now + Self.pauses.upperBound))
+        let later = max(due, earliest, min(place.asksAgainAt, now + Self.pauses.upperBound))
         if later != place.due { setTimer(of: device, to: later) }
     }
 

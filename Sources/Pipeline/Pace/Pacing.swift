@@ -16,7 +16,7 @@ struct Pacing {
     private let store: (any PaceStore)?
     private let room: (any DeliveryRoom)?
     var pacer = Pacer()
-    /// What the only members of new groups say, until the disk has it.
+    /// What the only members of new groups say, and the latest ones where only those count, until the disk has it.
     private var unkept: [HeldKey: HeldNotification] = [:]
 
     init(policy: PacingPolicy?, store: (any PaceStore)?, room: (any DeliveryRoom)? = nil) {
@@ -25,14 +25,19 @@ struct Pacing {
         self.room = room
     }
 
-    /// How a device is to be woken; nil: whenever there is something.
-    func pace(of device: DeviceID, in index: borrowing MatchIndex) -> Pace? {
-        Self.pace(of: device, in: index, by: policy)
+    /// How a device of `platform` is to be woken; nil: whenever there is something.
+    func pace(of device: DeviceID, on platform: String, in index: borrowing MatchIndex) -> Pace? {
+        Self.pace(of: device, on: platform, in: index, by: policy)
     }
 
-    static func pace(of device: DeviceID, in index: borrowing MatchIndex, by policy: PacingPolicy?) -> Pace? {
+    static func pace(
+        of device: DeviceID,
+        on platform: String,
+        in index: borrowing MatchIndex,
+        by policy: PacingPolicy?
+    ) -> Pace? {
         guard let policy else { return nil }
-        let pace = policy.pace(for: index.wishes(of: device).pace)
+        let pace = policy.pace(for: index.wishes(of: device).pace, on: platform)
         return pace.isUnlimited ? nil : pace
     }
 
@@ -78,7 +83,7 @@ struct Pacing {
             if end.standsAside {
                 pacer.standAside(end.delivery, of: end.device, at: moment)
             } else {
-                pacer.end(end.delivery, of: end.device, isDelivered: end.isDelivered, at: moment)
+                pacer.end(end.delivery, of: end.device, counts: end.counts, at: moment)
             }
         }
     }
@@ -89,7 +94,7 @@ struct Pacing {
         return due <= now ? 0 : min(due - now, Self.longestSleep)
     }
 
-    /// Remembers what the first member of a new group says until the disk does.
+    /// Remembers what the first member of a new group says, or the latest one, until the disk does.
     mutating func keep(_ notification: HeldNotification, of group: HeldGroup, _ device: DeviceID) {
         unkept[HeldKey(device: device, slot: group.slot)] = notification
     }
@@ -110,7 +115,7 @@ struct Pacing {
             for group in change.pace.groups where !former.contains(group) {
                 let key = HeldKey(device: change.device, slot: group.slot)
                 let content = unkept[key].map { HeldRow.Content.notification($0) } ?? .asBefore
-                changes.held.append(HeldRow(group, key, group.count > 1 ? .none : content))
+                changes.held.append(HeldRow(group, key, group.saysItself ? content : .none))
             }
             for group in former where !change.pace.groups.contains(where: { $0.slot == group.slot }) {
                 changes.released.append(HeldKey(device: change.device, slot: group.slot))

@@ -1,13 +1,42 @@
 import Registry
+import Rules
 
 /// What the operator decided about pace: what devices get that wish nothing, and how far wishes are heard.
 package struct PacingPolicy: Sendable, Hashable {
+    /// What the devices of one push service get instead; nil: as others.
+    package struct PlatformDefaults: Sendable, Hashable {
+        package var cooldownSeconds: Int?
+        package var windowSeconds: Int?
+        package var dailyCap: Int?
+        /// Silent pushes to a device in an hour; nil or 0: as many as of anything else.
+        package var silentPerHour: Int?
+
+        package init(
+            cooldownSeconds: Int? = nil,
+            windowSeconds: Int? = nil,
+            dailyCap: Int? = nil,
+            silentPerHour: Int? = nil
+        ) {
+            self.cooldownSeconds = cooldownSeconds
+            self.windowSeconds = windowSeconds
+            self.dailyCap = dailyCap
+            self.silentPerHour = silentPerHour
+        }
+    }
+
+    /// What the push services' own tables say.
+    package static let platformDefaults = PushServices.silentPushesPerHour.mapValues {
+        PlatformDefaults(silentPerHour: $0)
+    }
+
     /// 0: none.
     package var cooldownSeconds: Int
     /// 0: none.
     package var windowSeconds: Int
     /// Pushes a UTC day; 0: any number.
     package var dailyCap: Int
+    /// By platform name.
+    package var platforms: [String: PlatformDefaults]
     /// A registration gets no shorter one.
     package var leastCooldownSeconds: Int
     package var leastWindowSeconds: Int
@@ -19,6 +48,7 @@ package struct PacingPolicy: Sendable, Hashable {
         cooldownSeconds: Int = 60,
         windowSeconds: Int = 30,
         dailyCap: Int = 100,
+        platforms: [String: PlatformDefaults] = PacingPolicy.platformDefaults,
         leastCooldownSeconds: Int = 0,
         leastWindowSeconds: Int = 0,
         mostDailyCap: Int = 100
@@ -26,20 +56,29 @@ package struct PacingPolicy: Sendable, Hashable {
         self.cooldownSeconds = cooldownSeconds
         self.windowSeconds = windowSeconds
         self.dailyCap = dailyCap
+        self.platforms = platforms
         self.leastCooldownSeconds = leastCooldownSeconds
         self.leastWindowSeconds = leastWindowSeconds
         self.mostDailyCap = mostDailyCap
     }
 
-    /// What a device gets that wishes that. Bounds are for wishes; the defaults are the operator's own word.
-    package func pace(for wishes: PaceWishes) -> Pace {
+    /// What a device of `platform` gets that wishes that. Bounds are for wishes; the defaults are the operator's own word. Who gets no
+    /// cooldown is sent each push, silent ones as well.
+    package func pace(for wishes: PaceWishes, on platform: String) -> Pace {
         let batch = wishes.batch
-        let cap = batch.dailyCap.map { mostDailyCap > 0 ? min($0, mostDailyCap) : $0 } ?? dailyCap
+        let own = platforms[platform] ?? PlatformDefaults()
+        let cap =
+            batch.dailyCap.map { mostDailyCap > 0 ? min($0, mostDailyCap) : $0 } ?? own.dailyCap ?? dailyCap
+        let cooldown =
+            batch.cooldownSeconds.map { max($0, leastCooldownSeconds) } ?? own.cooldownSeconds ?? cooldownSeconds
+        let window = batch.windowSeconds.map { max($0, leastWindowSeconds) } ?? own.windowSeconds ?? windowSeconds
+        let silent = cooldown > 0 ? own.silentPerHour ?? 0 : 0
         return Pace(
-            cooldown: 1000 * Int64(batch.cooldownSeconds.map { max($0, leastCooldownSeconds) } ?? cooldownSeconds),
-            window: 1000 * Int64(batch.windowSeconds.map { max($0, leastWindowSeconds) } ?? windowSeconds),
+            cooldown: 1000 * Int64(cooldown),
+            window: 1000 * Int64(window),
             dailyCap: cap > 0 ? cap : nil,
-            quiet: wishes.quiet
+            quiet: wishes.quiet,
+            silentPerHour: silent > 0 ? silent : nil
         )
     }
 }

@@ -24,9 +24,10 @@ extension Pipeline {
             }
             return outbox.takesRoom(for: device, route)
         } wish: { device, account in
-            guard index.device(device, of: account) != nil else { return nil }
+            guard let entry = index.device(device, of: account) else { return nil }
+            let platform = index.route(entry.route)?.platform ?? ""
             // Who may be woken at any time by now waits no longer.
-            return Pacing.pace(of: device, in: index, by: policy) ?? Pace()
+            return Pacing.pace(of: device, on: platform, in: index, by: policy) ?? Pace()
         }
         do {
             for release in releases {

@@ -5,6 +5,6 @@ import Notifications
 package struct Release: Equatable, Sendable {
     package let device: DeviceID
     let pace: Pace
-    /// The oldest first, at least one.
+    /// The oldest first, at least one, and one alone where only the latest of its members counts.
     let groups: [HeldGroup]
 }

@@ -36,6 +36,8 @@ extension PipelineStep {
         case .batched where reason.isEmpty: "goes together with others, as one push"
         case .batched: "held together with others, to be one push: \(Self.obstacle(reason))"
         case .released where reason.isEmpty: "the device's time has come"
+        case .released where reason.hasPrefix(QueuedReason.latest):
+            "the device's time has come: it goes as the \(reason)"
         case .released: "the device's time has come: it goes in a \(reason)"
         case .joined: "goes on together with others, as one push"
         case .left: "not sent: the device left while it was held"

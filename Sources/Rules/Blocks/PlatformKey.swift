@@ -8,6 +8,8 @@ struct PlatformKey: Sendable {
     let platform: String
     /// Nil: whatever is there goes.
     let table: BlockTable?
+    /// What its pushes are to pacing.
+    var pushes = PushTable.ofTexts
     /// One sentence for those who write rules.
     let doc: String
 
@@ -15,6 +17,7 @@ struct PlatformKey: Sendable {
         name: "apns",
         platform: "ios",
         table: .apns,
+        pushes: .apns,
         doc: "What Apple's devices get: members of the aps dictionary, which are merged into ours last."
     )
 
@@ -29,6 +32,7 @@ struct PlatformKey: Sendable {
         name: "fcm",
         platform: "android",
         table: .fcm,
+        pushes: .fcm,
         doc: "What Android devices get through FCM: members of the message's android object."
     )
 

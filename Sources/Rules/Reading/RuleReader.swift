@@ -8,7 +8,7 @@ import YAMLReading
 /// what else goes into payloads ``RulePayload``.
 struct RuleReader {
     private static let keys =
-        ["name", "match", "drop", "signal", "mode", "urgency"] + RuleTexts.keys + RulePayload.keys
+        ["name", "match", "drop", "signal", "mode", "urgency"] + RuleTexts.keys + RulePayload.keys + RulePace.keys
     /// Names end up in traces and labels, so they are kept short.
     private static let nameLimit = 64
 
@@ -34,6 +34,7 @@ struct RuleReader {
             urgency: rule["urgency"].flatMap(urgency) ?? .normal,
             texts: RuleTexts(reading: rule),
             payload: RulePayload(reading: rule, categories: categories),
+            pace: RulePace(reading: rule),
             nudge: nudge
         )
     }

@@ -63,7 +63,7 @@ struct CourierQueuesTests {
         driver.end(1, delivered)
         let ends = driver.reports.map { PushEnd($0, at: 0) }
         #expect(ends.map { $0?.standsAside } == [nil, true, true, false])
-        #expect(ends.map { $0?.isDelivered } == [nil, false, false, true])
+        #expect(ends.map { $0?.counts } == [nil, false, false, true])
     }
 
     @Test func backoffGrowsWithEveryFailureAndIsWrittenDown() {

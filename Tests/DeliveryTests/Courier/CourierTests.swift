@@ -151,7 +151,8 @@ struct CourierTests {
                 ? Outcome(.delivered, status: 200, reason: "ok") : Outcome(.rejected, status: 400, reason: "bad")
         }
         let courier = try courier(outbox, transport)
-        let deliveries: [Delivery] = [.sample(1, device: 1), .sample(2, device: 2)]
+        var deliveries: [Delivery] = [.sample(1, device: 1), .sample(2, device: 2), .sample(3, device: 3)]
+        deliveries[2].notification.expiresAt = 1
         var pace = PaceChanges()
         pace.rows = deliveries.map { delivery in
             PaceRow(
@@ -164,16 +165,17 @@ struct CourierTests {
         }
         try courier.accept(deliveries, pace: pace)
         courier.start()
-        await observer.record { $0.reports.count == 2 }
+        await observer.record { $0.reports.count == 3 }
         await courier.shutdown(deadline: .max)
         var rows: [PaceRow] = []
         try outbox.loadPaces(at: time.now) {
             rows.append($0)
         } held: { _ in
         }
-        #expect(rows.map(\.underWay) == [nil, nil])
-        #expect(rows.map(\.pushedAt) == [time.now, 0])
-        #expect(rows.map(\.pushes) == [1, 0])
+        // What a push service had and refused counts; what expired before it was sent does not.
+        #expect(rows.map(\.underWay) == [nil, nil, nil])
+        #expect(rows.map(\.pushedAt) == [time.now, time.now, 0])
+        #expect(rows.map(\.pushes) == [1, 1, 0])
     }
 
     @Test func whatCannotBeStoredIsNotAccepted() async throws {

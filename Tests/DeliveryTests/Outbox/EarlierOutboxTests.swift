@@ -7,7 +7,7 @@ import Testing
 
 /// Outboxes as each earlier version left them: see Tests/RegistryTests/make_fixtures.py.
 struct EarlierOutboxTests {
-    @Test(arguments: 1...3)
+    @Test(arguments: 1...4)
     func whatWaitsInAnEarlierOutboxIsDelivered(version: Int) throws {
         let folder = try TemporaryFolder()
         let path = try write(version, in: folder)
@@ -31,11 +31,15 @@ struct EarlierOutboxTests {
         #expect(try OutboxExamination(path: path).run().findings == [])
     }
 
-    @Test func whatWasHeldInAnEarlierOutboxIsHeldStill() throws {
+    @Test(arguments: 3...4)
+    func whatWasHeldInAnEarlierOutboxIsHeldStill(version: Int) throws {
         let folder = try TemporaryFolder()
-        let path = try write(3, in: folder)
+        let path = try write(version, in: folder)
         let device = DeviceID(rawValue: 1)
-        #expect(try OutboxReader(path: path).paces(of: [device])[device]?.held.map(\.count) == [1])
+        let reader = OutboxReader(path: path)
+        #expect(try reader.paces(of: [device])[device]?.held.map(\.count) == [1])
+        #expect(try reader.paces(of: [DeviceID(rawValue: 7)]).values.map(\.held.count) == [1])
+        #expect(try reader.devices(holding: Array(repeating: 6, count: 32)) == [DeviceID(rawValue: 7)])
         let outbox = try Outbox(path: path)
         var paces: [PaceRow] = []
         var held: [HeldRow] = []
@@ -47,6 +51,10 @@ struct EarlierOutboxTests {
         #expect(paces.map(\.underWay) == ["delivery-5"])
         #expect(paces.map(\.pushes) == [3])
         #expect(held.map(\.count) == [1, 5])
+        #expect(held.map(\.key) == [HeldKey(device: device, slot: 0), HeldKey(device: DeviceID(rawValue: 7), slot: 1)])
+        // Their mode is that of wake-ups.
+        #expect(held.map(\.nature) == [.silent, .silent])
+        #expect(held.allSatisfy { $0.mark == nil })
         // Of several it is not known whether all of them expire.
         #expect(held.map(\.expiresAt) == [time + 60_000, 0])
         let notification = Notification.wake(.dm, urgency: .normal)

@@ -26,7 +26,7 @@ struct OutboxPaceTests {
         HeldRow(
             key: HeldKey(device: DeviceID(rawValue: device), slot: slot),
             account: Array(repeating: 1, count: 32),
-            event: Array(repeating: UInt8(device), count: 32),
+            event: Array(repeating: UInt8(truncatingIfNeeded: device), count: 32),
             isMessage: slot == 1,
             hasOverflowed: slot == 2,
             signal: .reply,
@@ -70,6 +70,46 @@ struct OutboxPaceTests {
         #expect(try outbox.heldNotification(held(1, .none).key) == HeldNotification(notification, sealedTo: 7))
         #expect(try outbox.heldNotification(held(1, slot: 2, .none).key) == nil)
         #expect(try outbox.heldNotification(held(2, .none).key) == nil)
+    }
+
+    @Test func whatIsKeptOfNaturesAndSilentPushesComesBack() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        var paced = row(-5)
+        paced.silentPushes = [now - 3000, now - 2000, .max]
+        let groups = PushNature.allCases.enumerated().map { index, nature in
+            var group = held(-5, slot: UInt8(29 + index), .none, count: 2)
+            group.account = Array(repeating: 1, count: 32)
+            group.event = Array(repeating: 2, count: 32)
+            (group.nature, group.mark, group.madeAt) = (nature, index == 0 ? nil : .min + Int64(index), Int64(index))
+            return group
+        }
+        let notification = Notification(mode: .alert, signal: .reply, title: "latest")
+        try put(outbox) { changes in
+            changes.rows = [paced]
+            changes.held = groups
+            changes.held[1].content = .notification(HeldNotification(notification))
+        }
+        // A later member that keeps what is said.
+        try put(outbox) {
+            $0.held = [groups[1]].map { held in
+                var held = held
+                held.content = .asBefore
+                return held
+            }
+        }
+        let loaded = try load(outbox)
+        #expect(loaded.paces == [paced])
+        #expect(
+            loaded.held
+                == groups.map { held in
+                    var held = held
+                    held.content = .asBefore
+                    return held
+                }
+        )
+        #expect(try outbox.heldNotification(groups[1].key) == HeldNotification(notification))
+        try put(outbox) { $0.forgotten = [DeviceID(rawValue: -5)] }
+        #expect(try load(outbox).held == [])
     }
 
     @Test func aNotificationStaysUntilItsGroupIsMoreThanOneOrGone() throws {
@@ -127,7 +167,7 @@ struct OutboxPaceTests {
         )
         let end = PushEnd(report, at: 7)
         #expect((end != nil) == ![.retry, .misconfigured, .reduced, .moved, .postponed].contains(kind))
-        if let end { #expect(end.isDelivered == (kind == .delivered)) }
+        if let end { #expect(end.counts == [.delivered, .rejected].contains(kind)) }
     }
 
     @Test func endsAreTakenDownWithTheRemovals() throws {
@@ -137,7 +177,7 @@ struct OutboxPaceTests {
         }
         var changes = OutboxChanges()
         changes.ends = [("a", 1, true), ("b", 2, false), ("other", 3, true)].map { delivery, device, isDelivered in
-            PushEnd(device: DeviceID(rawValue: device), delivery: delivery, isDelivered: isDelivered, moment: now)
+            PushEnd(device: DeviceID(rawValue: device), delivery: delivery, counts: isDelivered, moment: now)
         }
         try outbox.apply(changes)
         let paces = try load(outbox).paces
@@ -161,7 +201,7 @@ struct OutboxPaceTests {
             PushEnd(
                 device: row.device,
                 delivery: row.underWay ?? "",
-                isDelivered: row.underWay == "c",
+                counts: row.underWay == "c",
                 standsAside: row.underWay != "c",
                 moment: now
             )
@@ -182,7 +222,7 @@ struct OutboxPaceTests {
         late.releasedAt = now - 86_400_000
         try put(outbox) { $0.rows = [late] }
         var changes = OutboxChanges()
-        changes.ends = [PushEnd(device: late.device, delivery: "a", isDelivered: false, moment: now)]
+        changes.ends = [PushEnd(device: late.device, delivery: "a", counts: false, moment: now)]
         try outbox.apply(changes)
         #expect(try load(outbox).paces.map(\.pushes) == [1])
     }

@@ -62,7 +62,7 @@ struct PaceDriver {
         pacer.notice(now)
         while let answer = answers.first, answer.at <= now {
             answers.removeFirst()
-            pacer.end(answer.delivery, of: answer.device, isDelivered: answer.isDelivered, at: now)
+            pacer.end(answer.delivery, of: answer.device, counts: answer.isDelivered, at: now)
         }
         for release in pacer.takeDue(at: now, wish: { [paces, pace] device, _ in paces[device.rawValue] ?? pace }) {
             push(release.device, count: release.groups.reduce(0) { $0 + $1.count })
@@ -95,7 +95,7 @@ struct PaceDriver {
         pacer.release(delivery, to: device, at: now)
         switch outcomes.isEmpty ? true : outcomes.removeFirst() {
         case let isDelivered? where latency > 0: answers.append((now + latency, device, delivery, isDelivered))
-        case let isDelivered?: pacer.end(delivery, of: device, isDelivered: isDelivered, at: now)
+        case let isDelivered?: pacer.end(delivery, of: device, counts: isDelivered, at: now)
         case nil: underWay.append((device, delivery))
         }
     }
@@ -112,7 +112,7 @@ struct PaceDriver {
     mutating func end(isDelivered: Bool) {
         guard !underWay.isEmpty else { return }
         let (device, delivery) = underWay.removeFirst()
-        pacer.end(delivery, of: device, isDelivered: isDelivered, at: now)
+        pacer.end(delivery, of: device, counts: isDelivered, at: now)
         work()
     }
 }

@@ -27,7 +27,7 @@ import Testing
         pacer.notice(start)
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
         pacer.release("a", to: device, at: start)
-        pacer.end("a", of: device, isDelivered: true, at: start)
+        pacer.end("a", of: device, counts: true, at: start)
         _ = pacer.admit(match(2), of: device, account, pace, at: start + 1)
         pacer.commit()
         return pacer
@@ -66,7 +66,7 @@ import Testing
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
         pacer.release("a", to: device, at: start)
         pacer.commit()
-        pacer.end("a", of: device, isDelivered: false, at: start + 1)
+        pacer.end("a", of: device, counts: false, at: start + 1)
         _ = pacer.admit(match(2), of: device, account, pace, at: start + 2)
         pacer.rollBack(until: start + 1002)
         #expect(pacer[device]?.underWay == nil)
@@ -86,7 +86,7 @@ import Testing
         pacer.standAside("a", of: device, at: start + 1)
         let before = pacer[device]
         #expect(before?.underWay == nil && before?.pushes == 0 && before?.aside == 1)
-        pacer.end("a", of: device, isDelivered: true, at: start + 2)
+        pacer.end("a", of: device, counts: true, at: start + 2)
         pacer.standAside("a", of: device, at: start + 2)
         #expect(pacer[device] == before)
     }
@@ -117,8 +117,8 @@ import Testing
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
         pacer.release("a", to: device, at: start)
         pacer.commit()
-        pacer.end("b", of: device, isDelivered: true, at: start)
-        pacer.end("a", of: DeviceID(rawValue: 8), isDelivered: true, at: start)
+        pacer.end("b", of: device, counts: true, at: start)
+        pacer.end("a", of: DeviceID(rawValue: 8), counts: true, at: start)
         #expect(pacer[device]?.underWay == "a")
         #expect(pacer.count == 1)
     }
@@ -177,7 +177,7 @@ import Testing
             let device = DeviceID(rawValue: number)
             _ = pacer.admit(match(), of: device, account, pace, at: start)
             pacer.release("a", to: device, at: start)
-            pacer.end("a", of: device, isDelivered: true, at: start)
+            pacer.end("a", of: device, counts: true, at: start)
             _ = pacer.admit(match(), of: device, account, pace, at: start)
         }
         pacer.commit()
@@ -202,7 +202,7 @@ import Testing
             let device = DeviceID(rawValue: number)
             _ = pacer.admit(match(), of: device, account, pace, at: start)
             pacer.release("a", to: device, at: start)
-            if number > 1 { pacer.end("a", of: device, isDelivered: true, at: start) }
+            if number > 1 { pacer.end("a", of: device, counts: true, at: start) }
         }
         _ = pacer.admit(match(), of: DeviceID(rawValue: 2), account, pace, at: start)
         pacer.commit()
@@ -223,13 +223,13 @@ import Testing
     ])
     func wishesAreHeardWithinBounds(wishes: BatchWishes, pace: Pace) {
         let policy = PacingPolicy(leastCooldownSeconds: 5, mostDailyCap: 200)
-        #expect(policy.pace(for: PaceWishes(batch: wishes)) == pace)
+        #expect(policy.pace(for: PaceWishes(batch: wishes), on: "test") == pace)
     }
 
     @Test func anOperatorMaySwitchEverythingOff() {
         let policy = PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0, mostDailyCap: 0)
-        #expect(policy.pace(for: PaceWishes()).isUnlimited)
-        #expect(policy.pace(for: PaceWishes(batch: BatchWishes(dailyCap: 5))).dailyCap == 5)
-        #expect(!policy.pace(for: PaceWishes(batch: BatchWishes(cooldownSeconds: 1))).isUnlimited)
+        #expect(policy.pace(for: PaceWishes(), on: "test").isUnlimited)
+        #expect(policy.pace(for: PaceWishes(batch: BatchWishes(dailyCap: 5)), on: "test").dailyCap == 5)
+        #expect(!policy.pace(for: PaceWishes(batch: BatchWishes(cooldownSeconds: 1)), on: "test").isUnlimited)
     }
 }

@@ -33,7 +33,7 @@ extension Workbench {
         let end = PushEnd(
             device: first.delivery.device,
             delivery: first.delivery.id,
-            isDelivered: isDelivered,
+            counts: isDelivered,
             moment: clock.now()
         )
         var changes = OutboxChanges()
@@ -51,7 +51,7 @@ extension Workbench {
             PushEnd(
                 device: first.device,
                 delivery: first.id,
-                isDelivered: false,
+                counts: false,
                 standsAside: true,
                 moment: clock.now()
             )

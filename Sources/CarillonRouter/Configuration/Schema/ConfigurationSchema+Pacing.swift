@@ -17,26 +17,8 @@ extension ConfigurationSchema {
                                 "The mode of a device that asked for none.",
                                 Mode.allCases.map(\.name)
                             )
-                        ),
-                        (
-                            "cooldown_seconds",
-                            SchemaParts.integer("Between two pushes to a device; 0: none. 60 when left out.", seconds)
-                        ),
-                        (
-                            "window_seconds",
-                            SchemaParts.integer(
-                                "From the fourth event within it on they go as one push; 0: none. 30 when left out.",
-                                seconds
-                            )
-                        ),
-                        (
-                            "daily_cap",
-                            SchemaParts.integer(
-                                "Pushes to a device each UTC day; 0: any number. 100 when left out.",
-                                cap
-                            )
-                        ),
-                    ]
+                        )
+                    ] + defaults { "\($0) when left out" } + platforms
                 )
             ),
             (
@@ -60,5 +42,42 @@ extension ConfigurationSchema {
                 )
             ),
         ]
+    }
+
+    /// `otherwise` says what devices get of a key that is left out.
+    private static func defaults(otherwise: (_ number: Int) -> String) -> [SchemaParts.Member] {
+        let seconds = 0...ConfigurationReader.longestPause
+        return [
+            (
+                "cooldown_seconds",
+                SchemaParts.integer("Between two pushes to a device; 0: none. \(otherwise(60)).", seconds)
+            ),
+            (
+                "window_seconds",
+                SchemaParts.integer(
+                    "From the fourth event within it on they go as one push; 0: none. \(otherwise(30)).",
+                    seconds
+                )
+            ),
+            (
+                "daily_cap",
+                SchemaParts.integer(
+                    "Pushes to a device each UTC day; 0: any number. \(otherwise(100)).",
+                    0...ConfigurationReader.highestCap
+                )
+            ),
+        ]
+    }
+
+    private static var platforms: [SchemaParts.Member] {
+        PushServices.platforms.map { platform in
+            let silent = PushServices.silentPushesPerHour[platform] ?? 0
+            let budget = SchemaParts.integer(
+                "Background pushes to a device in an hour, which nobody sees; 0: any number. \(silent) when left out.",
+                0...ConfigurationReader.mostSilentPerHour
+            )
+            let members = defaults { _ in "As on other platforms when left out" } + [("background_per_hour", budget)]
+            return (platform, SchemaParts.mapping("What devices of this platform get instead.", members))
+        }
     }
 }

@@ -32,13 +32,15 @@ package struct DeviceWishesOverview: Codable, Sendable, Hashable {
     package var windowSeconds: Bound
     /// Pushes a UTC day.
     package var dailyCap: Bound
+    /// Nil: as many as of anything else.
+    package var backgroundPerHour: Int?
     /// Those in the configuration, in its order, and then those that only the registration names.
     package var filters: [Filter]
     /// The language it wants to be told in, as the registration names it.
     package var locale: String?
 
-    init(_ wishes: DeviceWishes, locale: String?, _ configuration: Configuration) {
-        let (batch, pace) = (wishes.pace.batch, configuration.pacing.pace(for: wishes.pace))
+    init(_ wishes: DeviceWishes, on platform: String, locale: String?, _ configuration: Configuration) {
+        let (batch, pace) = (wishes.pace.batch, configuration.pacing.pace(for: wishes.pace, on: platform))
         quiet = wishes.pace.quiet.map { quiet in
             Quiet(
                 start: HoldWords.time(quiet.start),
@@ -50,6 +52,7 @@ package struct DeviceWishesOverview: Codable, Sendable, Hashable {
         cooldownSeconds = Bound(wished: batch.cooldownSeconds, inForce: Int(pace.cooldown / 1000))
         windowSeconds = Bound(wished: batch.windowSeconds, inForce: Int(pace.window / 1000))
         dailyCap = Bound(wished: batch.dailyCap, inForce: pace.dailyCap ?? 0)
+        backgroundPerHour = pace.silentPerHour
         filters = configuration.filters.map { filter in
             let wish = wishes.filters[filter.name]
             return Filter(name: filter.name, wished: wish, isActive: filter.availability.isActive(wish))
@@ -68,6 +71,7 @@ package struct DeviceWishesOverview: Codable, Sendable, Hashable {
         ]
         var rows = [("quiet", quiet?.words ?? "never")]
         rows += zip(["pace", "", ""], pace)
+        if let backgroundPerHour { rows.append(("", "\(backgroundPerHour) background pushes an hour")) }
         rows += filters.isEmpty ? [("filters", "none")] : []
         rows += filters.enumerated().map { ($0 == 0 ? "filters" : "", $1.words) }
         if let locale { rows.append(("language", locale)) }

@@ -52,12 +52,7 @@ struct APNsBlockChecks {
 
     private var isVisible: Bool { hasAlert || block["badge"] != nil || block["sound"] != nil }
 
-    /// As stated, or else as it follows from the other keys.
-    private var type: APNsPushType {
-        if let statedType { return statedType }
-        if activity.isOne { return .liveActivity }
-        return block["content-available"]?.isOn == true && !isVisible ? .background : .alert
-    }
+    private var type: APNsPushType { APNsPushType(of: block, hasTexts: Self.hasTexts(rule)) }
 
     private func checkType() {
         switch type {

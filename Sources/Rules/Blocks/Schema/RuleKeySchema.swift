@@ -60,6 +60,15 @@ enum RuleKeySchema {
                 "urgency",
                 ["description": "How soon a device should be bothered.", "enum": .texts(Urgency.allCases.map(\.name))]
             ),
+            (
+                "pace",
+                [
+                    "description":
+                        "How a push waits for its device's time: immediate does not wait, latest gives way to a later one of the same key, batch is counted with others; follows from the push type unless given.",
+                    "enum": .texts(PushPace.allCases.map(\.rawValue)),
+                ]
+            ),
+            ("key", text("What belongs together where only the latest counts, such as {{event.tag.d}}.")),
         ]
     }
 

@@ -48,7 +48,7 @@ import Pipeline
                 let now = start + number / 10
                 _ = pacer.admit(match(number, 1), of: device, account(number), pace, at: now)
                 pacer.release("delivery", to: device, at: now)
-                pacer.end("delivery", of: device, isDelivered: true, at: now)
+                pacer.end("delivery", of: device, counts: true, at: now)
                 if number.isMultiple(of: 1000) { pacer.commit() }
             }
             pacer.commit()

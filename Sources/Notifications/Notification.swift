@@ -1,8 +1,9 @@
 /// What to say, in no platform's words: what the rules make of an event, and what a transport plugin turns into its push
 /// service's request.
 ///
-/// In ``Mode/wake`` only `signal` and `count` are set, in ``Mode/nudge`` the neutral texts besides. In ``Mode/sealed`` either
-/// ``sealed`` holds all the rest, or the transport encrypts what is here. Text is UTF-8 of any length; the transport shortens.
+/// In ``Mode/wake`` only `signal` and `count` are set, in ``Mode/nudge`` the neutral texts and their presentation besides. In
+/// ``Mode/sealed`` either ``sealed`` holds all the rest, or the transport encrypts what is here. Text is UTF-8 of any length;
+/// the transport shortens.
 package struct Notification: Sendable, Hashable {
     package var mode: Mode
     package var urgency: Urgency
@@ -23,8 +24,11 @@ package struct Notification: Sendable, Hashable {
     package var native: [String: String]
     /// When a push service should give up, in milliseconds since 1970; 0: the transport's default.
     package var expiresAt: Int64
-    /// What may be shown in place of the texts where they may not be seen, or do not fit.
+    /// What may be shown in place of the texts where they may not be seen, or do not fit; empty for what shows nothing in any
+    /// mode.
     package var neutral: NeutralTexts
+    /// How ``neutral`` is shown. In a wake-up only what platforms that show wake-ups to people go by.
+    package var neutralPresentation: Presentation
     /// A JSON object: the envelope around the encrypted whole; empty: nothing is encrypted yet.
     package var sealed: String
 
@@ -45,6 +49,7 @@ package struct Notification: Sendable, Hashable {
         native: [String: String] = [:],
         expiresAt: Int64 = 0,
         neutral: NeutralTexts = NeutralTexts(),
+        neutralPresentation: Presentation = Presentation(),
         sealed: String = ""
     ) {
         self.mode = mode
@@ -63,6 +68,7 @@ package struct Notification: Sendable, Hashable {
         self.native = native
         self.expiresAt = expiresAt
         self.neutral = neutral
+        self.neutralPresentation = neutralPresentation
         self.sealed = sealed
     }
 
@@ -76,36 +82,47 @@ package struct Notification: Sendable, Hashable {
         _ signal: Signal,
         urgency: Urgency,
         count: UInt32 = 1,
-        _ texts: NeutralTexts
+        _ texts: NeutralTexts,
+        _ presentation: Presentation = Presentation()
     ) -> Notification {
         guard !texts.isEmpty else { return .wake(signal, urgency: urgency, count: count) }
-        return Notification(mode: .nudge, signal: signal, urgency: urgency, count: count, neutral: texts)
+        return Notification(
+            mode: .nudge,
+            signal: signal,
+            urgency: urgency,
+            count: count,
+            neutral: texts,
+            neutralPresentation: presentation
+        )
     }
 
-    /// The same news in the next stricter mode: a nudge for what was sealed or readable, a wake-up for a nudge, nothing
-    /// after that. A nudge without a text is none.
+    /// Takes away what its stricter forms would show; what is a nudge becomes a wake-up.
+    package mutating func silence() {
+        if mode == .nudge, let stricter { self = stricter }
+        neutral = NeutralTexts()
+        neutralPresentation = Presentation()
+    }
+
+    /// The same news in the next stricter mode: a nudge for what was sealed or readable, a wake-up for a nudge and for what
+    /// shows nothing, nothing after that.
     package var stricter: Notification? {
         var notification: Notification
         switch mode {
         case .wake: return nil
         case .nudge: notification = .wake(signal, urgency: urgency, count: count)
-        case .sealed, .alert: notification = .nudge(signal, urgency: urgency, count: count, neutral)
+        case .sealed, .alert:
+            notification = .nudge(signal, urgency: urgency, count: count, neutral, neutralPresentation)
         }
         notification.expiresAt = expiresAt
         return notification
     }
 
-    /// What may pass in place of this after `outcome`: the stricter form when this one is larger than the push service takes, or
-    /// in a mode that the transport does not do; a wake-up when there was nothing in it to show. Nil when `outcome` is an end.
+    /// What may pass in place of this after `outcome`: the stricter form when this one is larger than the push service takes, in
+    /// a mode that the transport does not do, or when there was nothing in it to show. Nil when `outcome` is an end.
     package func lessened(after outcome: Outcome) -> Notification? {
         guard outcome.kind == .rejected else { return nil }
         switch outcome.reason {
-        case "payload-too-large", "unsupported": return stricter
-        case "payload-empty":
-            guard mode != .wake else { return nil }
-            var wakeUp = Notification.wake(signal, urgency: urgency, count: count)
-            wakeUp.expiresAt = expiresAt
-            return wakeUp
+        case "payload-too-large", "unsupported", "payload-empty": return stricter
         default: return nil
         }
     }

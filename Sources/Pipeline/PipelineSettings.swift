@@ -13,6 +13,8 @@ package struct PipelineSettings: Sendable {
     package var defaultMode: Mode
     /// The platforms whose transports seal notifications themselves, to keys of the registration.
     package var encryptingPlatforms: Set<String>
+    /// The platforms whose transports show a person whatever they are given.
+    package var showingPlatforms: Set<String>
     /// How long an event waits for a name or a note that its texts speak of, in milliseconds; 0: not at all.
     package var contextWait: Int64
     /// How many events wait so at most; further ones go without at once.
@@ -27,6 +29,7 @@ package struct PipelineSettings: Sendable {
         filters: [EventFilter] = [],
         defaultMode: Mode = .wake,
         encryptingPlatforms: Set<String> = [],
+        showingPlatforms: Set<String> = [],
         contextWait: Int64 = 1500,
         contextRoom: Int = 10_000,
         contextPath: String? = nil,
@@ -36,6 +39,7 @@ package struct PipelineSettings: Sendable {
         self.filters = filters
         self.defaultMode = defaultMode
         self.encryptingPlatforms = encryptingPlatforms
+        self.showingPlatforms = showingPlatforms
         self.contextWait = contextWait
         self.contextRoom = contextRoom
         self.contextPath = contextPath

@@ -62,6 +62,11 @@ package final class PluginHost: Sendable {
         assembly.withLock { Set($0.blueprints.filter { $0.value.functions.encrypts }.keys) }
     }
 
+    /// The platforms whose transports show a person whatever they are given. Nothing silent goes there.
+    package var showingPlatforms: Set<String> {
+        assembly.withLock { Set($0.blueprints.filter { $0.value.functions.shows }.keys) }
+    }
+
     /// A new instance of the transport for `platform`, configured with `configuration`, a JSON object as text. Throws when
     /// no plugin serves the platform or the plugin refuses the configuration.
     ///

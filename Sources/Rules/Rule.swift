@@ -17,9 +17,15 @@ package final class Rule: Sendable {
     let texts: RuleTexts
     let payload: RulePayload
     let pace: RulePace
-    /// The rule book's, for what may not be seen.
+    /// What stands in place of its texts in ``Mode/nudge``.
     let nudge: NeutralTemplates
+    /// What stands around them in ``Mode/sealed``.
+    let cover: NeutralTemplates
+    /// How wake-ups are shown where people see them.
+    let blocksOfWakeUps: PlatformBlocks
+    private let visibility: RuleVisibility
 
+    /// `nudge` is the rule book's, and `shared` what all of its rules have in common.
     init(
         name: String,
         place: RulePlace? = nil,
@@ -31,7 +37,8 @@ package final class Rule: Sendable {
         texts: RuleTexts,
         payload: RulePayload,
         pace: RulePace,
-        nudge: NeutralTemplates
+        nudge: NeutralTemplates,
+        shared: SharedPresentation = SharedPresentation()
     ) {
         self.name = name
         self.place = place
@@ -43,8 +50,34 @@ package final class Rule: Sendable {
         self.texts = texts
         self.payload = payload
         self.pace = pace
-        self.nudge = nudge
+        let presentation = RulePresentation(texts, payload.blocks, mode: mode)
+        let common = nudge.template.payload.blocks
+        self.nudge = nudge.with(presentation.joined(with: common), category: presentation.category)
+        cover = nudge.with(presentation.joined(with: common, sealedAmong: shared), category: shared.category)
+        blocksOfWakeUps = presentation.blocksOfWakeUps
+        visibility = RuleVisibility(texts, payload.blocks, mode: mode)
     }
+
+    /// The same rule in a book whose rules have `shared` in common.
+    convenience init(_ rule: Rule, nudge: NeutralTemplates, shared: SharedPresentation) {
+        self.init(
+            name: rule.name,
+            place: rule.place,
+            match: rule.match,
+            signal: rule.signal,
+            drops: rule.drops,
+            mode: rule.mode,
+            urgency: rule.urgency,
+            texts: rule.texts,
+            payload: rule.payload,
+            pace: rule.pace,
+            nudge: nudge,
+            shared: shared
+        )
+    }
+
+    /// Whether nothing of its notifications is shown on devices of `platform` in mode alert, so that nothing may be in any other.
+    package func isSilent(on platform: String) -> Bool { visibility.isSilent(on: platform) }
 
     /// What a notification in `mode` needs besides the event; what is not known when it goes out it goes without.
     package func needs(in mode: Mode) -> RuleNeeds {

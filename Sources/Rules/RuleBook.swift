@@ -4,22 +4,23 @@ import Notifications
 /// An operator's rules in their order; the first that matches an event decides.
 package struct RuleBook: Sendable {
     package let rules: [Rule]
-    /// What a batch of several events says in ``Mode/sealed`` and ``Mode/alert``.
-    let summary: SummaryTexts
-    /// What stands in place of texts that may not be seen.
-    let nudge: NeutralTemplates
+    /// What several events say together.
+    let batch: BatchTemplates
+    /// The same where none of them is more urgent than low.
+    let quietBatch: BatchTemplates
     let index: RuleIndex
     /// The languages that conditions of the rules name and that texts are written in, each once.
     package let languages: [LanguageTag]
     /// Whether it matters whom a recipient follows; else their contact lists need not be known.
     package let asksForFollows: Bool
 
-    init(rules: [Rule], summary: SummaryTexts, nudge: NeutralTemplates) {
+    init(rules: [Rule], summary: NotificationTemplate, nudge: NeutralTemplates) {
+        let telling = rules.filter { !$0.drops && $0.mode > .wake }
         self.rules = rules
-        self.summary = summary
-        self.nudge = nudge
+        batch = BatchTemplates(summary, nudge, standingFor: telling, isQuiet: false)
+        quietBatch = BatchTemplates(summary, nudge, standingFor: telling, isQuiet: true)
         index = RuleIndex(rules)
-        languages = Self.languages(of: rules, summary, nudge)
+        languages = Self.languages(of: rules, summary.texts, nudge.template.texts)
         asksForFollows = rules.contains { $0.match.isFollowed != nil }
     }
 
@@ -31,11 +32,5 @@ package struct RuleBook: Sendable {
         case drop(Rule)
         /// No rule is for this event, or nobody gave it a signal.
         case unmatched
-    }
-
-    /// The texts for a batch.
-    struct SummaryTexts: Sendable {
-        var title: LocalizedTemplate
-        var body: LocalizedTemplate
     }
 }

@@ -21,6 +21,22 @@ struct RuleTexts: Sendable {
         Set(([title, subtitle, body] + actions.map(\.label)).flatMap(\.translations.keys))
     }
 
+    /// Whether any of them shows something: a title, a second line or a text.
+    var showAnything: Bool {
+        [title, subtitle, body].contains { text in text.templates.contains { $0.literal != "" } }
+    }
+
+    func buttons(_ values: TemplateValues, in language: LanguageTag?) -> [NotificationAction] {
+        actions.map {
+            NotificationAction(
+                id: $0.id.render(values),
+                label: $0.label.render(values, in: language),
+                url: AbsoluteURL.ifOne($0.url.render(values)),
+                icon: $0.icon.render(values)
+            )
+        }
+    }
+
     private var templates: [Template] {
         [title, subtitle, body].flatMap(\.templates) + [category, thread, collapse, url]
             + actions.flatMap { [$0.id, $0.url, $0.icon] + $0.label.templates }

@@ -16,7 +16,7 @@ package struct Sealer: Sendable {
         self.random = random
     }
 
-    /// `notification` with all but its urgency, expiry and neutral texts in an envelope. Its signal and count stay for the
+    /// `notification` with all but its urgency, expiry, neutral texts and their presentation in an envelope. Its signal and count stay for the
     /// stricter form; no transport is told them.
     ///
     /// `id` is the delivery's. Throws ``SealingError/tooLarge`` when more than an envelope holds is left after shortening, and
@@ -38,6 +38,7 @@ package struct Sealer: Sendable {
             count: notification.count,
             expiresAt: notification.expiresAt,
             neutral: notification.neutral,
+            neutralPresentation: notification.neutralPresentation,
             sealed: envelope.json
         )
     }

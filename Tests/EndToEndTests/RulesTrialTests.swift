@@ -135,7 +135,7 @@ struct RulesTrialTests {
         order.token = "nowhere"
         let report = try await report("like", order)
         #expect(report.hasFailures)
-        guard case .failure(let failure) = try #require(report.deliveries.first).outcome else {
+        guard case .failed(let failure) = try #require(report.deliveries.first).outcome else {
             Issue.record("a token that is no URL was taken")
             return
         }

@@ -74,6 +74,9 @@ struct GotifyTransportTests {
 
     @Test func aWakeUpSaysTheOperatorsSentence() throws {
         #expect(try request(.wake("dm")).bodyText == #"{"message":"New notification","priority":5}"#)
+        var quiet = SampleNotification.wake("dm")
+        quiet.native = #"{"priority":0}"#
+        #expect(try request(quiet).bodyText == #"{"message":"New notification","priority":0}"#)
         let german = #"{"batch_message":"{n} neue"}"#
         #expect(try request(.wake("dm", count: 3), configuration: german).bodyText.contains("3 neue"))
     }

@@ -87,6 +87,9 @@ struct NtfyTransportTests {
         let seven = SampleNotification.wake("dm", count: 7)
         #expect(try request(one).bodyText == #"{"topic":"alerts","message":"New notification","priority":3}"#)
         #expect(try request(seven).bodyText.contains(#""message":"7 new notifications""#))
+        var quiet = one
+        quiet.native = #"{"priority":1,"tags":["bell"]}"#
+        #expect(try request(quiet).bodyText == #"{"topic":"alerts","message":"New notification","priority":1}"#)
         let german = #"{"wake_message":"Neues","batch_message":"{n} neue"}"#
         #expect(try request(one, configuration: german).bodyText.contains(#""message":"Neues""#))
         #expect(try request(seven, configuration: german).bodyText.contains(#""message":"7 neue""#))

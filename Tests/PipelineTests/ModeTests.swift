@@ -49,6 +49,28 @@ import Testing
         #expect(!notification.sealed.isEmpty == (notification.mode == .sealed))
     }
 
+    @Test(arguments: Mode.allCases, [true, false])
+    func whatIsSilentNeverGoesWhereEverythingIsShown(mode: Mode, isShown: Bool) throws {
+        let rules = "version: 1\nrules: [{ name: sync, match: { kinds: [1] }, apns: { content-available: 1 } }]"
+        let bench = try Workbench(
+            rules: RuleBook(yaml: rules, name: "test"),
+            showingPlatforms: isShown ? ["ios"] : [],
+            doors: PipelineDoors(sealer: FakeSealer())
+        )
+        let owner = try bench.account(mode: mode.name)
+        let event = try bench.event(.textNote, "x", tags: [["p", owner.publicKey.hex]], by: try Workbench.keys())
+        bench.submit([event])
+        guard !isShown else {
+            #expect(bench.kept.isEmpty && bench.count(.silent) == 1)
+            let step = try #require(bench.observed.steps.first { $0.step == .silent })
+            #expect(step.step.words(step.reason) == "not sent: it is silent, and ios can only show what it gets")
+            return
+        }
+        let notification = try #require(bench.kept.first).notification
+        #expect(notification.mode == (mode == .nudge ? .wake : mode))
+        #expect(notification.neutral.isEmpty && notification.neutralPresentation.isEmpty)
+    }
+
     @Test func theWholeIsSealedForTheDeviceUnderTheDeliverysNumber() throws {
         let sealer = FakeSealer()
         let delivery = try wake(.sealed, .alert, sealer: sealer)

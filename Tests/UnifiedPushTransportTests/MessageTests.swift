@@ -37,10 +37,15 @@ struct MessageTests {
 
     @Test func aNudgeHasTheNeutralTextsBesides() throws {
         var sample = SampleNotification.nudge("dm", title: "New notification", body: "Open the app")
-        sample.url = "secret:"
-        sample.data = #"{"secret":1}"#
-        sample.native = #"{"secret":1}"#
         #expect(try body(sample) == #"{"t":"dm","title":"New notification","body":"Open the app"}"#)
+        sample.url = "app://inbox"
+        sample.category = "news"
+        sample.data = #"{"inbox":1}"#
+        sample.native = #"{"more":1}"#
+        let dressed =
+            #"{"t":"dm","title":"New notification","body":"Open the app","category":"news","#
+            + #""url":"app://inbox","inbox":1,"more":1}"#
+        #expect(try body(sample) == dressed)
         sample = .nudge("dm", title: "7 new notifications", count: 7)
         #expect(try body(sample) == #"{"t":"batch","n":7,"title":"7 new notifications"}"#)
     }

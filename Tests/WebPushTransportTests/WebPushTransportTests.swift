@@ -83,7 +83,8 @@ struct WebPushTransportTests {
         #expect(try request(sample).headers["urgency"] == header)
     }
 
-    @Test func onlyAnAlertHasATopicAndItTellsNothing() throws {
+    /// In a nudge it is the operator's word for all events.
+    @Test func onlyWhatIsShownHasATopicAndItTellsNothing() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.collapseKey = "note1secret"
         let topic = try #require(try request(sample).headers["topic"])
@@ -93,7 +94,7 @@ struct WebPushTransportTests {
         #expect(try request(sample).headers["topic"] == "likes")
         sample.native = #"{"topic":"not a topic\r\nx: y"}"#
         #expect(try Base64URL.decode(#require(try request(sample).headers["topic"]))?.count == 24)
-        for mode in [carillon_mode.CARILLON_SEALED, .CARILLON_NUDGE, .CARILLON_WAKE] {
+        for mode in [carillon_mode.CARILLON_SEALED, .CARILLON_WAKE] {
             sample.mode = mode
             #expect(try request(sample).headers["topic"] == nil)
         }

@@ -44,7 +44,7 @@ public final class GotifyTransport: PluginTransport {
         do throws(ReadableMistake) {
             switch notification.mode {
             case .wake:
-                request.body = Message.wake(notification, wakeTexts)
+                request.body = try Message.wake(notification, wakeTexts)
             case .nudge, .alert:
                 request.body = try Message.readable(notification)
             case .sealed, nil:

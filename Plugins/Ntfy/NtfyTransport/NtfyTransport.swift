@@ -54,7 +54,7 @@ public final class NtfyTransport: PluginTransport {
         do throws(ReadableMistake) {
             switch notification.mode {
             case .wake:
-                request.body = Message.wake(notification, topic: topic.name, wakeTexts)
+                request.body = try Message.wake(notification, topic: topic.name, wakeTexts)
             case .nudge, .alert:
                 request.body = try Message.readable(notification, topic: topic.name)
             case .sealed, nil:

@@ -39,7 +39,8 @@ public enum PluginDescriptor {
         transport.initialize(
             to: carillon_transport(
                 struct_size: UInt32(MemoryLayout<carillon_transport>.size),
-                flags: entry.encrypts ? UInt32(CARILLON_TRANSPORT_ENCRYPTS) : 0,
+                flags: (entry.encrypts ? UInt32(CARILLON_TRANSPORT_ENCRYPTS) : 0)
+                    | (entry.shows ? UInt32(CARILLON_TRANSPORT_SHOWS) : 0),
                 platform: carillon_str(entry.platform),
                 create: entry.create,
                 destroy: destroyTransport,

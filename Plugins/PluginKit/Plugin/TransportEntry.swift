@@ -11,14 +11,22 @@ public struct TransportEntry {
 
     let platform: StaticString
     let encrypts: Bool
+    let shows: Bool
     let create: Create
 
     /// `create` is a closure that calls ``make(_:_:_:_:_:)`` with the transport's type: a C function cannot be generic, so
     /// the plugin has to name the type where the function is written. `encrypts`: the transport itself seals what comes in
-    /// ``Mode/sealed``, to keys of the registration.
-    public init(platform: StaticString, encrypts: Bool = false, create: @escaping Create) {
+    /// ``Mode/sealed``, to keys of the registration. `shows`: a person sees whatever it delivers, also a wake-up, so that it is
+    /// given nothing silent.
+    public init(
+        platform: StaticString,
+        encrypts: Bool = false,
+        shows: Bool = false,
+        create: @escaping Create
+    ) {
         self.platform = platform
         self.encrypts = encrypts
+        self.shows = shows
         self.create = create
     }
 

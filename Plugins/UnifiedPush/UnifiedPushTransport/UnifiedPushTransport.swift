@@ -49,7 +49,7 @@ public final class UnifiedPushTransport: PluginTransport {
         var message = SignedMessage(to: endpoint)
         message.addHeader("ttl", String(TimeToLive.seconds(until: notification.expiresAt, now: now())))
         message.addHeader("urgency", notification.urgency.headerValue)
-        if form == .alert, let topic = Topic.make(notification.collapseKey) {
+        if form == .alert || form == .nudge, let topic = Topic.make(notification.collapseKey) {
             message.addHeader("topic", topic)
         }
         do throws(MessageMistake) {

@@ -94,7 +94,9 @@ public final class WebPushTransport: PluginTransport {
         message.addHeader("urgency", block.urgency ?? notification.urgency.headerValue)
         message.addHeader("content-type", "application/octet-stream")
         message.addHeader("content-encoding", "aes128gcm")
-        if form == .alert, let topic = block.topic.flatMap(Topic.make) ?? Topic.make(notification.collapseKey) {
+        if form == .alert || form == .nudge,
+            let topic = block.topic.flatMap(Topic.make) ?? Topic.make(notification.collapseKey)
+        {
             message.addHeader("topic", topic)
         }
     }

@@ -2,8 +2,8 @@ package import PluginKit
 
 /// What an app that was woken reads: a JSON object.
 ///
-/// A wake-up is `{"t":"dm"}`, for several events `{"t":"batch","n":7}` (seed 004 section 2); a nudge has `title` and `body`
-/// besides, which are neutral. A whole notification has, each only where it is set, `t`, `n`, `id`, `title`, `subtitle`,
+/// A wake-up is `{"t":"dm"}`, for several events `{"t":"batch","n":7}` (seed 004 section 2); a nudge has neutral texts besides,
+/// and all but `id` of what follows, as far as that is neutral. A whole notification has, each only where it is set, `t`, `n`, `id`, `title`, `subtitle`,
 /// `body`, `category`, `thread`, `url` and `actions` (a list of `{"id","label","url"?,"icon"?}`), then the members of `data`
 /// and of the rule's own block; of members of one name the rule's block counts, else `data`, else ours. What the host
 /// encrypted is `{"sealed":{…}}`.
@@ -18,9 +18,8 @@ package struct AppMessage {
     ) throws(MessageMistake) -> [UInt8] {
         switch form {
         case .wake: return try wake(notification, limit: limit)
-        case .nudge: return try AppMessage(members: MessageMembers()).fitted(notification, form, limit: limit)
         case .envelope: return try envelope(notification, limit: limit)
-        case .sealed, .alert:
+        case .nudge, .sealed, .alert:
             let native = try notification.native.object(or: .badNative)
             let message = AppMessage(members: try MessageMembers(notification, native: native))
             return try message.fitted(notification, form, limit: limit)
@@ -73,24 +72,19 @@ package struct AppMessage {
         within limits: FittedPayload.Limits
     ) -> FittedPayload.Lengths {
         var lengths = FittedPayload.Lengths()
-        let isWhole = form != .nudge
         writer.beginObject()
         members.writeSignal(notification, to: &writer)
-        if isWhole {
+        if form != .nudge {
             members.writeText("id", notification.id, to: &writer)
         }
         lengths.title = members.writeText("title", notification.title, to: &writer, limit: limits.title)
-        if isWhole {
-            lengths.subtitle = members.writeText("subtitle", notification.subtitle, to: &writer, limit: limits.subtitle)
-        }
+        lengths.subtitle = members.writeText("subtitle", notification.subtitle, to: &writer, limit: limits.subtitle)
         lengths.body = members.writeText("body", notification.body, to: &writer, limit: limits.body)
-        if isWhole {
-            members.writeText("category", notification.category, to: &writer)
-            members.writeText("thread", notification.thread, to: &writer)
-            members.writeText("url", notification.url, to: &writer)
-            members.writeActions(notification, to: &writer)
-            lengths.referencedContent = members.writeOthers(to: &writer, referencedContent: limits.referencedContent)
-        }
+        members.writeText("category", notification.category, to: &writer)
+        members.writeText("thread", notification.thread, to: &writer)
+        members.writeText("url", notification.url, to: &writer)
+        members.writeActions(notification, to: &writer)
+        lengths.referencedContent = members.writeOthers(to: &writer, referencedContent: limits.referencedContent)
         writer.endObject()
         return lengths
     }

@@ -10,6 +10,7 @@ extension Configuration {
             filters: filters.all,
             defaultMode: defaultMode,
             encryptingPlatforms: plugins.encryptingPlatforms,
+            showingPlatforms: plugins.showingPlatforms,
             contextWait: context.waitMilliseconds,
             contextPath: contextPath,
             pacing: pacing

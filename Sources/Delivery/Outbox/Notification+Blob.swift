@@ -1,15 +1,17 @@
 import Notifications
 
 extension Notification {
-    /// The first byte of a blob: 1, or 2 for those that say more. Readers refuse others; a new field needs a new number.
-    package static let blobVersion: UInt8 = 2
+    /// The first byte of a blob: 1, 2 for those with neutral texts or an envelope, 3 for those whose neutral texts have a
+    /// presentation. Readers refuse others; a new field needs a new number.
+    package static let blobVersion: UInt8 = 3
+    private static let versionOfNeutralTexts: UInt8 = 2
     private static let firstBlobVersion: UInt8 = 1
 
     /// The notification in a compact form of its own: a wake-up takes some twenty bytes. It holds no token or endpoint.
     package var blob: [UInt8] {
         var writer = BlobWriter(capacity: 48 + title.utf8.count + body.utf8.count + data.utf8.count)
-        let saysMore = !neutral.isEmpty || !sealed.isEmpty
-        writer.write(byte: saysMore ? Notification.blobVersion : Notification.firstBlobVersion)
+        let version = requiredBlobVersion
+        writer.write(byte: version)
         writer.write(byte: UInt8(truncatingIfNeeded: mode.rawValue))
         writer.write(byte: UInt8(truncatingIfNeeded: urgency.rawValue))
         writer.write(UInt64(count))
@@ -17,20 +19,21 @@ extension Notification {
         for text in [signal.rawValue, title, subtitle, body, category, thread, collapseKey, url, data] {
             writer.write(text)
         }
-        writer.write(UInt64(actions.count))
-        for action in actions {
-            writer.write(action.id)
-            writer.write(action.label)
-            writer.write(action.url)
-            writer.write(action.icon)
-        }
-        writer.write(UInt64(native.count))
-        for (platform, block) in native.sorted(by: { $0.key < $1.key }) {
-            writer.write(platform)
-            writer.write(block)
-        }
-        if saysMore {
+        writer.write(actions)
+        writer.write(native)
+        if version >= Notification.versionOfNeutralTexts {
             for text in [neutral.title, neutral.body, sealed] { writer.write(text) }
+        }
+        if version == Notification.blobVersion {
+            let presentation = neutralPresentation
+            for text in [
+                presentation.subtitle, presentation.category, presentation.thread, presentation.collapseKey,
+                presentation.url, presentation.data,
+            ] {
+                writer.write(text)
+            }
+            writer.write(presentation.actions)
+            writer.write(presentation.native)
         }
         return writer.bytes
     }
@@ -39,7 +42,7 @@ extension Notification {
     package init(blob: UnsafeRawBufferPointer) throws(NotificationBlobError) {
         var reader = BlobReader(blob)
         let version = try reader.byte()
-        guard version == Notification.blobVersion || version == Notification.firstBlobVersion else {
+        guard (Notification.firstBlobVersion...Notification.blobVersion).contains(version) else {
             throw .unknownVersion(version)
         }
         guard let mode = Mode(rawValue: Int32(try reader.byte())) else {
@@ -62,24 +65,68 @@ extension Notification {
         collapseKey = try reader.text()
         url = try reader.text()
         data = try reader.text()
-        for _ in 0..<(try reader.count()) {
-            actions.append(
-                NotificationAction(
-                    id: try reader.text(),
-                    label: try reader.text(),
-                    url: try reader.text(),
-                    icon: try reader.text()
-                )
-            )
-        }
-        for _ in 0..<(try reader.count()) {
-            let platform = try reader.text()
-            native[platform] = try reader.text()
-        }
-        if version != Notification.firstBlobVersion {
+        actions = try reader.actions()
+        native = try reader.blocks()
+        if version >= Notification.versionOfNeutralTexts {
             neutral = NeutralTexts(title: try reader.text(), body: try reader.text())
             sealed = try reader.text()
         }
+        if version == Notification.blobVersion {
+            neutralPresentation.subtitle = try reader.text()
+            neutralPresentation.category = try reader.text()
+            neutralPresentation.thread = try reader.text()
+            neutralPresentation.collapseKey = try reader.text()
+            neutralPresentation.url = try reader.text()
+            neutralPresentation.data = try reader.text()
+            neutralPresentation.actions = try reader.actions()
+            neutralPresentation.native = try reader.blocks()
+        }
         guard reader.remaining == 0 else { throw .trailingBytes(reader.remaining) }
+    }
+
+    private var requiredBlobVersion: UInt8 {
+        if !neutralPresentation.isEmpty { return Notification.blobVersion }
+        return neutral.isEmpty && sealed.isEmpty ? Notification.firstBlobVersion : Notification.versionOfNeutralTexts
+    }
+}
+
+extension BlobWriter {
+    fileprivate mutating func write(_ actions: [NotificationAction]) {
+        write(UInt64(actions.count))
+        for action in actions {
+            write(action.id)
+            write(action.label)
+            write(action.url)
+            write(action.icon)
+        }
+    }
+
+    fileprivate mutating func write(_ blocks: [String: String]) {
+        write(UInt64(blocks.count))
+        for (platform, block) in blocks.sorted(by: { $0.key < $1.key }) {
+            write(platform)
+            write(block)
+        }
+    }
+}
+
+extension BlobReader {
+    fileprivate mutating func actions() throws(NotificationBlobError) -> [NotificationAction] {
+        var actions: [NotificationAction] = []
+        for _ in 0..<(try count()) {
+            actions.append(
+                NotificationAction(id: try text(), label: try text(), url: try text(), icon: try text())
+            )
+        }
+        return actions
+    }
+
+    fileprivate mutating func blocks() throws(NotificationBlobError) -> [String: String] {
+        var blocks: [String: String] = [:]
+        for _ in 0..<(try count()) {
+            let platform = try text()
+            blocks[platform] = try text()
+        }
+        return blocks
     }
 }

@@ -13,6 +13,7 @@ struct Addressees {
     private let asksForLanguage: Bool
     private let defaultMode: Mode
     private let encryptingPlatforms: Set<String>
+    private let showingPlatforms: Set<String>
     let sealer: (any NotificationSealer)?
     let deliveryID: @Sendable (EventID, DeviceID) -> String
 
@@ -27,6 +28,7 @@ struct Addressees {
         self.asksForLanguage = settings.rules.asksForLanguage
         self.defaultMode = settings.defaultMode
         self.encryptingPlatforms = settings.encryptingPlatforms
+        self.showingPlatforms = settings.showingPlatforms
         self.sealer = sealer
         self.deliveryID = deliveryID
     }
@@ -93,6 +95,11 @@ struct Addressees {
                     )
                 )
             }
+            if showingPlatforms.contains(route.platform), renderer.rule.isSilent(on: route.platform) {
+                return plan.exceptions.append(
+                    AddressingPlan.Exception(step: .silent, reason: route.platform, device: device.device)
+                )
+            }
             plan.targets.append(
                 AddressingPlan.Target(
                     device: device.device,
@@ -151,9 +158,18 @@ struct Addressees {
             // The router's own envelopes hold no platform's block.
             let hasBlock = min(target.mode, renderer.rule.mode) != .sealed || target.isSealedByTransport
             let platform = hasBlock ? target.route.platform : nil
+            let render = { (context: inout EventContext) in
+                renderer.rendering(
+                    in: target.mode,
+                    target.language,
+                    on: target.route.platform,
+                    context: &context,
+                    at: now
+                )
+            }
             var rendering: Rendering?
             if let platform, renderer.rule.mayWithhold(platform) {
-                let rendered = renderer.rendering(in: target.mode, target.language, context: &context, at: now)
+                let rendered = render(&context)
                 let keys = rendered.keysWithholding(platform)
                 guard keys.isEmpty else {
                     batch.log.note(.withheld, keys, of: renderer.rule, event, plan.account, target.device)
@@ -162,7 +178,7 @@ struct Addressees {
             }
             var filtered: Notification?
             if let session, session.isAskedAfterRendering(target.filters) {
-                let rendered = renderer.rendering(in: target.mode, target.language, context: &context, at: now)
+                let rendered = render(&context)
                 var notification = rendered.notification
                 if case .drop(let filter, let reason) = session.filter(&notification, target.filters) {
                     batch.log.note(
@@ -192,8 +208,7 @@ struct Addressees {
                 reason: renderer.rule.name,
                 into: &batch
             ) { id in
-                let rendered =
-                    rendering ?? renderer.rendering(in: target.mode, target.language, context: &context, at: now)
+                let rendered = rendering ?? render(&context)
                 rendering = rendered
                 let notification = filtered ?? rendered.notification
                 guard notification.mode == .sealed, !target.isSealedByTransport else { return notification }

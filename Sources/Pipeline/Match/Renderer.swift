@@ -3,11 +3,13 @@ import Nostr
 import Notifications
 import Rules
 
-/// Renders an event for one recipient by one rule, once for each mode and language that its devices ask for.
+/// Renders an event for one recipient by one rule, once for each mode and language that its devices ask for, and once for
+/// platforms where it shows nothing.
 final class Renderer {
     private struct Form: Hashable {
         let mode: Mode
         let language: LanguageTag?
+        let isSilent: Bool
     }
 
     let rule: Rule
@@ -26,20 +28,23 @@ final class Renderer {
         self.concern = concern
     }
 
-    /// What a device may see of the event in that mode or a stricter one of the rule; `now` is in milliseconds since 1970.
+    /// What a device of `platform` may see of the event in that mode or a stricter one of the rule; `now` is in milliseconds since
+    /// 1970.
     func rendering(
         in mode: Mode,
         _ language: LanguageTag?,
+        on platform: String,
         context: inout EventContext,
         at now: Int64
     ) -> Rendering {
-        let form = Form(mode: mode, language: language)
+        let form = Form(mode: mode, language: language, isSilent: rule.isSilent(on: platform))
         if let rendering = rendered[form] { return rendering }
         let rendering = rule.rendering(
             wholeInput(context: &context),
             signal: signal,
             mode: mode,
             language: language,
+            isSilent: form.isSilent,
             now: now
         )
         rendered[form] = rendering

@@ -210,7 +210,8 @@ extension Addressees {
             signal: sum.signal,
             urgency: sum.urgency,
             mode: sum.nature == .silent ? .wake : min(sum.mode, addressee.mode),
-            language: addressee.language
+            language: addressee.language,
+            now: batch.time
         )
         if notification.mode == .sealed, !addressee.isSealedByTransport {
             notification = sealed(notification, id: id, for: addressee.device)

@@ -31,6 +31,7 @@ extension PipelineStep {
         case .unwanted: "not sent: the device's filters switch \(Self.several(reason)) off"
         case .withheld: "not sent: the event gives no fitting value for \(reason), which has to be there"
         case .valueLeftOut: "goes without \(reason), for which the event gives no fitting value"
+        case .silent: "not sent: it is silent, and \(reason) can only show what it gets"
         case .queued: "to be sent, \(Self.origin(reason))"
         case .held: "held: \(Self.obstacle(reason))"
         case .batched where reason.isEmpty: "goes together with others, as one push"

@@ -64,6 +64,8 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case withheld
     /// A push goes, without values of its rule that came out unfit for their keys.
     case valueLeftOut = "value-left-out"
+    /// It shows nothing, and the device's platform can only show.
+    case silent
     /// A delivery was kept for a device.
     case queued
     /// It waits for the device's time: a cooldown, a window, quiet hours, the next day, the end of a push under way, or

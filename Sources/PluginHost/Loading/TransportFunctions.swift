@@ -30,6 +30,8 @@ struct TransportFunctions: @unchecked Sendable {
     let platform: String
     /// Whether it seals notifications itself (`CARILLON_TRANSPORT_ENCRYPTS`).
     let encrypts: Bool
+    /// Whether a person sees whatever it delivers (`CARILLON_TRANSPORT_SHOWS`).
+    let shows: Bool
     let create: Create
     let destroy: Destroy
     let validate: Validate?
@@ -50,6 +52,7 @@ struct TransportFunctions: @unchecked Sendable {
         guard let deliver = transport.deliver else { throw .missingFunction("deliver", of: owner) }
         self.platform = platform
         self.encrypts = transport.flags & UInt32(CARILLON_TRANSPORT_ENCRYPTS) != 0
+        self.shows = transport.flags & UInt32(CARILLON_TRANSPORT_SHOWS) != 0
         self.create = create
         self.destroy = destroy
         self.validate = transport.validate

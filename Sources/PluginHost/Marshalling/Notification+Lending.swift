@@ -51,15 +51,34 @@ extension Notification {
 
     /// What a wake-up may carry. The rules leave the rest empty; this makes sure of it at the last door.
     private var wakeUp: Notification {
-        Notification(mode: .wake, signal: signal, urgency: urgency, count: count, expiresAt: expiresAt)
+        Notification(
+            mode: .wake,
+            signal: signal,
+            urgency: urgency,
+            count: count,
+            native: neutralPresentation.native,
+            expiresAt: expiresAt
+        )
     }
 
     private var nudge: Notification {
-        var notification = wakeUp
-        notification.mode = .nudge
-        notification.title = neutral.title
-        notification.body = neutral.body
-        return notification
+        Notification(
+            mode: .nudge,
+            signal: signal,
+            urgency: urgency,
+            count: count,
+            title: neutral.title,
+            subtitle: neutralPresentation.subtitle,
+            body: neutral.body,
+            category: neutralPresentation.category,
+            thread: neutralPresentation.thread,
+            collapseKey: neutralPresentation.collapseKey,
+            url: neutralPresentation.url,
+            actions: neutralPresentation.actions,
+            data: neutralPresentation.data,
+            native: neutralPresentation.native,
+            expiresAt: expiresAt
+        )
     }
 
     private var envelope: Notification {

@@ -11,8 +11,15 @@ struct CustomKeys: Sendable {
     /// Whether seed 000's keys are there, which tell of the event that this one refers to, too.
     let saysEvent: Bool
 
-    init(reading rule: YAMLMapping) {
-        saysEvent = rule["event_data"]?.bool() ?? true
+    /// None.
+    init() {
+        own = nil
+        saysEvent = false
+    }
+
+    /// `isAboutEvent`: there is an event, of which seed 000's keys may tell.
+    init(reading rule: YAMLMapping, isAboutEvent: Bool = true) {
+        saysEvent = isAboutEvent && rule["event_data"]?.bool() ?? true
         guard let data = rule["data"], let members = data.mapping()?.members else {
             own = nil
             return
@@ -40,5 +47,12 @@ struct CustomKeys: Sendable {
         guard let own, own != "{}" else { return event }
         guard !event.isEmpty, event != "{}" else { return own }
         return event.dropLast() + "," + own.dropFirst()
+    }
+
+    /// The same where there is no event, and nothing of a stranger's that could come out unfit.
+    func render(_ values: TemplateValues, now: Int64) -> String {
+        var omitted = OmittedPaths()
+        guard let own = own?.render(values, now: now, omitted: &omitted), own != "{}" else { return "" }
+        return own
     }
 }

@@ -7,6 +7,11 @@ struct Lifetime: Sendable {
 
     private let milliseconds: Int64?
 
+    /// Leaves that to the transport.
+    init() {
+        milliseconds = nil
+    }
+
     init(reading rule: YAMLMapping) {
         guard let value = rule["expires"], let text = value.string() else {
             milliseconds = nil

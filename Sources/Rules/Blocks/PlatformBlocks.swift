@@ -27,6 +27,46 @@ struct PlatformBlocks: Sendable {
         self.templates = templates
     }
 
+    /// Blocks that are put together of others, named as rules name them.
+    init(_ blocks: [(platform: String, template: JSONTemplate)]) {
+        self.init(
+            blocks.map { platform, template in
+                let key = PlatformKey.all.first { $0.platform == platform }?.name ?? "native.\(platform)"
+                return Block(key: key, platform: platform, template: template)
+            }
+        )
+    }
+
+    /// The members of a platform's block, in their order; none where there is no block.
+    func members(of platform: String) -> [JSONTemplate.Member] {
+        if let json = constant[platform] { return JSONTemplate.constant(Array(json.utf8)).members ?? [] }
+        return templates.first { $0.platform == platform }?.template.members ?? []
+    }
+
+    /// The same with the blocks of `others` for platforms that have none.
+    func adding(_ others: PlatformBlocks) -> PlatformBlocks {
+        let missing = others.platforms.filter { !platforms.contains($0) }
+        return PlatformBlocks((all + missing.map { ($0, .joined(others.members(of: $0))) }))
+    }
+
+    /// The same with those members of `others` that no block has.
+    func addingMembers(of others: PlatformBlocks) -> PlatformBlocks {
+        PlatformBlocks(
+            Set(platforms + others.platforms).sorted().map { platform in
+                let own = members(of: platform)
+                let missing = others.members(of: platform).filter { member in !own.contains { $0.key == member.key } }
+                return (platform, .joined(own + missing))
+            }
+        )
+    }
+
+    private var all: [(platform: String, template: JSONTemplate)] {
+        platforms.map { ($0, .joined(members(of: $0))) }
+    }
+
+    /// The platforms that have a block, sorted.
+    var platforms: [String] { (Array(constant.keys) + templates.map(\.platform)).sorted() }
+
     /// The variables that its templates may put in or ask for, by their whole names.
     var variables: Set<String> {
         templates.reduce(into: []) { $0.formUnion($1.template.variables) }
@@ -50,5 +90,15 @@ struct PlatformBlocks: Sendable {
             rendering.leaveOut(omitted, of: block.key, platform: block.platform, withholds: json == nil)
         }
         return blocks
+    }
+
+    /// The same where nothing of a stranger's is put in, so that nothing can come out unfit.
+    func render(_ values: TemplateValues, now: Int64) -> [String: String] {
+        var rendered = constant
+        for block in templates {
+            var omitted = OmittedPaths()
+            rendered[block.platform] = block.template.render(values, now: now, omitted: &omitted)
+        }
+        return rendered
     }
 }

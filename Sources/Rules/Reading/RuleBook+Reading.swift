@@ -1,3 +1,4 @@
+import Notifications
 import YAMLReading
 
 extension RuleBook {
@@ -36,7 +37,7 @@ extension RuleBook {
         // What an app has registered holds for all files.
         let categories = files.compactMap { $0["categories"].map(ButtonCategories.init) }
             .reduce(ButtonCategories()) { $0.adding($1) }
-        let nudge = first("nudge", NeutralTemplates.init) ?? .standard
+        let nudge = first("nudge") { NeutralTemplates($0, categories: categories) } ?? .standard
         let values = files.flatMap { $0.require("rules", "a list of rules, first match wins")?.list() ?? [] }
         let rules = values.enumerated().compactMap {
             RuleReader(number: $0 + 1, categories: categories, nudge: nudge).rule($1)
@@ -44,8 +45,9 @@ extension RuleBook {
         Self.checkNames(values)
         if files.allSatisfy(\.value.file.mistakes.isEmpty) { RuleReach.check(rules, values) }
         self.init(
-            rules: rules,
-            summary: first("summary", SummaryTexts.init) ?? SummaryTexts(),
+            rules: Self.rules(rules, coveredBy: nudge),
+            summary: first("summary") { BatchTemplates.summary($0, categories: categories) }
+                ?? BatchTemplates.standardSummary,
             nudge: nudge
         )
     }
@@ -62,6 +64,14 @@ extension RuleBook {
                 lines[name] = rule.line
             }
         }
+    }
+
+    /// The rules with covers for what is sealed that keep what all of them have in common.
+    private static func rules(_ rules: [Rule], coveredBy nudge: NeutralTemplates) -> [Rule] {
+        let shared = SharedPresentation(
+            rules.filter { !$0.drops && $0.mode > .nudge }.map { ($0.texts, $0.payload.blocks) }
+        )
+        return shared == SharedPresentation() ? rules : rules.map { Rule($0, nudge: nudge, shared: shared) }
     }
 
     private static func checkVersion(_ top: YAMLMapping) {

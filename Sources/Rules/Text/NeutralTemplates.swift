@@ -1,25 +1,31 @@
 import Notifications
+import YAMLReading
 
-/// What stands in place of the texts where they may not be seen (``Mode/nudge``, ``Mode/sealed``). Knows nothing of an event
-/// but how many there are.
+/// What stands in place of a notification where nothing may be told of its event (``Mode/nudge``), and around a sealed one: the
+/// file's `nudge`, and how a rule makes itself noticed. Knows nothing of an event but how many there are.
 struct NeutralTemplates: Sendable {
-    let title: LocalizedTemplate
-    let body: LocalizedTemplate
+    let template: NotificationTemplate
     /// For one event, which is by far the most frequent: it says the same each time.
     private let titleOfOne: LocalizedTemplate
     private let bodyOfOne: LocalizedTemplate
 
-    /// Without a title it is the standard one.
-    init(title: LocalizedTemplate? = nil, body: LocalizedTemplate = .empty) {
+    init(_ template: NotificationTemplate) {
         let one = TemplateValues(count: 1)
-        self.title = title ?? Self.standardTitle
-        self.body = body
-        titleOfOne = self.title.rendered(one)
-        bodyOfOne = body.rendered(one)
+        self.template = template
+        titleOfOne = template.texts.title.rendered(one)
+        bodyOfOne = template.texts.body.rendered(one)
+    }
+
+    /// Reads the file's `nudge`. Without a title it has the standard one.
+    init?(_ value: YAMLValue, categories: ButtonCategories) {
+        guard let template = NotificationTemplate(value, categories: categories, title: Self.standardTitle) else {
+            return nil
+        }
+        self.init(template)
     }
 
     /// In force where the rules file says nothing.
-    static let standard = NeutralTemplates()
+    static let standard = NeutralTemplates(NotificationTemplate(title: standardTitle))
 
     private static let standardTitle = LocalizedTemplate(
         fallback: (try? Template(
@@ -28,9 +34,39 @@ struct NeutralTemplates: Sendable {
         )) ?? .empty
     )
 
-    func render(count: UInt32, in language: LanguageTag?) -> NeutralTexts {
+    /// The same with these blocks, and with that category where it has none of its own.
+    func with(_ blocks: PlatformBlocks, category: String?) -> NeutralTemplates {
+        var template = template
+        template.payload.blocks = blocks
+        if let category, template.texts.category.literal == "" { template.texts.category = Template(literal: category) }
+        return NeutralTemplates(template)
+    }
+
+    func texts(count: UInt32, in language: LanguageTag?) -> NeutralTexts {
         let values = TemplateValues(count: count)
-        let (title, body) = count == 1 ? (titleOfOne, bodyOfOne) : (title, body)
+        let (title, body) = count == 1 ? (titleOfOne, bodyOfOne) : (template.texts.title, template.texts.body)
         return NeutralTexts(title: title.render(values, in: language), body: body.render(values, in: language))
+    }
+
+    /// `now` is in milliseconds since 1970.
+    func presentation(count: UInt32, in language: LanguageTag?, now: Int64) -> Presentation {
+        let values = TemplateValues(count: count)
+        let (texts, payload) = (template.texts, template.payload)
+        return Presentation(
+            subtitle: texts.subtitle.render(values, in: language),
+            category: texts.category.render(values),
+            thread: texts.thread.render(values),
+            collapseKey: texts.collapse.render(values),
+            url: AbsoluteURL.ifOne(texts.url.render(values)),
+            actions: texts.buttons(values, in: language),
+            data: payload.customKeys.render(values, now: now),
+            native: payload.blocks.render(values, now: now)
+        )
+    }
+
+    /// How soon a stricter form goes out of what has that `urgency`: no sooner than itself.
+    func urgency(_ urgency: Urgency) -> Urgency {
+        guard let own = template.urgency, own.rawValue < urgency.rawValue else { return urgency }
+        return own
     }
 }

@@ -3,28 +3,32 @@ import Notifications
 extension Rule {
     /// What this rule makes of `input`, showing at most `mode` and at most what the rule allows, in the device's `language`.
     ///
-    /// `now` is in milliseconds since 1970; texts that tell how long ago something was need it.
+    /// `now` is in milliseconds since 1970; texts that tell how long ago something was need it. `isSilent`: no stricter form of
+    /// it may show anything, see ``isSilent(on:)``.
     package func rendering(
         _ input: RuleInput,
         signal: Signal,
         mode: Mode,
         language: LanguageTag? = nil,
+        isSilent: Bool = false,
         now: Int64 = 0
     ) -> Rendering {
         var rendering = content(of: input, signal: signal, mode: min(mode, self.mode), language: language, now: now)
+        if isSilent { rendering.notification.silence() }
         rendering.notification.expiresAt = expiresAt(from: now)
         return rendering
     }
 
-    /// The notification of ``rendering(_:signal:mode:language:now:)``.
+    /// The notification of ``rendering(_:signal:mode:language:isSilent:now:)``.
     package func render(
         _ input: RuleInput,
         signal: Signal,
         mode: Mode,
         language: LanguageTag? = nil,
+        isSilent: Bool = false,
         now: Int64 = 0
     ) -> Notification {
-        rendering(input, signal: signal, mode: mode, language: language, now: now).notification
+        rendering(input, signal: signal, mode: mode, language: language, isSilent: isSilent, now: now).notification
     }
 
     /// Whether some event has nothing to send to `platform` although the rule is for it.
@@ -41,22 +45,31 @@ extension Rule {
         language: LanguageTag?,
         now: Int64
     ) -> Rendering {
-        guard mode > .wake else { return Rendering(notification: .wake(signal, urgency: urgency)) }
-        let neutral = nudge.render(count: 1, in: language)
-        guard mode > .nudge else { return Rendering(notification: .nudge(signal, urgency: urgency, neutral)) }
+        guard mode > .wake else {
+            var wakeUp = Notification.wake(signal, urgency: urgency)
+            wakeUp.neutralPresentation.native = blocksOfWakeUps.render(TemplateValues(count: 1), now: now)
+            return Rendering(notification: wakeUp)
+        }
+        let form = mode == .sealed ? cover : nudge
+        let neutral = form.texts(count: 1, in: language)
+        let presentation = form.presentation(count: 1, in: language, now: now)
+        guard mode > .nudge else {
+            return Rendering(notification: .nudge(signal, urgency: form.urgency(urgency), neutral, presentation))
+        }
         let values = TemplateValues(input, now: now)
         var rendering = Rendering(
             notification: Notification(
                 mode: mode,
                 signal: signal,
-                urgency: urgency,
+                urgency: mode == .sealed ? form.urgency(urgency) : urgency,
                 title: texts.title.render(values, in: language),
                 subtitle: texts.subtitle.render(values, in: language),
                 body: texts.body.render(values, in: language),
                 category: texts.category.render(values),
                 thread: texts.thread.render(values),
                 collapseKey: texts.collapse.render(values),
-                neutral: neutral
+                neutral: neutral,
+                neutralPresentation: presentation
             )
         )
         rendering.notification.url = rendering.url(texts.url, values, of: "url")

@@ -19,17 +19,18 @@ struct NeutralPayloadTests {
         return sample
     }
 
-    /// With all that has no place in it.
-    private func overfull(_ mode: carillon_mode) -> SampleNotification {
+    /// With all that an operator may say of every event.
+    private func dressed(_ mode: carillon_mode) -> SampleNotification {
         var sample = sample(mode)
-        sample.subtitle = "secret"
-        sample.category = "secret"
-        sample.thread = "secret"
-        sample.collapseKey = "secret"
-        sample.url = "app://secret"
-        sample.actions = [.init(id: "secret", label: "secret", url: "app://secret")]
-        sample.data = #"{"author_pubkey":"secret","event_id":"secret"}"#
-        sample.native = #"{"push-type":"voip","thread-id":"secret","alert":"secret"}"#
+        sample.subtitle = "Inbox"
+        sample.category = "news"
+        sample.thread = "inbox"
+        sample.collapseKey = "inbox"
+        sample.url = "app://inbox"
+        sample.actions = [.init(id: "open", label: "Open", url: "app://inbox")]
+        sample.data = #"{"inbox":true}"#
+        sample.native =
+            #"{"sound":"default","badge":1,"interruption-level":"passive","category":"NEWS","priority":5}"#
         return sample
     }
 
@@ -76,25 +77,55 @@ struct NeutralPayloadTests {
     }
 
     @Test(arguments: [carillon_mode.CARILLON_NUDGE, .CARILLON_SEALED])
-    func carriesNothingElseEvenWhenItIsGivenMore(_ mode: carillon_mode) throws {
-        let request = try request(overfull(mode))
-        #expect(!request.bodyText.contains("secret"))
-        #expect(!request.headers.values.contains { $0.contains("secret") })
-        #expect(request.headers["apns-collapse-id"] == nil)
-        #expect(request.url.hasSuffix(TransportFixture.deviceToken))
+    func comesAsTheOperatorSays(_ mode: carillon_mode) throws {
+        let sample = dressed(mode)
+        let request = try request(sample)
+        let news = mode == .CARILLON_SEALED ? #""sealed":\#(NeutralPayloadTests.envelope)"# : #""t":"reaction""#
+        let expected = """
+            {"aps":{"alert":{"title":"New notification","subtitle":"Inbox","body":"Open the app"},"thread-id":"inbox",
+             "mutable-content":1,"sound":"default","badge":1,"interruption-level":"passive","category":"NEWS"},
+             \(news),"category":"news","inbox":true,
+             "body":{"_k":"\(sample.id)","url":"app://inbox",
+              "action_buttons":[{"id":"open","label":"Open","url":"app://inbox"}]}}
+            """
+        #expect(try isSameJSON(request.bodyText, expected), "\(request.bodyText)")
+        #expect(request.headers["apns-collapse-id"] == "inbox" && request.headers["apns-priority"] == "5")
+        #expect(request.headers["apns-push-type"] == "alert")
     }
 
-    @Test(arguments: [carillon_mode.CARILLON_NUDGE, .CARILLON_SEALED])
-    func withoutATextThereIsNoSuchPush(_ mode: carillon_mode) throws {
-        var sample = sample(mode)
-        sample.title = ""
-        sample.body = ""
+    @Test func aNudgeWithoutATextIsNone() throws {
+        var sample = dressed(.CARILLON_NUDGE)
+        (sample.title, sample.subtitle, sample.body) = ("", "", "")
         #expect(try fixture.deliver(sample) == .CARILLON_UNSUPPORTED)
         #expect(fixture.host.requests.isEmpty)
     }
 
+    @Test func whatIsSealedWithoutATextGoesInTheBackground() throws {
+        var sample = sample(.CARILLON_SEALED)
+        (sample.title, sample.body) = ("", "")
+        let request = try request(sample)
+        #expect(request.bodyText == #"{"aps":{"content-available":1},"sealed":\#(NeutralPayloadTests.envelope)}"#)
+        #expect(request.headers["apns-push-type"] == "background" && request.headers["apns-priority"] == "5")
+    }
+
+    /// What stands for several events says how many they are.
+    @Test func aBatchTellsItsSize() throws {
+        var sample = SampleNotification.alert(title: "7 new notifications", body: "")
+        sample.count = 7
+        sample.category = "batch"
+        sample.native = #"{"sound":"default","badge":1,"mutable-content":1}"#
+        let body = try request(sample).bodyText
+        let expected = """
+            {"aps":{"alert":{"title":"7 new notifications"},"sound":"default","badge":1,"mutable-content":1},
+             "t":"batch","n":7,"category":"batch"}
+            """
+        #expect(try isSameJSON(body, expected), "\(body)")
+        sample.data = #"{"t":"mine"}"#
+        #expect(try request(sample).bodyText.contains(#""t":"mine""#))
+    }
+
     @Test func whatIsNotSealedIsNotSent() throws {
-        var sample = overfull(.CARILLON_SEALED)
+        var sample = dressed(.CARILLON_SEALED)
         sample.sealed = ""
         #expect(try fixture.deliver(sample) == .CARILLON_UNSUPPORTED)
         #expect(fixture.host.requests.isEmpty)

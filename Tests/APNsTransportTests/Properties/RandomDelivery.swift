@@ -19,7 +19,7 @@ struct RandomDelivery {
         notification.count = random.once(in: 4) ? .random(in: 0 ... .max, using: &random) : 1
         notification.signal = HostileText.make(&random)
         if random.once(in: 4) { notification.id = HostileText.make(&random) }
-        // In nudges and sealed notifications the texts are neutral.
+        // In nudges and sealed notifications everything is neutral.
         let isNeutral = notification.mode == .CARILLON_NUDGE || notification.mode == .CARILLON_SEALED
         notification.title = isNeutral ? HostileText.make(&random) : HostileText.makeSecret(&random)
         notification.body = isNeutral ? HostileText.make(&random) : HostileText.makeSecret(&random)

@@ -56,13 +56,23 @@ struct CourierReducingTests {
         #expect(driver.attempts.map(\.stored.delivery.notification) == [.wake(.reply, urgency: .normal)])
     }
 
-    @Test func whatShowsNothingWakesAtLeast() {
+    /// As loud as the nudge that a stricter device gets of the same event.
+    @Test func whatHasNoTextAfterAllIsANudge() {
         var driver = QueuesDriver()
         driver.accept(alert(1))
         driver.end(1, Outcome(.rejected, reason: "payload-empty"))
+        #expect(driver.attempts.map(\.stored.delivery.notification.mode) == [.nudge])
+        driver.end(1, Outcome(.rejected, reason: "payload-empty"))
         #expect(driver.attempts.map(\.stored.delivery.notification) == [.wake(.reply, urgency: .normal)])
         driver.end(1, Outcome(.rejected, reason: "payload-empty"))
-        #expect(driver.reports.map(\.kind) == [.reduced, .rejected])
+        #expect(driver.reports.map(\.kind) == [.reduced, .reduced, .rejected])
+    }
+
+    @Test func whatIsSilentNeverShows() {
+        var driver = QueuesDriver()
+        driver.accept(alert(1, neutral: NeutralTexts()))
+        driver.end(1, Outcome(.rejected, reason: "payload-empty"))
+        #expect(driver.attempts.map(\.stored.delivery.notification) == [.wake(.reply, urgency: .normal)])
     }
 
     @Test func otherRefusalsAreFinal() {

@@ -23,6 +23,16 @@ struct NotificationBlobTests {
         native: ["ios": #"{"sound":"default"}"#, "android": "{}"],
         expiresAt: .min,
         neutral: NeutralTexts(title: "New notification", body: "n"),
+        neutralPresentation: Presentation(
+            subtitle: "s",
+            category: "news",
+            thread: "t",
+            collapseKey: "k",
+            url: "app://inbox",
+            actions: [NotificationAction(id: "app.open", label: "Open", url: "app://open", icon: "star")],
+            data: #"{"inbox":true}"#,
+            native: ["ios": #"{"badge":1}"#, "ntfy": #"{"priority":1}"#]
+        ),
         sealed: #"{"v":1}"#
     )
 
@@ -40,8 +50,11 @@ struct NotificationBlobTests {
         #expect(wake.blob.count <= 24)
     }
 
-    @Test func whatAnEarlierVersionWroteIsRead() throws {
+    @Test func whatEarlierVersionsWroteIsRead() throws {
         var earlier = full
+        earlier.neutralPresentation = Presentation()
+        #expect(earlier.blob.first == 2)
+        #expect(try decode(earlier.blob) == earlier)
         earlier.neutral = NeutralTexts()
         earlier.sealed = ""
         #expect(earlier.blob.first == 1)
@@ -93,8 +106,8 @@ struct NotificationBlobTests {
 
     @Test func otherVersionsAndTrailingBytesAreRefusedByName() {
         var newer = full.blob
-        newer[0] = 3
-        #expect(throws: NotificationBlobError.unknownVersion(3)) { try decode(newer) }
+        newer[0] = Notification.blobVersion + 1
+        #expect(throws: NotificationBlobError.unknownVersion(newer[0])) { try decode(newer) }
         #expect(throws: NotificationBlobError.trailingBytes(1)) { try decode(full.blob + [0]) }
         #expect(throws: NotificationBlobError.truncated(offset: 0)) { try decode([]) }
     }

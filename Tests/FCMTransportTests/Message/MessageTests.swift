@@ -231,9 +231,32 @@ struct MessageTests {
         )
     }
 
-    /// However much a sender puts where only alerts may read it.
-    @Test(arguments: [carillon_mode.CARILLON_WAKE, .CARILLON_NUDGE, .CARILLON_SEALED])
-    func nothingButAnAlertSaysAnything(_ mode: carillon_mode) throws {
+    /// All that an operator may say of every event.
+    @Test func aNudgeComesAsTheOperatorSays() throws {
+        var sample = SampleNotification.nudge("dm", title: "New notification")
+        sample.category = "news"
+        sample.url = "app://inbox"
+        sample.collapseKey = "inbox"
+        sample.data = #"{"inbox":true}"#
+        sample.native = #"{"priority":"NORMAL","notification":{"channelId":"quiet"}}"#
+        try expect(
+            sample,
+            #""notification":{"title":"New notification"},"#
+                + #""data":{"t":"dm","category":"news","url":"app://inbox","inbox":"true"},"#
+                + #""android":{"priority":"NORMAL","ttl":"86400s","collapseKey":"inbox","#
+                + #""notification":{"tag":"inbox","channelId":"quiet"}}"#
+        )
+        sample.native = #"{"style":"data"}"#
+        #expect(try !body(sample).contains(#""notification":"#))
+        sample.mode = .CARILLON_SEALED
+        sample.sealed = #"{"v":1}"#
+        sample.native = #"{"style":"notification","priority":"NORMAL","notification":{"channelId":"quiet"}}"#
+        try expect(sample, #""data":{"sealed":"{\"v\":1}"},\#(Self.normal)"#)
+    }
+
+    /// However much a sender puts where only alerts and nudges may say it.
+    @Test(arguments: [carillon_mode.CARILLON_WAKE, .CARILLON_SEALED])
+    func wakeUpsAndEnvelopesSayNothing(_ mode: carillon_mode) throws {
         var sample = SampleNotification.alert(title: "New notification", body: "neutral")
         sample.mode = mode
         sample.sealed = mode == .CARILLON_SEALED ? #"{"v":1}"# : ""
@@ -245,7 +268,7 @@ struct MessageTests {
         sample.id = "LEAK"
         sample.actions = [.init(id: "LEAK", label: "LEAK")]
         sample.data = #"{"k":"LEAK"}"#
-        sample.native = #"{"collapseKey":"LEAK","style":"notification","notification":{"title":"LEAK"}}"#
+        sample.native = #"{"style":"notification","notification":{"title":"LEAK"}}"#
         #expect(!(try body(sample)).contains("LEAK"))
     }
 }

@@ -65,6 +65,7 @@ final class Workbench {
         filters: [EventFilter] = [],
         defaultMode: Mode = .wake,
         encryptingPlatforms: Set<String> = [],
+        showingPlatforms: Set<String> = [],
         contextRoom: Int = 10_000,
         pacing: PacingPolicy? = nil,
         doors: PipelineDoors = PipelineDoors()
@@ -85,6 +86,7 @@ final class Workbench {
             filters: filters,
             defaultMode: defaultMode,
             encryptingPlatforms: encryptingPlatforms,
+            showingPlatforms: showingPlatforms,
             contextRoom: contextRoom,
             pacing: pacing
         )

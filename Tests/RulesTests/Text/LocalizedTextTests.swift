@@ -120,6 +120,7 @@ import YAMLReading
     @Test func neutralTextsOfTheStandard() throws {
         let book = try RuleBook.builtIn()
         let batch = book.renderSummary(count: 7, signal: .dm, urgency: .high, mode: .nudge)
-        #expect(batch == .nudge(.dm, urgency: .high, count: 7, NeutralTexts(title: "7 new notifications")))
+        let texts = NeutralTexts(title: "7 new notifications")
+        #expect(batch == .nudge(.dm, urgency: .high, count: 7, texts, batch.neutralPresentation))
     }
 }

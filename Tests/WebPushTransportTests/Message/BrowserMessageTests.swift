@@ -58,6 +58,8 @@ struct BrowserMessageTests {
         sample.actions = []
         sample.data = ""
         sample.collapseKey = ""
+        sample.category = ""
+        sample.thread = ""
         #expect(try message(sample) == #"{"t":"reaction","notification":{"title":"New notification"}}"#)
         sample.count = 7
         let declared = try message(sample, TransportFixture(#""navigate":"https://app.example.com/""#))
@@ -66,6 +68,20 @@ struct BrowserMessageTests {
              "notification":{"title":"New notification","navigate":"https://app.example.com/"}}
             """
         #expect(try isSameJSON(declared, expected))
+    }
+
+    /// All that an operator may say of every event.
+    @Test func aNudgeComesAsTheOperatorSays() throws {
+        var sample = SampleNotification.nudge("dm", title: "New notification")
+        sample.category = "news"
+        sample.url = "https://app.example.com/inbox"
+        sample.native = #"{"silent":true,"declarative":false}"#
+        let expected = """
+            {"t":"dm","notification":{"title":"New notification","navigate":"https://app.example.com/inbox",
+              "silent":true,"data":{"t":"dm","category":"news","url":"https://app.example.com/inbox"}}}
+            """
+        let body = try message(sample)
+        #expect(try isSameJSON(body, expected), "\(body)")
     }
 
     /// The members of the WebKit explainer "Declarative Web Push" and W3C's Push API.

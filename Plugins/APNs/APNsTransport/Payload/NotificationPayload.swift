@@ -6,11 +6,22 @@ import PluginKit
 /// Where two say the same key, what the operator wrote by hand wins: a member of the rule's block over one of `aps`, a
 /// member of its `alert` over a text, a member of `data` over `category` and `body`. Two things the block cannot change:
 /// buttons that the app makes itself come with `mutable-content: 1`, without which nobody would make them, and a background
-/// push shows nothing.
+/// push shows nothing. What says neither who nor what always has `mutable-content: 1`, for an extension that finds out more.
 struct NotificationPayload {
+    /// What a payload says beside `aps`, `category` and `body`.
+    private enum Form {
+        /// The app's keys, and of several events how many they are.
+        case whole
+        /// What sort of thing happened, and how often.
+        case nudge
+        /// The envelope that an extension of the app opens.
+        case sealed(JSONObject)
+    }
+
     /// iOS shows no more buttons.
     static let actionLimit = 4
 
+    private let form: Form
     private let type: PushType
     private let block: NativeBlock
     private let data: JSONObject
@@ -38,8 +49,16 @@ struct NotificationPayload {
         _ block: NativeBlock,
         as type: PushType
     ) throws(PayloadMistake) {
-        guard let data = try? notification.data.jsonObject() else { throw .badData }
+        guard var data = try? notification.data.jsonObject() else { throw .badData }
         guard !data.contains("aps") else { throw .dataHasAPS }
+        switch notification.mode {
+        case .nudge: form = .nudge
+        case .sealed:
+            guard let envelope = try? notification.sealed.jsonObject() else { throw .badSealed }
+            form = .sealed(envelope)
+            data = data.removing(["sealed"])
+        default: form = .whole
+        }
         self.type = type
         self.block = block
         self.data = data
@@ -68,6 +87,7 @@ struct NotificationPayload {
         writeSystemKeys(notification, to: &writer)
         writer.members(of: members)
         writer.endObject()
+        writeSignal(notification, to: &writer)
         if !notification.category.isEmpty, !data.contains("category") {
             writer.member("category", notification.category)
         }
@@ -77,6 +97,21 @@ struct NotificationPayload {
         lengths.referencedContent = writer.members(ofData: data, referencedContent: limits.referencedContent)
         writer.endObject()
         return lengths
+    }
+
+    private var isNeutral: Bool {
+        if case .whole = form { return false }
+        return true
+    }
+
+    private func writeSignal(_ notification: borrowing Notification, to writer: inout JSONWriter) {
+        switch form {
+        case .whole: if notification.count > 1 { writer.signal(of: notification, unlessIn: data) }
+        case .nudge: writer.signal(of: notification, unlessIn: data)
+        case .sealed(let envelope):
+            writer.key("sealed")
+            writer.object(envelope)
+        }
     }
 
     private func writeAlert(
@@ -146,7 +181,7 @@ struct NotificationPayload {
         if !members.contains("thread-id") {
             writer.member("thread-id", notification.thread)
         }
-        if writesButtons {
+        if writesButtons || isNeutral {
             writer.key("mutable-content")
             writer.integer(1)
         } else if let mutableContent = block.mutableContent, writesAlert {

@@ -18,15 +18,16 @@ enum WakePayload {
 }
 
 extension JSONWriter {
-    /// What happened: `t`, and of several events `n`.
-    mutating func signal(of notification: borrowing Notification) {
-        key("t")
-        if notification.count > 1 {
-            string("batch")
+    /// What happened: `t`, and of several events `n`, but for members that `data` has.
+    mutating func signal(of notification: borrowing Notification, unlessIn data: JSONObject = JSONObject()) {
+        let isBatch = notification.count > 1
+        if !data.contains("t") {
+            key("t")
+            if isBatch { string("batch") } else { string(notification.signal) }
+        }
+        if isBatch, !data.contains("n") {
             key("n")
             integer(notification.count)
-        } else {
-            string(notification.signal)
         }
     }
 }

@@ -23,8 +23,8 @@ final class Dispatcher: Sendable {
     ) throws(PayloadMistake) -> Dispatch? {
         switch notification.mode {
         case .wake: return Dispatch(try .wake(notification, now: now))
-        case .nudge: return try Push.nudge(notification, now: now).map(Dispatch.init)
-        case .sealed: return try Push.sealed(notification, now: now).map(Dispatch.init)
+        case .nudge: return try Push.nudge(notification, try block(of: notification), now: now).map(Dispatch.init)
+        case .sealed: return try Push.sealed(notification, try block(of: notification), now: now).map(Dispatch.init)
         case .alert: return try whole(notification, try block(of: notification), to: registration, now: now)
         case nil: return nil
         }

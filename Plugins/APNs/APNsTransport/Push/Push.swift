@@ -48,21 +48,31 @@ struct Push: Sendable {
         Push(notification, as: .background, .considerate, try WakePayload.make(notification), now: now)
     }
 
-    /// Nil when there is no text to show: the extension that decrypts or fetches runs only for an alert that has one.
-    static func nudge(_ notification: borrowing Notification, now: Int64) throws(PayloadMistake) -> Push? {
+    /// A visible push that says neither who nor what. Nil when there is no text to show: an extension that fetches more runs
+    /// only for an alert that has one.
+    static func nudge(
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        now: Int64
+    ) throws(PayloadMistake) -> Push? {
         guard notification.hasText else { return nil }
-        let priority = Priority.usual(for: .alert, notification.urgency)
-        return Push(notification, as: .alert, priority, try NudgePayload.make(notification), now: now)
+        return try alert(notification, block, now: now)
     }
 
-    /// Nil when nothing is sealed, or no text stands in for it.
-    static func sealed(_ notification: borrowing Notification, now: Int64) throws(PayloadMistake) -> Push? {
-        guard notification.hasText, !notification.sealed.isEmpty else { return nil }
-        let priority = Priority.usual(for: .alert, notification.urgency)
-        return Push(notification, as: .alert, priority, try SealedPayload.make(notification), now: now)
+    /// The envelope, behind a neutral text where there is one. Nil when nothing is sealed.
+    static func sealed(
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        now: Int64
+    ) throws(PayloadMistake) -> Push? {
+        guard !notification.sealed.isEmpty else { return nil }
+        guard notification.hasText else {
+            return Push(notification, as: .background, .considerate, try SealedPayload.make(notification), now: now)
+        }
+        return try alert(notification, block, now: now)
     }
 
-    /// Everything, as an alert.
+    /// As an alert: everything that the notification has.
     static func alert(
         _ notification: borrowing Notification,
         _ block: NativeBlock,

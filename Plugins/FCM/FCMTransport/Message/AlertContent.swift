@@ -10,9 +10,12 @@ import PluginKit
 struct AlertContent {
     let block: AndroidBlock
     private let data: JSONObject
+    private let namesDelivery: Bool
 
-    init(_ notification: borrowing Notification) throws(MessageMistake) {
-        block = try AndroidBlock(parsing: notification.native)
+    /// `usual` is who draws where the block does not say.
+    init(_ notification: borrowing Notification, usual: AndroidBlock.Style = .data) throws(MessageMistake) {
+        block = try AndroidBlock(parsing: notification.native, usual: usual)
+        namesDelivery = notification.mode == .alert
         do throws(JSONError) {
             data = try notification.data.jsonObject()
         } catch {
@@ -79,7 +82,7 @@ struct AlertContent {
         } else if isOurs("t") {
             writer.text("t", notification.signal)
         }
-        if isOurs("id") { writer.text("id", notification.id) }
+        if namesDelivery, isOurs("id") { writer.text("id", notification.id) }
         if block.style == .data, isOurs("title") {
             lengths.title = writer.text("title", notification.title, limit: limits.title)
         }

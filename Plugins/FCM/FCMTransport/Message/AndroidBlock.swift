@@ -15,7 +15,7 @@ struct AndroidBlock {
     let notification: JSONObject
     private let members: JSONObject
 
-    /// What neither wakes, nudges nor sealed messages may have.
+    /// What wake-ups have.
     static let none = AndroidBlock()
 
     private init() {
@@ -24,13 +24,18 @@ struct AndroidBlock {
         members = JSONObject()
     }
 
-    init(parsing text: BorrowedText) throws(MessageMistake) {
+    /// `usual` is the style where the block names none.
+    init(parsing text: BorrowedText, usual: Style = .data) throws(MessageMistake) {
         do throws(JSONError) {
             members = try text.jsonObject()
         } catch {
             throw .badNative
         }
-        style = members["style"]?.string == "notification" ? .notification : .data
+        switch members["style"]?.string {
+        case "notification": style = .notification
+        case nil: style = usual
+        default: style = .data
+        }
         if let value = members["notification"], !value.isNull {
             guard let object = value.object else { throw .badNative }
             notification = object
@@ -38,6 +43,15 @@ struct AndroidBlock {
             notification = JSONObject()
         }
     }
+
+    private init(_ other: AndroidBlock, drawnBy style: Style) {
+        self.style = style
+        notification = other.notification
+        members = other.members
+    }
+
+    /// The same for an app that draws itself, whatever the block says.
+    var drawnByTheApp: AndroidBlock { AndroidBlock(self, drawnBy: .data) }
 
     func contains(_ name: StaticString) -> Bool { members.contains(name) }
 

@@ -14,13 +14,14 @@ struct AndroidConfig {
     private let isDirectBootOK: Bool
     private let block: AndroidBlock
 
-    /// `now` in milliseconds since 1970. `block` is empty but for ``Mode/alert``.
+    /// `now` in milliseconds since 1970.
     init(_ notification: borrowing Notification, _ block: AndroidBlock, isDirectBootOK: Bool, now: Int64) {
         // What shows is for now, and a wake-up only when it says so: Google makes apps wait that wake for nothing.
         isHigh = notification.mode == .wake ? notification.urgency == .high : notification.urgency != .low
         let end = notification.expiresAt.map { Int64(clamping: $0) } ?? now + AndroidConfig.defaultLifetime
         lifetime = min(max(0, end - now) / 1000, AndroidConfig.longestLifetime)
-        collapseKey = notification.mode == .alert ? CollapseKey.make(notification.collapseKey) : nil
+        let isShown = notification.mode == .alert || notification.mode == .nudge
+        collapseKey = isShown ? CollapseKey.make(notification.collapseKey) : nil
         self.isDirectBootOK = isDirectBootOK
         self.block = block
     }

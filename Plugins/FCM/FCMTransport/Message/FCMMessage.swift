@@ -21,10 +21,17 @@ enum FCMMessage {
             }
         case .nudge:
             guard !notification.title.isEmpty || !notification.body.isEmpty else { throw .empty }
-            return try fitted(token, plain) { writer, limits in writeNudge(notification, to: &writer, within: limits) }
+            let nudge = try AlertContent(notification, usual: .notification)
+            let config = AndroidConfig(notification, nudge.block, isDirectBootOK: isDirectBootOK, now: now)
+            return try fitted(token, config) { writer, limits in
+                nudge.write(notification, to: &writer, within: limits)
+            }
         case .sealed:
             guard !notification.sealed.isEmpty else { return nil }
-            return try fitted(token, plain) { writer, _ in
+            // Whatever it shows, the app draws: only that opens the envelope.
+            let block = try AndroidBlock(parsing: notification.native).drawnByTheApp
+            let config = AndroidConfig(notification, block, isDirectBootOK: isDirectBootOK, now: now)
+            return try fitted(token, config) { writer, _ in
                 writer.json.key("data")
                 writer.json.beginObject()
                 writer.text("sealed", notification.sealed)
@@ -52,21 +59,6 @@ enum FCMMessage {
             writer.text("t", notification.signal)
         }
         writer.json.endObject()
-    }
-
-    private static func writeNudge(
-        _ notification: borrowing Notification,
-        to writer: inout MessageWriter,
-        within limits: FittedPayload.Limits
-    ) -> FittedPayload.Lengths {
-        var lengths = FittedPayload.Lengths()
-        writer.json.key("notification")
-        writer.json.beginObject()
-        lengths.title = writer.text("title", notification.title, limit: limits.title)
-        lengths.body = writer.text("body", notification.body, limit: limits.body)
-        writer.json.endObject()
-        writeSignal(notification, to: &writer)
-        return lengths
     }
 
     private static func fitted(

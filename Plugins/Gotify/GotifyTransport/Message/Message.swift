@@ -12,13 +12,17 @@ struct Message {
     private let extras: JSONObject
 
     /// That something happened.
-    static func wake(_ notification: borrowing Notification, _ texts: WakeTexts) -> [UInt8] {
+    static func wake(
+        _ notification: borrowing Notification,
+        _ texts: WakeTexts
+    ) throws(ReadableMistake) -> [UInt8] {
+        let message = try Message(notification)
         var writer = JSONWriter(reservingBytes: 128)
         writer.beginObject()
         writer.key("message")
         writer.string(texts.text(count: notification.count))
         writer.key("priority")
-        writer.integer(notification.urgency.gotifyPriority)
+        message.writePriority(notification, to: &writer)
         writer.endObject()
         return writer.bytes
     }
@@ -57,14 +61,18 @@ struct Message {
         writer.beginObject()
         let lengths = writer.readableTexts(of: notification, within: limits)
         writer.key("priority")
+        writePriority(notification, to: &writer)
+        writeExtras(notification, to: &writer)
+        writer.endObject()
+        return lengths
+    }
+
+    private func writePriority(_ notification: borrowing Notification, to writer: inout JSONWriter) {
         if let priority = native["priority"] {
             writer.value(priority)
         } else {
             writer.integer(notification.urgency.gotifyPriority)
         }
-        writeExtras(notification, to: &writer)
-        writer.endObject()
-        return lengths
     }
 
     private func writeExtras(_ notification: borrowing Notification, to writer: inout JSONWriter) {

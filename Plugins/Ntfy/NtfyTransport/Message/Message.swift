@@ -11,7 +11,12 @@ struct Message {
     private let native: JSONObject
 
     /// That something happened.
-    static func wake(_ notification: borrowing Notification, topic: String, _ texts: WakeTexts) -> [UInt8] {
+    static func wake(
+        _ notification: borrowing Notification,
+        topic: String,
+        _ texts: WakeTexts
+    ) throws(ReadableMistake) -> [UInt8] {
+        let message = try Message(notification, topic: topic)
         var writer = JSONWriter(reservingBytes: 128)
         writer.beginObject()
         writer.key("topic")
@@ -19,7 +24,7 @@ struct Message {
         writer.key("message")
         writer.string(texts.text(count: notification.count))
         writer.key("priority")
-        writer.integer(notification.urgency.ntfyPriority)
+        message.writePriority(notification, to: &writer)
         writer.endObject()
         return writer.bytes
     }
@@ -53,10 +58,8 @@ struct Message {
         writer.key("topic")
         writer.string(topic)
         let lengths = writer.readableTexts(of: notification, within: limits)
-        if !native.contains("priority") {
-            writer.key("priority")
-            writer.integer(notification.urgency.ntfyPriority)
-        }
+        writer.key("priority")
+        writePriority(notification, to: &writer)
         if !notification.url.isEmpty, !native.contains("click") {
             writer.key("click")
             writer.string(notification.url)
@@ -100,9 +103,17 @@ struct Message {
     private func writeNative(to writer: inout JSONWriter) {
         for index in 0..<native.count {
             let member = native.member(at: index)
-            if !["topic", "title", "message"].contains(member.key) {
+            if !["topic", "title", "message", "priority"].contains(member.key) {
                 writer.member(member)
             }
+        }
+    }
+
+    private func writePriority(_ notification: borrowing Notification, to writer: inout JSONWriter) {
+        if let priority = native["priority"] {
+            writer.value(priority)
+        } else {
+            writer.integer(notification.urgency.ntfyPriority)
         }
     }
 }

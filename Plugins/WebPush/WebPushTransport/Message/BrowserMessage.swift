@@ -118,12 +118,18 @@ struct BrowserMessage {
             // The explainer has it beside the notification, WebKit's own example within.
             writeBadge(to: &writer)
         }
-        if form != .nudge, !block.contains("data") {
+        if !block.contains("data"), form != .nudge || Self.hasOwnData(notification) {
             writer.key("data")
             writeData(notification, to: &writer, within: limits, &lengths)
         }
         writer.endObject()
         return lengths
+    }
+
+    /// Whether a nudge has anything for the app beside what it shows.
+    private static func hasOwnData(_ notification: borrowing Notification) -> Bool {
+        !notification.subtitle.isEmpty || !notification.category.isEmpty || !notification.thread.isEmpty
+            || !notification.url.isEmpty || !notification.data.isEmpty || notification.hasActions
     }
 
     private func writeBadge(to writer: inout JSONWriter) {
@@ -166,7 +172,7 @@ struct BrowserMessage {
             writer.object(sealed)
         } else {
             data.writeSignal(notification, to: &writer)
-            data.writeText("id", notification.id, to: &writer)
+            if form != .nudge { data.writeText("id", notification.id, to: &writer) }
             lengths.subtitle = data.writeText("subtitle", notification.subtitle, to: &writer, limit: limits.subtitle)
             data.writeText("category", notification.category, to: &writer)
             data.writeText("thread", notification.thread, to: &writer)

@@ -66,10 +66,9 @@ package final class RulesTrial: Sendable {
         let verdict = try judge.verdict(on: subject)
         var report = TrialReport(subject: subject, verdict: verdict)
         guard case .wakes(let wakeUp) = verdict else { return report }
-        let rendering = judge.rendering(of: wakeUp, mode: mode)
-        report.isCutByRule = rendering.notification.mode < mode
+        report.isCutByRule = wakeUp.rule.mode < mode
         for device in devices {
-            report.deliveries.append(await delivery(of: rendering, to: device))
+            report.deliveries.append(await delivery(of: wakeUp, to: device))
         }
         return report
     }
@@ -79,8 +78,9 @@ package final class RulesTrial: Sendable {
         await host.shutDown(within: 2_000)
     }
 
-    private func delivery(of rendering: Rendering, to device: SampleDevice) async -> TrialDelivery {
+    private func delivery(of wakeUp: TrialJudge.WakeUp, to device: SampleDevice) async -> TrialDelivery {
         let platform = device.address.platform
+        let rendering = judge.rendering(of: wakeUp, mode: mode, on: platform)
         // The router's own envelopes hold no platform's block.
         let hasBlock = rendering.notification.mode != .sealed || host.encryptingPlatforms.contains(platform)
         let platformOfBlock = hasBlock ? platform : nil
@@ -88,21 +88,22 @@ package final class RulesTrial: Sendable {
             platform: platform,
             hasThrowAwayKeys: throwAwayPlatforms.contains(platform),
             leftOut: rendering.keysLeftOut(for: platformOfBlock),
-            outcome: .failure(TrialFailure(description: "nothing goes out"))
+            outcome: .spared("it is silent, and \(platform) can only show what it gets")
         )
+        if wakeUp.rule.isSilent(on: platform), host.showingPlatforms.contains(platform) { return delivery }
         let withholding = platformOfBlock.map(rendering.keysWithholding) ?? []
         guard withholding.isEmpty else {
             let keys = withholding.joined(separator: ", ")
             let words = "nothing goes out: the event gives no fitting value for \(keys), which has to be there"
-            delivery.outcome = .failure(TrialFailure(description: words))
+            delivery.outcome = .failed(TrialFailure(description: words))
             return delivery
         }
         do {
             let result = try await dryRun.deliver(rendering.notification, id: Self.id, to: device)
-            delivery.outcome = .success(result)
+            delivery.outcome = .made(result)
             delivery.unsealed = result.request.flatMap { SealedBody.plaintext(in: $0.body, for: device) }
         } catch {
-            delivery.outcome = .failure(TrialFailure(description: "\(error)"))
+            delivery.outcome = .failed(TrialFailure(description: "\(error)"))
         }
         return delivery
     }

@@ -65,12 +65,13 @@ struct TrialJudge: Sendable {
         }
     }
 
-    func rendering(of wakeUp: WakeUp, mode: Mode) -> Rendering {
+    func rendering(of wakeUp: WakeUp, mode: Mode, on platform: String) -> Rendering {
         let rendering = wakeUp.rule.rendering(
             wakeUp.input,
             signal: wakeUp.signal,
             mode: mode,
             language: language,
+            isSilent: wakeUp.rule.isSilent(on: platform),
             now: now
         )
         guard wakeUp.count > 1 else { return rendering }
@@ -80,7 +81,8 @@ struct TrialJudge: Sendable {
                 signal: wakeUp.signal,
                 urgency: rendering.notification.urgency,
                 mode: rendering.notification.mode,
-                language: language
+                language: language,
+                now: now
             )
         )
     }

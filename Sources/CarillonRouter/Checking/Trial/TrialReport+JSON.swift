@@ -37,8 +37,9 @@ extension TrialDelivery {
     fileprivate var object: [String: Any] {
         let result: DryRunResult
         switch outcome {
-        case .failure(let failure): return ["error": failure.description]
-        case .success(let success): result = success
+        case .failed(let failure): return ["error": failure.description]
+        case .spared(let reason): return ["nothing_goes_out": reason]
+        case .made(let made): result = made
         }
         var object: [String: Any] = [
             "mode": result.mode.name,

@@ -31,8 +31,9 @@ extension TrialDelivery {
         let title = "── \(platform)\(hasThrowAwayKeys ? ", with throw-away keys" : "") "
         let line = title + String(repeating: "─", count: max(0, 80 - title.count))
         switch outcome {
-        case .failure(let failure): return "\(line)\n\(failure)"
-        case .success(let result):
+        case .failed(let failure): return "\(line)\n\(failure)"
+        case .spared(let reason): return "\(line)\nnothing goes out: \(reason)"
+        case .made(let result):
             guard let request = result.request else {
                 return "\(line)\nmode: \(modes(result))\nnothing goes out: \(result.reason)"
             }

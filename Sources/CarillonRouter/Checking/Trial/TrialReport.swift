@@ -26,8 +26,8 @@ package struct TrialReport: Sendable {
         return nil
     }
 
-    /// Whether there is a platform that nothing would go out to.
+    /// Whether there is a platform that nothing would go out to though it should.
     package var hasFailures: Bool {
-        deliveries.contains { $0.request == nil }
+        deliveries.contains(where: \.isFailure)
     }
 }

@@ -52,8 +52,8 @@ enum LibraryChecks {
         for index in 0..<plugin.transport_count {
             guard let transport = plugin.transports?[index] else { continue }
             if transport.pointee.struct_size < firstSizeOfTransport { return small("carillon_transport") }
-            if transport.pointee.flags & ~UInt32(CARILLON_TRANSPORT_ENCRYPTS) != 0 {
-                return "a transport has flags that do not exist: expected CARILLON_TRANSPORT_ENCRYPTS or none"
+            if transport.pointee.flags & ~UInt32(CARILLON_TRANSPORT_ENCRYPTS | CARILLON_TRANSPORT_SHOWS) != 0 {
+                return "a transport has flags that do not exist: expected CARILLON_TRANSPORT_ENCRYPTS, _SHOWS or none"
             }
         }
         for index in 0..<plugin.filter_count {

@@ -25,7 +25,7 @@ extension JSONTemplate {
     }
 
     /// The members of an object; nil for everything else.
-    private var members: [Member]? {
+    var members: [Member]? {
         switch self {
         case .object(let members): return members
         case .constant(let json):

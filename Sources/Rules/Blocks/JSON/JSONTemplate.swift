@@ -25,6 +25,12 @@ indirect enum JSONTemplate: Sendable {
         var isRequired = false
     }
 
+    /// Its JSON where it is the same for every notification; nil where variables have a say.
+    var json: String? {
+        guard case .constant(let bytes) = self else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     /// The variables that its templates may put in or ask for, by their whole names.
     var variables: Set<String> {
         switch self {

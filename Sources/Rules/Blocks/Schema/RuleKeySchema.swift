@@ -6,6 +6,17 @@ enum RuleKeySchema {
         ["type": "object", "additionalProperties": false, "properties": .object(head + texts + payload + blocks)]
     }
 
+    /// What speaks of no event in particular: the keys of a rule that say what goes out.
+    static func ofSeveralEvents(_ description: String) -> JSONTree {
+        let members: [(key: String, value: JSONTree)] = NotificationTemplate.keys.map {
+            ($0, ["description": .text("As a rule's \($0)."), "$ref": .text("#/$defs/rule/properties/\($0)")])
+        }
+        return [
+            "description": .text(description), "type": "object", "additionalProperties": false,
+            "properties": .object(members),
+        ]
+    }
+
     static let action: JSONTree = [
         "type": "object",
         "additionalProperties": false,

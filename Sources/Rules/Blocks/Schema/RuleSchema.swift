@@ -18,10 +18,12 @@ package enum RuleSchema {
                     "type": "array",
                     "items": ["$ref": "#/$defs/rule"],
                 ],
-                "summary": texts(
+                "summary": RuleKeySchema.ofSeveralEvents(
                     "What several notifications that waited for each other say together; {{count}} tells how many."
                 ),
-                "nudge": texts("What is shown where neither who nor what may be told; {{count}} tells of how many."),
+                "nudge": RuleKeySchema.ofSeveralEvents(
+                    "What is shown where neither who nor what may be told; {{count}} tells of how many."
+                ),
                 "categories": [
                     "description": "The categories of buttons that the app registers itself.",
                     "type": "array",
@@ -35,18 +37,6 @@ package enum RuleSchema {
                 "action": RuleKeySchema.action,
                 "text": LocalizedTextSchema.text,
                 "textOrKey": LocalizedTextSchema.textOrKey,
-            ],
-        ]
-    }
-
-    private static func texts(_ description: String) -> JSONTree {
-        [
-            "description": .text(description),
-            "type": "object",
-            "additionalProperties": false,
-            "properties": [
-                "title": LocalizedTextSchema.reference("The first line.", "text"),
-                "body": LocalizedTextSchema.reference("What stands below.", "text"),
             ],
         ]
     }

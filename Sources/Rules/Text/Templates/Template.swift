@@ -57,6 +57,12 @@ struct Template: Sendable {
         if case .wholeURL = place { true } else { false }
     }
 
+    /// The text, where there is nothing to put in.
+    var literal: String? {
+        guard case .literal(let text) = body else { return nil }
+        return text
+    }
+
     func render(_ values: TemplateValues) -> String {
         switch body {
         case .literal(let text): text

@@ -1,0 +1,131 @@
+import Notifications
+
+/// How a rule's notifications make themselves noticed: the values that its blocks have for ``PresentationKey``s. What variables
+/// decide counts as the quietest value there is.
+struct RulePresentation: Sendable {
+    /// The rule's category, unless variables decide it.
+    let category: String?
+    private let blocks: PlatformBlocks
+    /// The rule has a form that is looser than a nudge: nothing stricter may be louder than that.
+    private let isBounding: Bool
+
+    init(_ texts: RuleTexts, _ blocks: PlatformBlocks, mode: Mode) {
+        category = texts.category.literal.flatMap { $0.isEmpty ? nil : $0 }
+        self.blocks = blocks
+        isBounding = mode > .nudge
+    }
+
+    /// What the stricter forms of this rule's notifications have in their blocks: `common`, which the file says for all of
+    /// them, and what this rule says. `shared` is set for the outside of what is sealed.
+    func joined(with common: PlatformBlocks, sealedAmong shared: SharedPresentation? = nil) -> PlatformBlocks {
+        let platforms = Set(common.platforms).union(blocks.platforms.filter { PresentationKey.all[$0] != nil })
+        return PlatformBlocks(
+            platforms.sorted().compactMap { platform in
+                let members = joined(
+                    blocks.members(of: platform),
+                    common.members(of: platform),
+                    PresentationKey.all[platform] ?? []
+                ) { shared?.seal($0, of: $1, on: platform) ?? (shared == nil ? $0 : nil) }
+                return members.isEmpty ? nil : (platform, .joined(members))
+            }
+        )
+    }
+
+    /// What wake-ups have in the blocks of platforms that show them to people.
+    var blocksOfWakeUps: PlatformBlocks {
+        PlatformBlocks(
+            PresentationKey.platformsThatShowWakeUps.sorted().compactMap { platform in
+                let own = joined(blocks.members(of: platform), [], PresentationKey.all[platform] ?? []) { value, _ in
+                    value
+                }
+                return own.isEmpty ? nil : (platform, .joined(own))
+            }
+        )
+    }
+
+    /// `own` are the rule's members, `common` the file's. `seal` says what may be seen of a value of the rule's.
+    private func joined(
+        _ own: [JSONTemplate.Member],
+        _ common: [JSONTemplate.Member],
+        _ keys: [PresentationKey],
+        seal: (JSONTemplate, PresentationKey) -> JSONTemplate?
+    ) -> [JSONTemplate.Member] {
+        let kept = keys.compactMap { key -> JSONTemplate.Member? in
+            let mine = own.first { $0.key == key.name }?.value
+            let theirs = common.first { $0.key == key.name }?.value
+            let value: JSONTemplate?
+            if !key.members.isEmpty {
+                value = .joined(joined(mine?.members ?? [], theirs?.members ?? [], key.members, seal: seal))
+            } else if let mine {
+                value = said(mine.json == nil ? nil : seal(mine, key), theirs, key)
+            } else {
+                value = isBounding && key.isLoud ? unsaid(theirs, key) : theirs
+            }
+            return value.flatMap { $0.json == "{}" ? nil : JSONTemplate.Member(key: key.name, value: $0) }
+        }
+        return common.filter { member in !keys.contains { $0.name == member.key } } + kept
+    }
+
+    /// The value of a key that the rule has; `mine` is what may be seen of its own value.
+    private func said(_ mine: JSONTemplate?, _ theirs: JSONTemplate?, _ key: PresentationKey) -> JSONTemplate? {
+        let own = mine ?? key.order.first.map { .constant(Array($0.utf8)) }
+        guard isBounding else { return own ?? theirs }
+        return key.order.isEmpty ? theirs ?? own : key.quieter(theirs, own)
+    }
+
+    /// The value of a key that only the file has, and that could make the notification louder.
+    private func unsaid(_ theirs: JSONTemplate?, _ key: PresentationKey) -> JSONTemplate? {
+        guard let theirs, let absent = key.absent else { return nil }
+        return key.quieter(theirs, .constant(Array(absent.utf8)))
+    }
+}
+
+/// What all rules of a book say alike, so that it tells none of them from the others.
+struct SharedPresentation: Sendable, Hashable {
+    /// JSON by platform and key.
+    private var values: [String: [String: String]] = [:]
+    /// The category that all of them have.
+    private(set) var category: String?
+
+    init() {}
+
+    /// `rules` are the texts and blocks of all rules that wake anybody.
+    init(_ rules: [(texts: RuleTexts, blocks: PlatformBlocks)]) {
+        guard let first = rules.first else { return }
+        if let literal = first.texts.category.literal, !literal.isEmpty,
+            rules.allSatisfy({ $0.texts.category.literal == literal })
+        {
+            category = literal
+        }
+        for (platform, keys) in PresentationKey.all {
+            let all = rules.map { Self.values(of: keys, in: $0.blocks.members(of: platform)) }
+            values[platform] = all[0].filter { name, json in all.allSatisfy { $0[name] == json } }
+        }
+    }
+
+    /// What the outside of a sealed push may have of a rule's value; nil: nothing.
+    fileprivate func seal(_ value: JSONTemplate, of key: PresentationKey, on platform: String) -> JSONTemplate? {
+        guard key.tellsRule, values[platform]?[key.name] != value.json else { return value }
+        return key.sealed.map { .constant(Array($0.utf8)) }
+    }
+
+    private static func values(of keys: [PresentationKey], in members: [JSONTemplate.Member]) -> [String: String] {
+        keys.reduce(into: [:]) { values, key in
+            guard let value = members.first(where: { $0.key == key.name })?.value else { return }
+            if key.members.isEmpty {
+                values[key.name] = value.json
+            } else {
+                values.merge(Self.values(of: key.members, in: value.members ?? [])) { $1 }
+            }
+        }
+    }
+}
+
+extension PresentationKey {
+    /// The quieter one of two values, or the one that there is.
+    fileprivate func quieter(_ one: JSONTemplate?, _ other: JSONTemplate?) -> JSONTemplate? {
+        guard let one, let other else { return one ?? other }
+        func place(_ value: JSONTemplate) -> Int { value.json.flatMap { order.firstIndex(of: $0) } ?? 0 }
+        return place(one) <= place(other) ? one : other
+    }
+}

@@ -121,7 +121,11 @@ extension Registry {
         } catch {
             throw .invalid("content: expected NIP-44 version 2, encrypted to \(identity.publicKey.hex)")
         }
-        return try RegistrationContent(json: json, checkingSignals: checkSignal)
+        let content = try RegistrationContent(json: json, zones, checkingSignals: checkSignal)
+        if case .named(let zone) = content.quiet?.zone, !zone.isKnown {
+            throw .invalid("registration field `quiet.tz`: expected \(QuietZone.expected)")
+        }
+        return content
     }
 
     private func validate(_ address: DeviceAddress) throws(RegistrationRefusal) {

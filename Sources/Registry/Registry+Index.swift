@@ -15,7 +15,7 @@ extension Registry {
         var index = MatchIndex(signals: names)
         try store.write { rows in
             index = MatchIndex(signals: names, languages: languages, capacity: try rows.deviceCount())
-            try rows.fill(&index) { try vault.openWishes(Array($1), of: $0) }
+            try rows.fill(&index) { try vault.openWishes(Array($1), of: $0, zones) }
             let now = now()
             try rows.forgetLists(unneededSince: now - Self.listMemory)
             for (account, keys) in try rows.allMessageKeys(now: now) {

@@ -21,7 +21,7 @@ extension Registry {
     /// What a device wishes of pace and filters; nil when it is registered no more.
     package func wishes(of device: DeviceID) throws -> DeviceWishes? {
         guard let sealed = try store.readOnce({ try $0.sealedWishes(of: device) }) else { return nil }
-        return sealed.isEmpty ? DeviceWishes() : try vault.openWishes(sealed, of: device)
+        return sealed.isEmpty ? DeviceWishes() : try vault.openWishes(sealed, of: device, zones)
     }
 
     /// Forgets a device as its operator wishes. The event that registered it does not bring it back; a later one does. Returns false

@@ -17,6 +17,7 @@ package final class Registry: Sendable {
     let changed: @Sendable (Set<PublicKey>) -> Void
     let check: PlatformCheck
     let checkSignal: SignalCheck
+    let zones: TimeZones
     let mailbox = IndexMailbox()
     let addresses = Mutex(DeviceCache<DeviceAddress>(capacity: 20_000))
     /// Some 32 MB.
@@ -31,7 +32,8 @@ package final class Registry: Sendable {
     /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed
     /// under keys drawn from it. `now` is in milliseconds since 1970. `changed` is told, once it is on disk, of which accounts
     /// and roots something changed that ``watchedAccount(_:)``, ``partners(of:)`` or ``rootsOfInterest()`` speak of; it is
-    /// called on the thread of the change and is to be quick. `check` and `checkSignal` judge new registrations. Throws a ``RegistryStoreError`` when the store
+    /// called on the thread of the change and is to be quick. `zones` are those that quiet hours may name. `check` and `checkSignal`
+    /// judge new registrations. Throws a ``RegistryStoreError`` when the store
     /// was made with another identity.
     package init(
         store: RegistryStore,
@@ -39,6 +41,7 @@ package final class Registry: Sendable {
         limits: RegistrationDesk.Limits = RegistrationDesk.Limits(),
         now: @escaping @Sendable () -> Int64,
         random: @escaping RandomBytes = SecureRandom.bytes,
+        zones: TimeZones = .system,
         changed: @escaping @Sendable (Set<PublicKey>) -> Void = { _ in },
         check: @escaping PlatformCheck,
         checkSignal: @escaping SignalCheck = { _ in nil }
@@ -49,6 +52,7 @@ package final class Registry: Sendable {
         self.changed = changed
         self.check = check
         self.checkSignal = checkSignal
+        self.zones = zones
         vault = try TokenVault(identity: identity.secret, random: random)
         desk = RegistrationDesk(ourKey: identity.publicKey, limits: limits)
         signers = Mutex(
@@ -102,7 +106,7 @@ package final class Registry: Sendable {
         guard let sealed = try store.readOnce({ try $0.sealedContent(of: device) }) else { return nil }
         let json = String(decoding: try vault.open(sealed, of: device, for: .content), as: UTF8.self)
         do {
-            return try RegistrationContent(json: json)
+            return try RegistrationContent(json: json, zones)
         } catch {
             throw RegistryStoreError.unreadableSeal(device)
         }

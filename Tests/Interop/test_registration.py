@@ -236,6 +236,7 @@ def test_a_shared_token_stays_with_both(phone):
         ({"platform": "ios", "token": "00" * 32, "mode": "loud"}, "mode"),
         ({"platform": "ios", "token": "00" * 32, "filters": {"dm": "yes"}}, "filters"),
         ({"platform": "ios", "token": "00" * 32, "quiet": {"start": "25:00", "end": "07:00", "tz": "UTC"}}, "quiet"),
+        ({"platform": "ios", "token": "00" * 32, "quiet": {"start": "23:00", "end": "07:00", "tz": "Europe/Atlantis"}}, "quiet.tz"),
         ({"platform": "unifiedpush"}, "push_endpoint"),
         ({"platform": "unifiedpush", "push_endpoint": "javascript:alert(1)"}, "push_endpoint"),
     ],

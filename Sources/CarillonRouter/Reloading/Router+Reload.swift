@@ -5,6 +5,7 @@ import Dispatch
 import Logging
 import Pipeline
 import PluginHost
+import Registry
 import RelayPool
 import Rules
 import YAMLReading
@@ -45,6 +46,8 @@ extension Router {
     private func readAnew() async -> ReloadResult {
         while true {
             serviceManager?.reloading(monotonicMicroseconds: DispatchTime.now().uptimeNanoseconds / 1_000)
+            // tzdata may have been updated.
+            TimeZones.system.reread()
             let result = await reloaded()
             tell(result)
             if reloading.leave() { return result }

@@ -5,9 +5,11 @@ extension RegistrationContent {
     /// Reads the decrypted content of a registration.
     ///
     /// Throws a ``RegistrationRefusal`` that names the first field which is not as it should be. Fields it does not
-    /// know are no mistake, but names under `filters` and `signals` are, if `checkingSignals` does not know them.
+    /// know are no mistake, but names under `filters` and `signals` are, if `checkingSignals` does not know them. `zones` says what
+    /// the time zone of quiet hours means.
     package init(
         json: String,
+        _ zones: TimeZones = .system,
         checkingSignals: SignalCheck = { _ in nil }
     ) throws(RegistrationRefusal) {
         guard json.utf8.count <= RegistrationLimits.content else {
@@ -26,7 +28,7 @@ extension RegistrationContent {
             fields: try Self.fields(reader).merging(target.keys) { $1 },
             signals: try Self.signals(reader, checkingSignals),
             mode: try Self.mode(reader),
-            quiet: try QuietHours(reader),
+            quiet: try QuietHours(reader, zones),
             batch: try BatchWishes(reader),
             filterSwitches: try FilterSwitches(reader),
             device: try reader.text("device", limit: RegistrationLimits.label),

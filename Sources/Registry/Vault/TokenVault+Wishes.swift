@@ -6,8 +6,8 @@ extension TokenVault {
         wishes.isEmpty ? nil : try seal(DeviceWishesCodec.encode(wishes), of: device, for: .wishes)
     }
 
-    func openWishes(_ sealed: [UInt8], of device: DeviceID) throws -> DeviceWishes {
-        guard let wishes = DeviceWishesCodec.decode(try open(sealed, of: device, for: .wishes)) else {
+    func openWishes(_ sealed: [UInt8], of device: DeviceID, _ zones: TimeZones) throws -> DeviceWishes {
+        guard let wishes = DeviceWishesCodec.decode(try open(sealed, of: device, for: .wishes), zones) else {
             throw RegistryStoreError.unreadableSeal(device)
         }
         return wishes

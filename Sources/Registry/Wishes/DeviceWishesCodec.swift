@@ -1,11 +1,14 @@
 /// The bytes of ``DeviceWishes`` before they are sealed.
 enum DeviceWishesCodec {
     private static let version: UInt8 = 1
+    /// Of wishes that name a time zone, which former versions cannot read.
+    private static let versionWithZone: UInt8 = 2
     private static let hasQuietHours: UInt8 = 1
     private static let letsDirectMessagesThrough: UInt8 = 2
     private static let hasWindow: UInt8 = 4
     private static let hasCooldown: UInt8 = 8
     private static let hasDailyCap: UInt8 = 16
+    private static let hasZone: UInt8 = 32
 
     static func encode(_ wishes: DeviceWishes) -> [UInt8] {
         let (quiet, batch) = (wishes.pace.quiet, wishes.pace.batch)
@@ -13,8 +16,13 @@ enum DeviceWishesCodec {
         var fields: [UInt8] = []
         if let quiet {
             flags |= hasQuietHours | (quiet.letsDirectMessagesThrough ? letsDirectMessagesThrough : 0)
-            for minutes in [quiet.start.minutes, quiet.end.minutes, quiet.offset.minutes] {
-                append(minutes, count: 2, to: &fields)
+            for minutes in [quiet.start.minutes, quiet.end.minutes] { append(minutes, count: 2, to: &fields) }
+            switch quiet.zone {
+            case .offset(let offset): append(offset.minutes, count: 2, to: &fields)
+            case .named(let zone):
+                flags |= hasZone
+                append(zone.name.utf8.count, count: 2, to: &fields)
+                fields.append(contentsOf: zone.name.utf8)
             }
         }
         for (flag, number) in [
@@ -30,24 +38,25 @@ enum DeviceWishesCodec {
             fields.append(UInt8(truncatingIfNeeded: name.utf8.count) | (isOn ? 0x80 : 0))
             fields.append(contentsOf: name.utf8)
         }
-        return [version, flags] + fields
+        return [flags & hasZone == 0 ? version : versionWithZone, flags] + fields
     }
 
     /// Nil unless `bytes` are those of wishes.
-    static func decode(_ bytes: [UInt8]) -> DeviceWishes? {
+    static func decode(_ bytes: [UInt8], _ zones: TimeZones = .system) -> DeviceWishes? {
         var rest = bytes[...]
-        guard rest.popFirst() == version, let flags = rest.popFirst() else { return nil }
+        guard let number = rest.popFirst(), let flags = rest.popFirst(),
+            number == (flags & hasZone == 0 ? version : versionWithZone)
+        else { return nil }
         var wishes = DeviceWishes()
         if flags & hasQuietHours != 0 {
             guard let start = integer(&rest, count: 2).flatMap(TimeOfDay.init(minutes:)),
                 let end = integer(&rest, count: 2).flatMap(TimeOfDay.init(minutes:)),
-                let offset = integer(&rest, count: 2).flatMap({ UTCOffset(minutes: Int(Int16(truncatingIfNeeded: $0))) }
-                )
+                let zone = zone(&rest, isNamed: flags & hasZone != 0, zones)
             else { return nil }
             wishes.pace.quiet = QuietHours(
                 start: start,
                 end: end,
-                offset: offset,
+                zone: zone,
                 letsDirectMessagesThrough: flags & letsDirectMessagesThrough != 0
             )
         }
@@ -64,6 +73,15 @@ enum DeviceWishesCodec {
             rest = rest.dropFirst(count)
         }
         return wishes
+    }
+
+    private static func zone(_ rest: inout ArraySlice<UInt8>, isNamed: Bool, _ zones: TimeZones) -> QuietZone? {
+        guard let number = integer(&rest, count: 2) else { return nil }
+        guard isNamed else { return UTCOffset(minutes: Int(Int16(truncatingIfNeeded: number))).map { .offset($0) } }
+        guard rest.count >= number else { return nil }
+        let name = String(decoding: rest.prefix(number), as: UTF8.self)
+        rest = rest.dropFirst(number)
+        return zones.zone(named: name).map { .named($0) }
     }
 
     private static func append(_ number: Int, count: Int, to bytes: inout [UInt8]) {

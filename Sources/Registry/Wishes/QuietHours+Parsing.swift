@@ -2,18 +2,18 @@ import Nostr
 
 extension QuietHours {
     /// The `quiet` object of a registration; nil when there is none.
-    init?(_ registration: FieldReader) throws(RegistrationRefusal) {
+    init?(_ registration: FieldReader, _ zones: TimeZones) throws(RegistrationRefusal) {
         guard let reader = try registration.reader("quiet") else { return nil }
         let start = try Self.time("start", reader)
         let end = try Self.time("end", reader)
         guard start != end else { throw reader.refusal("end", expected: "another time than `quiet.start`") }
-        guard case .string(let text) = reader.object["tz"], let offset = UTCOffset(text) else {
-            throw reader.refusal("tz", expected: "an offset from UTC such as UTC+9, UTC-03:30, +05:45 or Z")
+        guard case .string(let text) = reader.object["tz"], let zone = QuietZone(text, in: zones) else {
+            throw reader.refusal("tz", expected: QuietZone.expected)
         }
         self.init(
             start: start,
             end: end,
-            offset: offset,
+            zone: zone,
             letsDirectMessagesThrough: try reader.bool("dm_bypass_quiet") ?? false
         )
     }

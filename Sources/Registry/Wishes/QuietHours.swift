@@ -3,14 +3,18 @@ package struct QuietHours: Hashable, Sendable {
     package var start: TimeOfDay
     /// The first minute that is quiet no more; never the same as `start`.
     package var end: TimeOfDay
-    package var offset: UTCOffset
+    package var zone: QuietZone
     /// Whether direct messages come through.
     package var letsDirectMessagesThrough: Bool
 
-    package init(start: TimeOfDay, end: TimeOfDay, offset: UTCOffset, letsDirectMessagesThrough: Bool = false) {
+    package init(start: TimeOfDay, end: TimeOfDay, zone: QuietZone, letsDirectMessagesThrough: Bool = false) {
         self.start = start
         self.end = end
-        self.offset = offset
+        self.zone = zone
         self.letsDirectMessagesThrough = letsDirectMessagesThrough
+    }
+
+    package init(start: TimeOfDay, end: TimeOfDay, offset: UTCOffset, letsDirectMessagesThrough: Bool = false) {
+        self.init(start: start, end: end, zone: .offset(offset), letsDirectMessagesThrough: letsDirectMessagesThrough)
     }
 }

@@ -20,6 +20,19 @@ import Testing
         #expect(HoldWords.words(.quiet, quiet) == words)
     }
 
+    @Test(arguments: [
+        ("Europe/Berlin", "quiet hours until 07:00 (Europe/Berlin)"),
+        ("Europe/Atlantis", "quiet hours until 07:00 (Europe/Atlantis, which this machine's tzdata lacks: UTC)"),
+    ])
+    func aZoneIsCalledByItsName(_ name: String, _ words: String) throws {
+        let quiet = QuietHours(
+            start: try #require(TimeOfDay("22:00")),
+            end: try #require(TimeOfDay("07:00")),
+            zone: .named(try #require(TimeZones.system.zone(named: name)))
+        )
+        #expect(HoldWords.words(.quiet, quiet) == words)
+    }
+
     @Test(arguments: HoldReason.allCases) func everyReasonHasWords(_ reason: HoldReason) {
         #expect(HoldWords.words(reason, nil).contains(" "))
     }

@@ -1,3 +1,4 @@
+import Foundation
 import Registry
 import Testing
 
@@ -62,5 +63,97 @@ import Testing
         )
         #expect(quiet.end(at: -1) == 3_600_000)
         #expect(quiet.end(at: -3_600_001) == nil)
+    }
+
+    struct ChangeCase: Sendable, CustomTestStringConvertible {
+        let zone: String
+        let start: String
+        let end: String
+        let moment: String
+        let quietUntil: String?
+
+        var testDescription: String { "\(start) to \(end) in \(zone) at \(moment)" }
+
+        init(_ zone: String, _ start: String, _ end: String, _ moment: String, _ quietUntil: String?) {
+            (self.zone, self.start, self.end, self.moment, self.quietUntil) = (zone, start, end, moment, quietUntil)
+        }
+    }
+
+    static let nightsOfChange: [ChangeCase] = [
+        // Berlin's clocks go from 02:00 to 03:00 at 01:00 UTC: a night of seven hours.
+        ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-03-28T21:59", nil),
+        ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-03-28T22:00", "2026-03-29T05:00"),
+        ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-03-29T04:59", "2026-03-29T05:00"),
+        ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-03-29T05:00", nil),
+        // No clock shows 02:30: it is over where the clock leaps over it, or begins there.
+        ChangeCase("Europe/Berlin", "22:00", "02:30", "2026-03-28T23:00", "2026-03-29T01:00"),
+        ChangeCase("Europe/Berlin", "02:30", "04:00", "2026-03-29T00:59", nil),
+        ChangeCase("Europe/Berlin", "02:30", "04:00", "2026-03-29T01:00", "2026-03-29T02:00"),
+        // They go from 03:00 back to 02:00 at 01:00 UTC: a night of nine hours.
+        ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-10-24T20:59", nil),
+        ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-10-24T21:00", "2026-10-25T06:00"),
+        ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-10-25T05:59", "2026-10-25T06:00"),
+        ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-10-25T06:00", nil),
+        // Clocks show 02:30 twice.
+        ChangeCase("Europe/Berlin", "23:00", "02:30", "2026-10-24T22:00", "2026-10-25T00:30"),
+        ChangeCase("Europe/Berlin", "23:00", "02:30", "2026-10-25T00:45", nil),
+        ChangeCase("Europe/Berlin", "23:00", "02:30", "2026-10-25T01:00", "2026-10-25T01:30"),
+        ChangeCase("Europe/Berlin", "02:30", "04:00", "2026-10-25T00:30", "2026-10-25T01:00"),
+        ChangeCase("Europe/Berlin", "02:30", "04:00", "2026-10-25T01:30", "2026-10-25T03:00"),
+        // The days around them.
+        ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-03-27T22:00", "2026-03-28T06:00"),
+        ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-03-29T21:00", "2026-03-30T05:00"),
+        // A year that only the rule at the file's end knows.
+        ChangeCase("Europe/Berlin", "23:00", "07:00", "2061-03-26T22:00", "2061-03-27T05:00"),
+        ChangeCase("America/New_York", "23:00", "07:00", "2026-03-08T04:00", "2026-03-08T11:00"),
+        ChangeCase("America/New_York", "23:00", "07:00", "2026-11-01T03:00", "2026-11-01T12:00"),
+        // Half an hour, and in the south.
+        ChangeCase("Australia/Lord_Howe", "23:00", "07:00", "2026-04-04T12:00", "2026-04-04T20:30"),
+        ChangeCase("Australia/Lord_Howe", "23:00", "07:00", "2026-10-03T12:30", "2026-10-03T20:00"),
+        ChangeCase("Asia/Kathmandu", "23:00", "07:00", "2026-03-14T17:15", "2026-03-15T01:15"),
+    ]
+
+    private static func milliseconds(_ text: String) throws -> Int64 {
+        Int64(try Date("\(text):00Z", strategy: .iso8601).timeIntervalSince1970 * 1000)
+    }
+
+    @Test(arguments: nightsOfChange)
+    func aNightIsAsLongAsTheClocksThereMakeIt(_ test: ChangeCase) throws {
+        let quiet = QuietHours(
+            start: try #require(TimeOfDay(test.start)),
+            end: try #require(TimeOfDay(test.end)),
+            zone: .named(try #require(TimeZones.system.zone(named: test.zone)))
+        )
+        #expect(quiet.end(at: try Self.milliseconds(test.moment)) == (try test.quietUntil.map(Self.milliseconds)))
+    }
+
+    /// Foundation has time zones of its own, of ICU.
+    @Test(arguments: ["Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "America/Santiago", "Europe/Dublin"])
+    func itIsQuietWheneverTheClockThereSaysSo(_ name: String) throws {
+        let zone = try #require(TimeZone(identifier: name))
+        let quiet = QuietHours(
+            start: try #require(TimeOfDay("22:45")),
+            end: try #require(TimeOfDay("06:15")),
+            zone: .named(try #require(TimeZones.system.zone(named: name)))
+        )
+        var isQuiet: [Bool] = []
+        let start = try Self.milliseconds("2026-01-01T00:00")
+        for minute in stride(from: Int64(0), to: 366 * 1440, by: 5) {
+            let moment = start + minute * 60_000
+            let ahead = zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(moment / 1000)))
+            let local = ((moment / 60_000 + Int64(ahead / 60)) % 1440 + 1440) % 1440
+            isQuiet.append(local >= 22 * 60 + 45 || local < 6 * 60 + 15)
+        }
+        for index in isQuiet.indices {
+            let moment = start + Int64(index) * 300_000
+            guard let end = quiet.end(at: moment) else {
+                #expect(!isQuiet[index], "\(moment)")
+                continue
+            }
+            let next = Int((end - start) / 300_000)
+            #expect(isQuiet[index], "\(moment)")
+            guard next < isQuiet.count else { break }
+            #expect(!isQuiet[next] && isQuiet[index..<next].allSatisfy(\.self), "\(moment)")
+        }
     }
 }

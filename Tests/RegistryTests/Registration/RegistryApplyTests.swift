@@ -245,7 +245,7 @@ struct RegistryApplyTests {
         #expect(try bench.registry.address(of: device) == address)
         let content = try #require(try bench.registry.content(of: device))
         #expect(content.json == json)
-        #expect(content.quiet?.offset.minutes == 345)
+        #expect(content.quiet?.zone.minutesAhead(at: 0) == 345)
         let listing = try #require(try bench.registry.devices().first)
         #expect(listing.device == device)
         #expect(listing.mode == .alert)

@@ -55,6 +55,57 @@ struct DeviceWishesTests {
         #expect(try wishes(of: 1, in: reloaded, bench).isEmpty)
     }
 
+    private static func sleeping(_ zone: String) -> String {
+        Samples.phone("one", further: #","quiet":{"start":"23:15","end":"07:00","tz":"\#(zone)"}"#)
+    }
+
+    @Test func quietHoursMayNameATimeZone() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Self.sleeping("America/Argentina/Buenos_Aires")))
+        var index = try bench.registry.load()
+        try bench.reopen()
+        for _ in 0..<2 {
+            let quiet = try #require(try wishes(of: 1, in: index, bench).pace.quiet)
+            #expect(quiet.zone == .named(try #require(TimeZones.system.zone(named: "America/Argentina/Buenos_Aires"))))
+            #expect(quiet.zone.minutesAhead(at: 1_773_446_400_000) == -180)
+            index = try bench.registry.load()
+        }
+    }
+
+    @Test(arguments: ["Europe/Atlantis", "europe/berlin", "tzdata"])
+    func aZoneThatThisMachineDoesNotKnowIsRefused(_ zone: String) throws {
+        let bench = try Bench()
+        #expect(
+            try bench.registry.apply(bench.event(of: 1, Self.sleeping(zone)))
+                == .refused(.invalid("registration field `quiet.tz`: expected \(QuietZone.expected)"))
+        )
+    }
+
+    @Test func aMachineThatLostItsTimeZonesKeepsItsDevices() throws {
+        let zone = try #require(TimeZones.system.zone(named: "Europe/Berlin"))
+        let quiet = QuietHours(
+            start: try #require(TimeOfDay("23:00")),
+            end: try #require(TimeOfDay("07:00")),
+            zone: .named(zone)
+        )
+        let wishes = DeviceWishes(
+            pace: PaceWishes(quiet: quiet, batch: BatchWishes(dailyCap: 3)),
+            filters: FilterSwitches(["mutes": false])
+        )
+        let bytes = DeviceWishesCodec.encode(wishes)
+        #expect(bytes.first == 2, "former versions would read something else")
+        #expect(DeviceWishesCodec.decode(bytes) == wishes)
+        let decoded = try #require(DeviceWishesCodec.decode(bytes, TimeZones(folder: "/nowhere")))
+        #expect(decoded == wishes)
+        guard case .named(let lost) = decoded.pace.quiet?.zone else {
+            Issue.record("the zone lost its name")
+            return
+        }
+        #expect(!lost.isKnown && lost.minutesAhead(at: 0) == 0)
+        #expect(zone.isKnown && zone.minutesAhead(at: 1_773_446_400_000) == 60)
+        for count in 0..<bytes.count - 6 { #expect(DeviceWishesCodec.decode(Array(bytes.prefix(count))) == nil) }
+    }
+
     @Test func devicesFromBeforeKeepWhatTheyWished() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: Self.wished)))

@@ -45,7 +45,7 @@ package struct DeviceWishesOverview: Codable, Sendable, Hashable {
             Quiet(
                 start: HoldWords.time(quiet.start),
                 end: HoldWords.time(quiet.end),
-                tz: HoldWords.offset(quiet.offset),
+                tz: HoldWords.zone(quiet.zone),
                 dmBypassQuiet: quiet.letsDirectMessagesThrough
             )
         }

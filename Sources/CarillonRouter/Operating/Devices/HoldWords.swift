@@ -3,10 +3,10 @@ import Registry
 
 /// Why a device is not woken now, in words that a person understands.
 enum HoldWords {
-    /// As in "quiet hours until 07:00 (UTC+9)", where the device's are known.
+    /// As in "quiet hours until 07:00 (Europe/Berlin)", where the device's are known.
     static func words(_ reason: HoldReason, _ quiet: QuietHours?) -> String {
         guard reason == .quiet, let quiet else { return reason.words }
-        return "quiet hours until \(time(quiet.end)) (\(offset(quiet.offset)))"
+        return "quiet hours until \(time(quiet.end)) (\(zone(quiet.zone)))"
     }
 
     /// What waits and until when, completing the sentence "held: …".
@@ -21,6 +21,14 @@ enum HoldWords {
 
     /// As in "07:00".
     static func time(_ time: TimeOfDay) -> String { clock(time.minutes) }
+
+    /// As in "Europe/Berlin" and "UTC+9".
+    static func zone(_ zone: QuietZone) -> String {
+        switch zone {
+        case .offset(let offset): Self.offset(offset)
+        case .named(let zone): zone.isKnown ? zone.name : "\(zone.name), which this machine's tzdata lacks: UTC"
+        }
+    }
 
     /// As in "UTC+9" and "UTC-03:30".
     static func offset(_ offset: UTCOffset) -> String {

@@ -24,6 +24,7 @@ extension Pipeline {
         settings = new
         addressees = Addressees(settings: new, sealer: doors.sealer, deliveryID: deliveryID)
         gate.purposes = Purposes(new, addressees.filters, doors: doors, ourKey: registry.ourKey)
+        updateContextDemand()
         // What was sought and found may be forgotten since, or have been kept for what was asked of it then.
         if keptKinds != oldKinds || asksForFollows != askedForFollows { context.forgetSoughtLists() }
         do {

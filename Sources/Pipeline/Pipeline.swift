@@ -81,7 +81,7 @@ package final class Pipeline {
             signals: Array(settings.rules.namedSignals),
             languages: settings.rules.languages
         )
-        self.context = EventContext(store: try settings.contextPath.map { try ContextStore(path: $0, logger: logger) })
+        self.context = try Self.context(settings, logger: logger)
         self.follows = Follows(registry: registry, trouble: registryTrouble, now: now)
         self.parking = Parking(
             limits: ParkingLimits(
@@ -92,6 +92,7 @@ package final class Pipeline {
         self.pacing = Pacing(policy: settings.pacing, store: doors.paceStore, room: doors.room)
         try forgetUnreadLists()
         try pacing.load(index, at: now())
+        updateContextDemand()
         for id in accepted { gate.remember(id) }
     }
 

@@ -21,6 +21,8 @@ package struct PipelineSettings: Sendable {
     package var contextRoom: Int
     /// The file that keeps names and notes; nil: memory only.
     package var contextPath: String?
+    /// Whether names and notes are looked for and kept at all. Notifications say what their event says otherwise.
+    package var usesContext: Bool
     /// When and how often devices are woken; nil: whenever there is something.
     package var pacing: PacingPolicy?
 
@@ -33,6 +35,7 @@ package struct PipelineSettings: Sendable {
         contextWait: Int64 = 1500,
         contextRoom: Int = 10_000,
         contextPath: String? = nil,
+        usesContext: Bool = true,
         pacing: PacingPolicy? = nil
     ) {
         self.rules = rules
@@ -43,6 +46,7 @@ package struct PipelineSettings: Sendable {
         self.contextWait = contextWait
         self.contextRoom = contextRoom
         self.contextPath = contextPath
+        self.usesContext = usesContext
         self.pacing = pacing
     }
 }

@@ -24,6 +24,11 @@ package struct RuleBook: Sendable {
         asksForFollows = rules.contains { $0.match.isFollowed != nil }
     }
 
+    /// What any notification in `mode` may need besides its event.
+    package func needs(in mode: Mode) -> RuleNeeds {
+        rules.reduce(into: []) { $0.formUnion($1.needs(in: mode)) }
+    }
+
     /// What the rules make of an event for one recipient.
     package enum Decision: Sendable {
         /// Wake the recipient's devices that want `signal`.

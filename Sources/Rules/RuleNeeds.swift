@@ -9,4 +9,11 @@ package struct RuleNeeds: OptionSet, Sendable, Hashable {
     package static let authorName = RuleNeeds(rawValue: 1)
     /// Kind and content of the event referred to.
     package static let referencedEvent = RuleNeeds(rawValue: 2)
+    /// All there are, and those of later versions.
+    package static let everything = RuleNeeds(rawValue: .max)
+
+    /// Whether profiles are worth keeping.
+    package var readsProfiles: Bool { contains(.authorName) }
+    /// Whether what notes say is worth keeping.
+    package var readsNotes: Bool { contains(.referencedEvent) }
 }

@@ -116,12 +116,17 @@ import YAMLReading
             ("hints: []", "hints: expected text"),
             ("hints: sometimes", "hints: 'sometimes' is none of ignore, also, prefer"),
             ("registration: open", "registration: expected a mapping with require_session, secret_file"),
-            ("context: 1500", "context: expected a mapping with wait_milliseconds, path"),
+            ("context: 1500", "context: expected off, or a mapping with wait_milliseconds, path"),
         ]
     )
     func aBlockOfTheWrongShapeIsToldAtItsPlace(_ block: String, _ message: String) {
         let column = block.prefix { $0 != " " }.count + 2
         #expect(mistakes(block) == ["carillon.yaml:1:\(column): \(message)"])
+    }
+
+    @Test func contextCanBeSwitchedOff() throws {
+        #expect(try !read("context: off").context.isOn)
+        #expect(try read("context: { wait_milliseconds: 5 }").context.isOn)
     }
 
     @Test func whatAnEnvironmentVariableHoldsIsNotPrinted() {

@@ -100,6 +100,24 @@ def test_a_wake_up_asks_relays_for_nothing(stopped_router, lab, hostile_relay, a
     assert bob.hex not in asked
 
 
+@pytest.mark.parametrize("setting, mode", [({}, "wake"), ({}, "nudge"), ("off", "alert")])
+def test_what_nobody_may_be_shown_is_not_on_disk(stopped_router, lab, alice, bob, setting, mode):
+    stopped_router.configuration["context"] = setting
+    router = stopped_router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode=mode)))
+        socket.publish(bob.event(0, json.dumps({"name": "Bob the Builder"})), bob.note("a thought for nobody"))
+        socket.publish(bob.note("a thought for Alice", alice))
+    lab.accepted(1)
+    assert router.stop() == 0
+    kept = {path.name: path.read_bytes() for path in router.folder.iterdir() if path.is_file()}
+    assert "carillon.sqlite-context" not in kept
+    # The outbox is empty by now; what an alert said may be in pages of it that are free.
+    names = [name for name in kept if mode != "alert" or "outbox" not in name]
+    for text in [b"thought", b"Builder"]:
+        assert [name for name in names if text in kept[name]] == []
+
+
 def test_a_zap_names_its_sender_and_the_amount(router, lab, relay, alice, bob):
     wallet = Person()
     note = alice.note("zap me")

@@ -151,7 +151,9 @@ import Testing
     }
 
     @Test func databaseOfAnotherVersionIsBegunAnew() throws {
-        try store().close()
+        let first = try self.store()
+        first.write(profiles: [:], notes: [id(1): note], at: Self.noon)
+        first.close()
         let other = try DatabaseQueue(path: path)
         try other.write { db in
             try db.execute(sql: "DROP TABLE notes; PRAGMA user_version = 99")
@@ -182,8 +184,34 @@ import Testing
         }
     }
 
+    @Test func nothingIsMadeBeforeThereIsAnythingToKeep() throws {
+        let store = try store()
+        #expect(store.note(id(1)) == nil)
+        store.close()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+    }
+
+    @Test func whatIsErasedIsGoneAndTheNextIsBegunAnew() throws {
+        try Data("earlier".utf8).write(to: URL(fileURLWithPath: path + ".damaged"))
+        let store = try store()
+        store.write(profiles: [author: profile("a")], notes: [id(1): note], at: Self.noon)
+        store.erase()
+        store.close()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+        let next = try self.store()
+        next.write(profiles: [:], notes: [id(1): note], at: Self.noon)
+        next.erase()
+        next.write(profiles: [:], notes: [id(2): note], at: Self.noon)
+        next.close()
+        let last = try self.store()
+        #expect(last.note(id(2)) == note)
+        last.close()
+    }
+
     @Test func fileIsReadableByItsOwnerOnly() throws {
-        try store().close()
+        let store = try store()
+        store.write(profiles: [:], notes: [id(1): note], at: Self.noon)
+        store.close()
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
     }

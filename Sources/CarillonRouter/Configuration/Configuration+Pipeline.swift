@@ -13,6 +13,7 @@ extension Configuration {
             showingPlatforms: plugins.showingPlatforms,
             contextWait: context.waitMilliseconds,
             contextPath: contextPath,
+            usesContext: context.isOn,
             pacing: pacing
         )
     }

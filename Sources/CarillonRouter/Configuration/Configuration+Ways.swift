@@ -36,6 +36,8 @@ extension Configuration {
 
     /// What notifications speak of: names, and the notes that are answered.
     package struct Context: Sendable {
+        /// Whether names and notes are looked for and kept at all.
+        package var isOn = true
         /// How long a notification waits for what has to be fetched, in milliseconds; from 0 to 10,000.
         package var waitMilliseconds: Int64 = 1_500
         /// The file that keeps what was fetched; nil: one beside the store.

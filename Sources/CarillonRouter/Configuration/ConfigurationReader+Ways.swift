@@ -64,7 +64,13 @@ extension ConfigurationReader {
 
     func context(_ value: YAMLValue?) -> Configuration.Context {
         var context = Configuration.Context()
-        guard let mapping = value?.mapping(keys: ["wait_milliseconds", "path"]) else { return context }
+        guard let value else { return context }
+        guard value.isMapping else {
+            context.isOn = value.string() != "off"
+            if context.isOn { value.mistake("expected off, or a mapping with wait_milliseconds, path") }
+            return context
+        }
+        guard let mapping = value.mapping(keys: ["wait_milliseconds", "path"]) else { return context }
         if let wait = mapping["wait_milliseconds"]?.integer(in: 0...10_000) { context.waitMilliseconds = Int64(wait) }
         context.path = mapping["path"]?.string().map(path)
         context.place = mapping["path"]?.place ?? (0, 0)

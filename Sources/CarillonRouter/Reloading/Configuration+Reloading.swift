@@ -30,7 +30,8 @@ extension Configuration {
             ),
             (
                 "context",
-                context.waitMilliseconds == new.context.waitMilliseconds && context.path == new.context.path
+                context.isOn == new.context.isOn && context.waitMilliseconds == new.context.waitMilliseconds
+                    && context.path == new.context.path
             ),
             ("trace", trace == new.trace),
             ("plugins", plugins.isExtended(by: new.plugins)),

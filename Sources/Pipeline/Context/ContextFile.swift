@@ -3,11 +3,24 @@ import Logging
 import Storage
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// The database file under a ``ContextStore``. Trouble with it is logged and otherwise looks like an empty cache.
 final class ContextFile: Sendable {
+    private enum State {
+        /// There is no file; the first write makes one.
+        case absent
+        case open(DatabasePool)
+        /// Closed, or not even an empty file could be had.
+        case unusable
+    }
+
     private let file: RenewableFile
-    /// Nil once closed, or when not even an empty file could be had.
-    private let pool: Mutex<DatabasePool?>
+    private let state: Mutex<State>
     private let isInTrouble = Mutex(false)
     private let logger: Logger
 
@@ -15,27 +28,61 @@ final class ContextFile: Sendable {
         let file = ContextSchema.file(at: path)
         self.file = file
         self.logger = logger
-        self.pool = Mutex(try Self.open(file, logger: logger))
+        guard file.exists else {
+            try Self.expectFolder(of: path)
+            state = Mutex(.absent)
+            return
+        }
+        state = Mutex(.open(try Self.open(file, logger: logger)))
     }
 
     func read<Value>(_ body: (ContextRows) throws -> Value) -> Value? {
-        attempt { pool in try pool.unsafeRead { try body(ContextRows(db: $0)) } }
+        guard case .open(let pool) = state.withLock(\.self) else { return nil }
+        return attempt(pool) { try $0.unsafeRead { try body(ContextRows(db: $0)) } }
     }
 
     func write(_ body: (ContextRows) throws -> Void) {
-        _ = attempt { pool in try pool.write { try body(ContextRows(db: $0)) } }
+        guard let pool = openPool() else { return }
+        _ = attempt(pool) { try $0.write { try body(ContextRows(db: $0)) } }
+    }
+
+    /// Removes the file, and what was put aside of an earlier one.
+    func erase() {
+        state.withLock { state in
+            if case .open(let pool) = state { try? pool.close() }
+            if case .unusable = state {} else { state = .absent }
+            file.remove()
+            file.removePutAside()
+        }
     }
 
     func close() {
-        let pool = pool.withLock { pool in
-            defer { pool = nil }
-            return pool
+        let state = state.withLock { state in
+            defer { state = .unusable }
+            return state
         }
-        try? pool?.close()
+        if case .open(let pool) = state { try? pool.close() }
     }
 
-    private func attempt<Value>(_ body: (DatabasePool) throws -> Value) -> Value? {
-        guard let pool = pool.withLock(\.self) else { return nil }
+    private func openPool() -> DatabasePool? {
+        state.withLock { state in
+            switch state {
+            case .open(let pool): return pool
+            case .unusable: return nil
+            case .absent:
+                do throws(ContextStoreError) {
+                    let pool = try Self.open(file, logger: logger)
+                    state = .open(pool)
+                    return pool
+                } catch {
+                    warn(error)
+                    return nil
+                }
+            }
+        }
+    }
+
+    private func attempt<Value>(_ pool: DatabasePool, _ body: (DatabasePool) throws -> Value) -> Value? {
         do {
             let value = try body(pool)
             isInTrouble.withLock { $0 = false }
@@ -43,27 +90,38 @@ final class ContextFile: Sendable {
         } catch let error as DatabaseError where error.isDamage {
             replace(pool, error)
         } catch {
-            let isNew = isInTrouble.withLock { isInTrouble in
-                defer { isInTrouble = true }
-                return !isInTrouble
-            }
-            if isNew { logger.warning("Names and notes cannot be kept", metadata: ["error": "\(error)"]) }
+            warn(error)
         }
         return nil
     }
 
+    private func warn(_ error: any Error) {
+        let isNew = isInTrouble.withLock { isInTrouble in
+            defer { isInTrouble = true }
+            return !isInTrouble
+        }
+        if isNew { logger.warning("Names and notes cannot be kept", metadata: ["error": "\(error)"]) }
+    }
+
     private func replace(_ damaged: DatabasePool, _ error: DatabaseError) {
-        pool.withLock { pool in
+        state.withLock { state in
             // Another thread may have found the damage first.
-            guard pool === damaged else { return }
+            guard case .open(let pool) = state, pool === damaged else { return }
             try? damaged.close()
             Self.putAside(file, error, logger: logger)
             do throws(ContextStoreError) {
-                pool = try Self.open(file, logger: logger)
+                state = .open(try Self.open(file, logger: logger))
             } catch {
-                pool = nil
+                state = .unusable
                 logger.error("Names and notes are kept in memory only", metadata: ["error": "\(error)"])
             }
+        }
+    }
+
+    private static func expectFolder(of path: String) throws(ContextStoreError) {
+        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        guard access(folder, W_OK | X_OK) == 0 else {
+            throw .unusable(String(cString: strerror(errno)), path: path)
         }
     }
 
@@ -91,6 +149,8 @@ final class ContextFile: Sendable {
         configuration.busyMode = .timeout(1)
         configuration.label = "carillon context cache"
         configuration.maximumReaderCount = 1
+        // What is forgotten is to be gone.
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA secure_delete = ON") }
         // A pool turns the file into a WAL database as soon as it is opened, which must not be done to a foreign one.
         switch try DatabaseQueue(path: file.path, configuration: configuration).read(file.state) {
         case .foreign: throw ContextStoreError.foreign(path: file.path)

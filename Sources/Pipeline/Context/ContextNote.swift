@@ -11,22 +11,22 @@ struct ContextNote: Sendable, Hashable {
     /// Whom the author says to speak for, in `root_identity` (seed 004). Not proven.
     let root: PublicKey?
     let kind: Kind
-    /// The beginning.
-    let content: String
+    /// The beginning; nil where nobody may be shown it.
+    let content: String?
 
-    init(author: PublicKey, root: PublicKey?, kind: Kind, content: String) {
+    init(author: PublicKey, root: PublicKey?, kind: Kind, content: String?) {
         self.author = author
         self.root = root
         self.kind = kind
         self.content = content
     }
 
-    init(_ event: Event) {
+    init(_ event: Event, withContent: Bool = true) {
         self.init(
             author: event.pubkey,
             root: event.value(of: "root_identity").flatMap { PublicKey(hex: $0) },
             kind: event.kind,
-            content: String(event.content.beginning(Self.contentLimit, bytes: Self.byteLimit))
+            content: withContent ? String(event.content.beginning(Self.contentLimit, bytes: Self.byteLimit)) : nil
         )
     }
 }

@@ -44,7 +44,7 @@ struct ContextRows {
             "INSERT OR REPLACE INTO notes (id, author, root, kind, content, learned_at) VALUES (?, ?, ?, ?, ?, ?)"
         try db.cachedStatement(sql: sql).execute(arguments: [
             Data(id.array), Data(note.author.array), note.root.map { Data($0.array) }, note.kind.rawValue,
-            Data(note.content.utf8), now,
+            Data((note.content ?? "").utf8), now,
         ])
     }
 

@@ -24,6 +24,8 @@ package final class ContextStore: Sendable {
         var notes: [EventID: ContextNote] = [:]
         /// Milliseconds since 1970.
         var time: Int64 = 0
+        /// Before the rest is written.
+        var mustErase = false
         var isScheduled = false
         var isOverflowing = false
 
@@ -42,8 +44,8 @@ package final class ContextStore: Sendable {
     private let writing = DispatchQueue(label: "carillon context cache")
     private let logger: Logger
 
-    /// Opens or creates the file at `path`, readable by this user only. What is there and damaged is put aside under the same
-    /// name with `.damaged` behind it. Throws a ``ContextStoreError`` when it cannot be opened, or is another program's.
+    /// Opens the file at `path`. Where there is none, the first write makes one, readable by this user only. What is there and damaged is
+    /// put aside under the same name with `.damaged` behind it. Throws a ``ContextStoreError`` when it cannot be opened, or is another program's.
     package init(path: String, limits: Limits = Limits(), logger: Logger) throws {
         self.file = try ContextFile(path: path, logger: logger)
         self.limits = limits
@@ -75,6 +77,15 @@ package final class ContextStore: Sendable {
         if mustSchedule { writing.async { self.writePending() } }
     }
 
+    /// Removes the file with all that was kept, soon; the next write makes it anew.
+    func erase() {
+        let mustSchedule = pending.withLock { pending in
+            defer { pending = Pending(mustErase: true, isScheduled: true) }
+            return !pending.isScheduled
+        }
+        if mustSchedule { writing.async { self.writePending() } }
+    }
+
     /// Returns when everything is written. Nothing may be read or written after.
     package func close() {
         writing.sync { writePending() }
@@ -86,6 +97,7 @@ package final class ContextStore: Sendable {
             defer { pending = Pending() }
             return pending
         }
+        if pending.mustErase { file.erase() }
         guard pending.count > 0 else { return }
         let mustPrune = unpruned.withLock { unpruned in
             unpruned += pending.count

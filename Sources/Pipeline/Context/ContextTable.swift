@@ -21,9 +21,10 @@ struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
         return loaded
     }
 
-    mutating func learn(_ value: Value, for key: Key) {
+    /// `isKept` says whether the disk is to have it too.
+    mutating func learn(_ value: Value, for key: Key, isKept: Bool = true) {
         memory.insert(value, for: key)
-        unwritten[key] = value
+        if isKept { unwritten[key] = value }
     }
 
     /// Remembers that everybody was asked for it.

@@ -4,7 +4,8 @@ import Rules
 /// What is known of profiles and notes, so that a notification can name its author and the note it refers to. Bounded, and
 /// fed with verified events only.
 ///
-/// Holds the most recent in memory, over a ``ContextStore`` if it has one. `now` is in milliseconds since 1970.
+/// Holds the most recent in memory, over a ``ContextStore`` if it has one. Keeps what ``follow(_:)`` says that somebody may be shown,
+/// and who wrote which note, in memory alone: that tells a reply from a mention. `now` is in milliseconds since 1970.
 struct EventContext {
     /// Older profiles go on being used, but are worth looking for again. In milliseconds.
     static let profileAge: Int64 = 7 * 86_400_000
@@ -18,25 +19,44 @@ struct EventContext {
     /// When relays were asked for which list.
     private var listsSoughtAt = GenerationalCache<ListWant, Int64>(capacity: listsSought)
     private let store: ContextStore?
+    private let capacities: (profiles: Int, notes: Int)
+    /// Whether nothing is looked for.
+    private let isOff: Bool
+    /// What notifications may speak of.
+    private var demand = RuleNeeds.everything
 
-    /// `profiles` and `notes` are how many stay in memory at least.
-    init(store: ContextStore? = nil, profiles: Int = 20_000, notes: Int = 20_000) {
+    /// `profiles` and `notes` are how many stay in memory at least. With `isOff` nothing is missing ever.
+    init(store: ContextStore? = nil, isOff: Bool = false, profiles: Int = 20_000, notes: Int = 20_000) {
         self.store = store
+        self.isOff = isOff
+        self.capacities = (profiles, notes)
         self.profiles = ContextTable(capacity: profiles)
         self.notes = ContextTable(capacity: notes)
     }
 
+    /// Keeps what notifications may speak of from now on. When that is less than before, all that was kept goes, from the disk too.
+    mutating func follow(_ demand: RuleNeeds) {
+        let isLess =
+            self.demand.readsProfiles && !demand.readsProfiles || self.demand.readsNotes && !demand.readsNotes
+        self.demand = demand
+        guard isLess else { return }
+        profiles = ContextTable(capacity: capacities.profiles)
+        notes = ContextTable(capacity: capacities.notes)
+        store?.erase()
+    }
+
     /// Whether ``learn(_:at:)`` makes anything of such an event.
-    static func isWorthLearning(_ kind: Kind) -> Bool {
+    func isWorthLearning(_ kind: Kind) -> Bool {
         switch kind {
-        case .profile, .textNote, .audioNote, .comment, .longFormContent, .encryptedDirectMessage: true
+        case .profile: demand.readsProfiles
+        case .textNote, .audioNote, .comment, .longFormContent, .encryptedDirectMessage: true
         default: false
         }
     }
 
     /// Remembers what later notifications may need of an event that came by, which must be verified.
     mutating func learn(_ event: Event, at now: Int64) {
-        if Self.isWorthLearning(event.kind) {
+        if isWorthLearning(event.kind) {
             learn(fetched: event, at: now)
         } else if let reposted = event.repostedID, note(reposted) == nil, let note = event.reposted {
             learn(fetched: note, at: now)
@@ -45,7 +65,11 @@ struct EventContext {
 
     /// Remembers an event that was asked for, of whatever kind; it must be verified.
     mutating func learn(fetched event: Event, at now: Int64) {
-        guard event.kind == .profile else { return notes.learn(ContextNote(event), for: event.id) }
+        guard event.kind == .profile else {
+            let note = ContextNote(event, withContent: demand.readsNotes)
+            return notes.learn(note, for: event.id, isKept: demand.readsNotes)
+        }
+        guard demand.readsProfiles else { return }
         if var known = profile(of: event.pubkey), known.createdAt >= event.createdAt {
             known.learnedAt = now
             return profiles.learn(known, for: event.pubkey)
@@ -64,13 +88,17 @@ struct EventContext {
     /// the devices that want it. The event that settles what `concern` is at all is among it.
     mutating func missing(_ needs: RuleNeeds, of concern: EventConcern, at now: Int64) -> ContextWants {
         var wants = ContextWants()
+        guard !isOff else { return wants }
         if needs.contains(.authorName), concern.zap?.isAnonymous != true {
             let isFresh = profile(of: concern.author).map { now - $0.learnedAt < Self.profileAge } ?? false
             if !isFresh, profiles.isWorthSeeking(concern.author, at: now) { wants.profiles.insert(concern.author) }
         }
-        for id in [needs.contains(.referencedEvent) ? concern.referencedID : nil, concern.openQuestion] {
-            if let id, note(id) == nil, notes.isWorthSeeking(id, at: now) { wants.events.insert(id) }
+        if needs.contains(.referencedEvent), let id = concern.referencedID, note(id)?.content == nil,
+            notes.isWorthSeeking(id, at: now)
+        {
+            wants.events.insert(id)
         }
+        if let id = concern.openQuestion, note(id) == nil, notes.isWorthSeeking(id, at: now) { wants.events.insert(id) }
         return wants
     }
 
@@ -135,10 +163,10 @@ struct EventContext {
     }
 
     private mutating func profile(of author: PublicKey) -> ContextProfile? {
-        profiles.value(for: author) { [store] in store?.profile(of: $0) }
+        profiles.value(for: author) { [store, demand] in demand.readsProfiles ? store?.profile(of: $0) : nil }
     }
 
     private mutating func note(_ id: EventID) -> ContextNote? {
-        notes.value(for: id) { [store] in store?.note($0) }
+        notes.value(for: id) { [store, demand] in demand.readsNotes ? store?.note($0) : nil }
     }
 }

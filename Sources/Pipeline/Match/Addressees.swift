@@ -14,6 +14,8 @@ struct Addressees {
     private let defaultMode: Mode
     private let encryptingPlatforms: Set<String>
     private let showingPlatforms: Set<String>
+    /// What notifications in each mode may need besides their event.
+    private let needs: [Mode: RuleNeeds]
     let sealer: (any NotificationSealer)?
     let deliveryID: @Sendable (EventID, DeviceID) -> String
 
@@ -29,8 +31,16 @@ struct Addressees {
         self.defaultMode = settings.defaultMode
         self.encryptingPlatforms = settings.encryptingPlatforms
         self.showingPlatforms = settings.showingPlatforms
+        self.needs = Mode.allCases.reduce(into: [:]) { $0[$1] = settings.rules.needs(in: $1) }
         self.sealer = sealer
         self.deliveryID = deliveryID
+    }
+
+    /// What notifications to any registered device may need besides their event.
+    func needs(of index: borrowing MatchIndex) -> RuleNeeds {
+        var union = index.hasDevices(in: nil) ? needs[defaultMode] ?? [] : []
+        for (mode, needs) in needs where index.hasDevices(in: mode) { union.formUnion(needs) }
+        return union
     }
 
     /// What `event`, read as `reading`, comes to for an account that it names. What is dated `newsSince` or later, in seconds

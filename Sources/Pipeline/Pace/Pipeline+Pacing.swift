@@ -5,9 +5,9 @@ import Registry
 
 /// Devices whose time has come, and what happens outside that matters to their pace.
 extension Pipeline {
-    /// Brings the index up to date, and the pacer with it.
+    /// Brings the index up to date, the pacer with it, and what is kept of names and notes.
     func updateIndex() {
-        registry.update(&index) { pacing.take($0) }
+        if registry.update(&index, each: { pacing.take($0) }) > 0 { updateContextDemand() }
     }
 
     /// Wakes those whose time has come.

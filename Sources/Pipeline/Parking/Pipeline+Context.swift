@@ -1,11 +1,27 @@
+import Logging
 import Nostr
 import Registry
 
 /// Learning what notifications may speak of, and waiting for it.
 extension Pipeline {
+    /// What is known from the start. Where nothing is kept any more, what an earlier router kept goes.
+    static func context(_ settings: PipelineSettings, logger: Logger) throws -> EventContext {
+        guard let path = settings.contextPath else { return EventContext(isOff: !settings.usesContext) }
+        // Another program's file in its place does not matter if nothing is kept.
+        let store =
+            settings.usesContext
+            ? try ContextStore(path: path, logger: logger) : try? ContextStore(path: path, logger: logger)
+        return EventContext(store: store, isOff: !settings.usesContext)
+    }
+
+    /// Keeps what some device may be shown, and no more.
+    func updateContextDemand() {
+        context.follow(settings.usesContext ? addressees.needs(of: index) : [])
+    }
+
     /// An event that concerns nobody, of a source that is answered.
     func pass(_ scanned: ScannedEvent, in json: UnsafeRawBufferPointer, into batch: inout Batch) {
-        if EventContext.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: json) {
+        if context.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: json) {
             learn(event, into: batch)
         }
         batch.stop(.unaddressed, EventVerdict(id: scanned.id, .accepted))
@@ -13,7 +29,7 @@ extension Pipeline {
 
     func learn(_ event: Event, into batch: Batch) {
         context.learn(event, at: batch.time)
-        if EventContext.isWorthLearning(event.kind) { noteFound(event) }
+        if context.isWorthLearning(event.kind) { noteFound(event) }
     }
 
     /// An event that was asked for, by us or by whoever reads lists of relays and devices.

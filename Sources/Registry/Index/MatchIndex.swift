@@ -28,6 +28,8 @@ package struct MatchIndex: ~Copyable, Sendable {
     package private(set) var languages: LanguageNames
     package private(set) var accountCount = 0
     package private(set) var deviceCount = 0
+    /// How many devices asked for no mode, and for each.
+    private var deviceModes = [Int](repeating: 0, count: 1 + Mode.allCases.count)
 
     /// An empty index with room for that many devices.
     package init(
@@ -99,6 +101,11 @@ package struct MatchIndex: ~Copyable, Sendable {
         node(of: device, of: account).map { nodes[$0].entry }
     }
 
+    /// Whether any device asked for that mode; nil: for none.
+    package func hasDevices(in mode: Mode?) -> Bool { deviceModes[Self.place(of: mode)] > 0 }
+
+    private static func place(of mode: Mode?) -> Int { mode.map { 1 + Int($0.rawValue) } ?? 0 }
+
     package mutating func apply(_ change: IndexChange) {
         switch change {
         case .put(let device): put(device)
@@ -125,6 +132,7 @@ package struct MatchIndex: ~Copyable, Sendable {
             nodes[Int(heads[number])] = node
         }
         deviceCount += 1
+        deviceModes[Self.place(of: entry.mode)] += 1
     }
 
     mutating func note(_ wishes: DeviceWishes, of device: DeviceID) {
@@ -144,6 +152,8 @@ package struct MatchIndex: ~Copyable, Sendable {
             hasSealingKey: device.hasSealingKey
         )
         if let node = node(of: device.device, of: device.account) {
+            deviceModes[Self.place(of: nodes[node].entry.mode)] -= 1
+            deviceModes[Self.place(of: entry.mode)] += 1
             nodes[node].entry = entry
         } else {
             add(entry, to: device.account.bytes)
@@ -166,6 +176,7 @@ package struct MatchIndex: ~Copyable, Sendable {
             return
         }
         wishes[device] = nil
+        deviceModes[Self.place(of: nodes[node].entry.mode)] -= 1
         unlink(node, from: account)
         nodes[node].next = free
         free = UInt32(truncatingIfNeeded: node)

@@ -67,6 +67,8 @@ final class Workbench {
         encryptingPlatforms: Set<String> = [],
         showingPlatforms: Set<String> = [],
         contextRoom: Int = 10_000,
+        keepsContext: Bool = false,
+        usesContext: Bool = true,
         pacing: PacingPolicy? = nil,
         doors: PipelineDoors = PipelineDoors()
     ) throws {
@@ -88,6 +90,8 @@ final class Workbench {
             encryptingPlatforms: encryptingPlatforms,
             showingPlatforms: showingPlatforms,
             contextRoom: contextRoom,
+            contextPath: keepsContext ? folder.appendingPathComponent("context.sqlite").path : nil,
+            usesContext: usesContext,
             pacing: pacing
         )
         self.doors = doors
@@ -95,8 +99,9 @@ final class Workbench {
     }
 
     /// A new pipeline on the same disk, perhaps with other rules or filters.
-    func restart(rules: RuleBook? = nil, filters: [EventFilter]? = nil) throws {
+    func restart(rules: RuleBook? = nil, filters: [EventFilter]? = nil, usesContext: Bool? = nil) throws {
         if let rules { settings.rules = rules }
+        if let usesContext { settings.usesContext = usesContext }
         if let filters { settings.filters = filters }
         if settings.pacing != nil { try openOutbox() }
         pipeline = try Pipeline(
@@ -125,6 +130,14 @@ final class Workbench {
         let outbox = try Outbox(path: outboxPath)
         doors.paceStore = outbox
         self.outbox = outbox
+    }
+
+    /// What is on disk of names and notes, and of what was forgotten of them.
+    var contextOnDisk: Data {
+        ["", "-wal"].reduce(into: Data()) { data, end in
+            let file = folder.appendingPathComponent("context.sqlite\(end)")
+            data += (try? Data(contentsOf: file)) ?? Data()
+        }
     }
 
     var outboxPath: String { folder.appendingPathComponent("outbox.sqlite").path }

@@ -42,16 +42,28 @@ extension ConfigurationSchema {
             ),
             (
                 "context",
-                SchemaParts.mapping(
-                    "Names and notes that notifications speak of.",
-                    [
-                        (
-                            "wait_milliseconds",
-                            SchemaParts.integer("How long a notification waits for what has to be fetched.", 0...10_000)
+                [
+                    "description": "Names and notes that notifications speak of; or off: none are looked for or kept.",
+                    "anyOf": [
+                        ["enum": ["off", false]],
+                        SchemaParts.mapping(
+                            nil,
+                            [
+                                (
+                                    "wait_milliseconds",
+                                    SchemaParts.integer(
+                                        "How long a notification waits for what has to be fetched.",
+                                        0...10_000
+                                    )
+                                ),
+                                (
+                                    "path",
+                                    SchemaParts.text("The file that keeps what was fetched; it may be lost at any time.")
+                                ),
+                            ]
                         ),
-                        ("path", SchemaParts.text("The file that keeps what was fetched; it may be lost at any time.")),
-                    ]
-                )
+                    ],
+                ]
             ),
             (
                 "trace",

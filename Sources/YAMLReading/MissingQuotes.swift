@@ -1,3 +1,5 @@
+import Yams
+
 /// Finds texts without quotes that YAML takes for something else: `{{…}}` for a mapping, and `: ` for a key and its value.
 enum MissingQuotes {
     /// What to write where `{{…}}` stands without quotes.
@@ -5,16 +7,19 @@ enum MissingQuotes {
 
     private static let ofColon = "a text with a colon and a blank in it needs quotes around it, as in \"New: a note\""
 
-    /// `; a text … needs quotes` when one of `lines` of `text`, counted from 1, explains YAML's `problem`; else nothing.
-    static func hint(for problem: String, at lines: [Int], in text: String) -> String {
-        let all = text.split(separator: "\n", omittingEmptySubsequences: false)
-        if lines.contains(where: { all.indices.contains($0 - 1) && hasBareTemplate(all[$0 - 1]) }) {
-            return "; " + ofTemplate
+    /// `; a text … needs quotes` when that explains why YAML could not go on at `mark`, within what began at `start`; else
+    /// nothing.
+    static func hint(at mark: Mark, from start: Mark?, in text: String) -> String {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        func line(_ mark: Mark?) -> Substring {
+            guard let mark, lines.indices.contains(mark.line - 1) else { return "" }
+            return lines[mark.line - 1]
         }
-        return problem.hasPrefix("mapping values are not allowed") ? "; " + ofColon : ""
+        if hasBareTemplate(line(mark)) || hasBareTemplate(line(start)) { return "; " + ofTemplate }
+        return line(mark).dropFirst(mark.column - 1).first == ":" ? "; " + ofColon : ""
     }
 
-    /// Whether a value of the line begins with `{{` outside of quotes.
+    /// Whether the line has `{{` outside of quotes and comments.
     private static func hasBareTemplate(_ line: Substring) -> Bool {
         var quote: Character?
         var isAtStart = true
@@ -22,7 +27,7 @@ enum MissingQuotes {
         while let character = rest.first {
             if let open = quote {
                 if character == open { quote = nil }
-            } else if isAtStart, rest.hasPrefix("{{") {
+            } else if rest.hasPrefix("{{") {
                 return true
             } else if isAtStart, character == "\"" || character == "'" {
                 quote = character

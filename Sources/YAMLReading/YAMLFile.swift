@@ -71,7 +71,7 @@ package final class YAMLFile {
         case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
             .composer(let context, let problem, let mark, _):
             // The context begins where what could not be read began.
-            let hint = MissingQuotes.hint(for: problem, at: [mark.line, context?.mark.line].compactMap(\.self), in: text)
+            let hint = MissingQuotes.hint(at: mark, from: context?.mark, in: text)
             note("not YAML: \(Self.inPlainWords(problem))\(hint)", at: mark)
         case .duplicatedKeysInMapping(let duplicates, let context):
             let keys = duplicates.map { "'\($0)'" }.joined(separator: ", ")

@@ -16,7 +16,7 @@ struct SeedPayloadTests {
     /// What only a plugin can be handed, as the rules refuse it: with the key that they name.
     private static let refused = [
         "missing mutable-content": "mutable-content", "missing required fields": "label",
-
+        "unknown category": "unknown.category",
         "keys that are not Apple's yet": "brand-new",
         "dismissal-date, timestamp (on a device": "dismissal-date",
     ]
@@ -55,7 +55,7 @@ struct SeedPayloadTests {
     }
 
     private static func book(_ golden: Golden) throws -> RuleBook {
-        let file: [String: Any] = ["version": 1, "rules": [golden.rule]]
+        let file: [String: Any] = ["version": 1, "rules": [golden.rule], "categories": ["c"]]
         let text = try JSONSerialization.data(withJSONObject: file, options: [.withoutEscapingSlashes, .sortedKeys])
         return try RuleBook(yaml: String(decoding: text, as: UTF8.self), name: "golden.yaml")
     }

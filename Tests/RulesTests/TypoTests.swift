@@ -73,6 +73,8 @@ import YAMLReading
         ("apns: { alert: { loc-key: K, loc-args: [{{author.name}} ] } }", quotes),
         ("apns: { alert: {{author.name}} x }", quotes),
         ("title: New: {{author.name}}", quotes),
+        ("{ title: hello {{author.name}}, body: b }", quotes),
+        ("{ title: Zap: 21 }", "; a text with a colon and a blank in it needs quotes around it"),
         ("title: Zap: 21", "; a text with a colon and a blank in it needs quotes around it"),
         ("title: \"{{author.name}\"", "3:12: rules[0].title: the tag '{{author.name}' has no end: expected }}"),
         (

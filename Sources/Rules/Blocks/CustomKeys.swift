@@ -28,7 +28,9 @@ struct CustomKeys: Sendable {
             if key == "aps" {
                 value.mistake("Apple's own keys belong into 'apns'")
             } else if Self.reserved.contains(key) {
-                value.mistake("'\(key)' is a key of the notification itself, which 'data' cannot replace; name it otherwise")
+                value.mistake(
+                    "'\(key)' is a key of the notification itself, which 'data' cannot replace; name it otherwise"
+                )
             } else if saysEvent, EventData.keys.contains(key) {
                 value.mistake("the event's own keys say '\(key)' already; 'event_data: false' leaves them out")
             }

@@ -43,11 +43,15 @@ struct MatchContradictions {
         } else if let signals = match.signals, !signals.isEmpty,
             !relations.contains(where: { signals.contains($0 == .reply ? .reply : .mention) })
         {
-            mapping["relation"]?.mistake("a reply has the signal reply, a quote or a mention has mention, others have none")
+            mapping["relation"]?.mistake(
+                "a reply has the signal reply, a quote or a mention has mention, others have none"
+            )
         } else if relations == [.quote], hasNo("q") {
             mapping["relation"]?.mistake("a quote is what a q tag names (NIP-18), and 'tags' leaves none")
         } else if relations == [.reply], hasNo("e"), match.kinds.map({ $0.isSubset(of: [1, 1808]) }) ?? false {
-            mapping["relation"]?.mistake("what a note replies to is what an e tag names (NIP-10), and 'tags' leaves none")
+            mapping["relation"]?.mistake(
+                "what a note replies to is what an e tag names (NIP-10), and 'tags' leaves none"
+            )
         }
     }
 

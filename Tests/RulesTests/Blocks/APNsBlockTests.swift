@@ -182,7 +182,8 @@ import Testing
         #expect(
             try jsonObject(alert) == [
                 "alert": ["title": "t", "body": "b"], "badge": 1, "category": "com.klaviyo.category.yesNo",
-                "filter-criteria": "f", "interruption-level": "passive", "mutable-content": 1, "relevance-score": 0.5, "sound": "default",
+                "filter-criteria": "f", "interruption-level": "passive", "mutable-content": 1, "relevance-score": 0.5,
+                "sound": "default",
                 "target-content-id": "w", "thread-id": "g",
             ]
         )

@@ -39,7 +39,8 @@ extension TrialDelivery {
             }
             let size = PushSize(request, platform: platform).map { "\nsize: \($0.count) of \($0.limit) bytes" } ?? ""
             let without = leftOut.isEmpty ? [] : ["without: \(leftOut.joined(separator: ", ")), which came out unfit"]
-            return ([line, "mode: \(modes(result))\(size)"] + without + [request.transcriptHead]
+            return
+                ([line, "mode: \(modes(result))\(size)"] + without + [request.transcriptHead]
                 + body(result, request))
                 .joined(separator: "\n")
         }

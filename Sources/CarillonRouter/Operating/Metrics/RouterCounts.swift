@@ -115,7 +115,9 @@ final class RouterCounts: PipelineObserver, DeliveryObserver {
             .counter,
             "Values that pushes went without, or did not go for want of, as they came out unfit for their key in the rule."
         )
-        for (value, count) in leftOut.withLock(\.self).sorted(by: { ($0.key.rule, $0.key.key) < ($1.key.rule, $1.key.key) }) {
+        for (value, count) in leftOut.withLock(\.self).sorted(by: {
+            ($0.key.rule, $0.key.key) < ($1.key.rule, $1.key.key)
+        }) {
             values.add(count, ["rule": value.rule, "key": value.key])
         }
         return [events, answers, values, unread] + Self.families(deliveries) + [paused, failures]

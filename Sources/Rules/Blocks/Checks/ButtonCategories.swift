@@ -68,7 +68,9 @@ struct ButtonCategories: Sendable {
 
     /// The app registered no others under a predefined `category`.
     private static func check(_ actions: YAMLValue, of category: String) {
-        guard let buttons = buttons.first(where: { $0.category == category })?.actions, actions.isMapping else { return }
+        guard let buttons = buttons.first(where: { $0.category == category })?.actions, actions.isMapping else {
+            return
+        }
         for (name, action) in actions.mapping()?.members ?? [] where !buttons.contains(name) {
             action.mistake(
                 "'\(category)' has no button '\(name.prefix(64))', only \(buttons.joined(separator: " and "))"

@@ -36,7 +36,8 @@ enum TextForm: Sendable {
             AbsoluteURL.isOne(text) && ["http", "https"].contains(AbsoluteURL.scheme(of: text))
                 ? nil : "expected a URL that begins with https:// or http://"
         case .picture:
-            isPicture(text) ? nil : "expected a URL that begins with https:// or http://, or a path of the app's own site"
+            isPicture(text)
+                ? nil : "expected a URL that begins with https:// or http://, or a path of the app's own site"
         case .color:
             text.utf8.count == 7 && text.first == "#" && text.dropFirst().allSatisfy { $0.isASCII && $0.isHexDigit }
                 ? nil : "expected a colour as #rrggbb"

@@ -45,7 +45,8 @@ struct Template: Sendable {
             // What people write wrong was told before, so this names where it is and no more.
             let place = (error as? MustacheTemplate.ParserError)?.context
             throw TemplateError(
-                "the template is broken" + (place.map { " in its line \($0.lineNumber), at column \($0.columnNumber)" } ?? "")
+                "the template is broken"
+                    + (place.map { " in its line \($0.lineNumber), at column \($0.columnNumber)" } ?? "")
             )
         }
         self.body = .mustache(template)

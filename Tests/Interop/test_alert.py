@@ -200,14 +200,42 @@ def test_what_could_deceive_a_reader_does_not_reach_the_phone(scene):
 
 
 @pytest.mark.parametrize("content", ["x" * 50_000, "👩‍👩‍👧‍👦" * 2_000, '"\\' * 10_000], ids=len)
-def test_a_payload_is_never_longer_than_apple_takes(scene, content):
+def test_the_body_is_the_beginning_of_what_somebody_wrote(scene, content):
     reaction = scene.bob.reaction(content, scene.note)
     push = scene.push_for(reaction)
-    assert 3_000 < len(push.body) <= 4096
     alert = push.payload["aps"]["alert"]
     assert alert["title"] == "⚡ bob reacted to your note"
-    assert content.startswith(alert["body"].rstrip("….").rstrip("\u200d"))
+    assert alert["body"].endswith("...") and 53 <= len(alert["body"]) <= 703
+    assert content.startswith(alert["body"].removesuffix("..."))
     assert push.payload["referenced_event_id"] == scene.note["id"]
+
+
+def test_a_body_is_always_there(scene):
+    """Seed 000. An empty reaction is a like (NIP-25)."""
+    assert scene.push_for(scene.bob.reaction("", scene.note)).payload["aps"]["alert"] == {
+        "title": "⚡ bob liked your note",
+        "body": "❤️",
+    }
+    assert scene.push_for(scene.bob.reply(" ", scene.note)).payload["aps"]["alert"]["body"] == "You have a new note"
+
+
+def test_a_note_that_only_mentions_an_event_names_it(scene):
+    """Seed 000: `referenced_event_id` comes from the `e` tag, whatever its marker."""
+    mention = scene.bob.note("look", scene.alice, tags=[["e", scene.note["id"], "", "mention"]])
+    push = scene.push_for(mention)
+    assert push.payload["referenced_event_id"] == scene.note["id"]
+    assert push.payload["referenced_event_kind"] == 1
+
+
+@pytest.mark.parametrize("kind", [4, 30023])
+def test_an_article_and_a_message_that_came_by_are_known(scene, kind):
+    tags = [["p", scene.bob.hex]] if kind == 4 else [["d", "a"]]
+    written = scene.alice.event(kind, "Some words", tags)
+    publish_with_nostr_sdk(scene.router, written)
+    like = scene.bob.event(7, "+", [["e", written["id"]], ["p", scene.alice.hex]])
+    payload = scene.push_for(like).payload
+    assert payload["referenced_event_kind"] == kind
+    assert payload["referenced_event_content"] == "Some words"
 
 
 def test_an_event_that_has_expired_wakes_nobody(scene):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from nostr import Socket, device_token, ios
+from programs import carillon, wait_until
 from relays import ScriptedRelay
 
 RULES = """
@@ -30,6 +31,18 @@ rules:
     actions:
       - { id: org.example.reply, label: { default: Reply, fr: Répondre }, url: "example://reply/{{event.id}}", icon: star.fill }
       - { id: org.example.mute, label: Mute }
+  - name: whole
+    match: { kinds: [1], tags: { whole: true } }
+    title: whole
+    body: "{{event.content}}"
+  - name: score
+    match: { kinds: [1], tags: { score: true } }
+    title: score
+    apns: { relevance-score: "{{event.tag.score}}", badge: 1 }
+  - name: game
+    match: { kinds: [1], tags: { goals: true } }
+    title: game
+    apns: { event: update, content-state: { goals: !!int "{{event.tag.goals}}" } }
   - name: note
     match: { kinds: [1] }
     title: { default: "{{author.name}} wrote", fr: "{{author.name}} a écrit" }
@@ -69,6 +82,16 @@ def alert_for(lab, socket, event) -> dict:
 
 def register(router, socket, person, **more):
     socket.publish(person.registration(router, ios(device_token(), mode="alert", **more)))
+
+
+def explained(router, event: dict, words: str) -> str:
+    """What `carillon explain` says, once it says that: the trace is written a moment later."""
+
+    def told():
+        text = carillon("explain", event["id"], "--config", router.configuration_file).stdout
+        return text if words in text else None
+
+    return wait_until(told, f"the trace says {words}", router.process)
 
 
 @pytest.mark.parametrize(
@@ -146,3 +169,36 @@ def test_whom_the_recipient_follows_counts(ruled, lab, alice, bob):
             assert alert_for(lab, socket, bob.note("again", alice))["aps"]["alert"]["title"] != "a friend wrote"
     finally:
         relay.stop()
+
+
+@pytest.mark.parametrize("content", ["x" * 50_000, "👩‍👩‍👧‍👦" * 1_000, '"\\' * 10_000], ids=len)
+def test_a_payload_is_never_longer_than_apple_takes(scene, lab, alice, bob, content):
+    router, socket = scene
+    register(router, socket, alice)
+    lab.forget()
+    socket.publish(bob.note(content, alice, tags=[["whole"]]))
+    [push] = lab.accepted(1)
+    assert 3_000 < len(push.body) <= 4096
+    assert content.startswith(push.payload["aps"]["alert"]["body"].rstrip("….").rstrip("\u200d"))
+
+
+def test_what_variables_make_unfit_is_left_out_counted_and_explained(scene, lab, alice, bob):
+    router, socket = scene
+    register(router, socket, alice)
+    fit = alert_for(lab, socket, bob.note("a", alice, tags=[["score", "0.5"]]))
+    assert fit["aps"]["relevance-score"] == 0.5
+    note = bob.note("b", alice, tags=[["score", "12.7"]])
+    unfit = alert_for(lab, socket, note)
+    assert "relevance-score" not in unfit["aps"] and unfit["aps"]["badge"] == 1
+    assert "goes without apns.relevance-score" in explained(router, note, "goes without")
+
+
+def test_what_an_app_could_not_decode_is_not_sent(scene, lab, alice, bob):
+    router, socket = scene
+    socket.publish(alice.registration(router, ios(device_token(), mode="alert", live_activity_token=device_token())))
+    note = bob.note("a", alice, tags=[["goals", "many"]])
+    lab.forget()
+    socket.publish(note)
+    update = alert_for(lab, socket, bob.note("b", alice, tags=[["goals", "2"]]))
+    assert update["aps"]["content-state"] == {"goals": 2}
+    assert "no fitting value for apns.content-state.goals" in explained(router, note, "no fitting value")

@@ -1,14 +1,13 @@
 import Yams
 
-/// Finds texts without quotes that YAML takes for something else: `{{…}}` for a mapping, and `: ` for a key and its value.
+/// Finds texts without quotes that YAML takes for something else: `{{…}}` for a mapping, `: ` for a key and its value.
 enum MissingQuotes {
     /// What to write where `{{…}}` stands without quotes.
     static let ofTemplate = "a text with {{…}} in it needs quotes around it, as in \"{{author.name}}\""
 
     private static let ofColon = "a text with a colon and a blank in it needs quotes around it, as in \"New: a note\""
 
-    /// `; a text … needs quotes` when that explains why YAML could not go on at `mark`, within what began at `start`; else
-    /// nothing.
+    /// `; a text … needs quotes` if missing quotes explain why YAML failed at `mark` in what began at `start`; else nothing.
     static func hint(at mark: Mark, from start: Mark?, in text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         func line(_ mark: Mark?) -> Substring {

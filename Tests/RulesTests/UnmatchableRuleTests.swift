@@ -90,7 +90,7 @@ import YAMLReading
         #expect(
             told.map { $0.split(separator: " ", maxSplits: 1)[1] }
                 == ["title", "signal", "apns", "urgency"].map {
-                    "rules[0].\($0): the rule drops what it is for, so nobody is told this: leave out '\($0)' or 'drop'"
+                    "rules[0].\($0): the rule drops its events, so nobody would see this: leave out '\($0)' or 'drop'"
                 }
         )
         #expect(mistakes("- { name: a, match: { kinds: 7 }, drop: false, title: t }") == [])

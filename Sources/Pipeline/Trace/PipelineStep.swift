@@ -60,9 +60,9 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case filtered
     /// The device's filters switch its signal off.
     case unwanted
-    /// A rule's value came out unfit for its key, without which nothing may be sent to the device's platform.
+    /// A value of the rule came out unfit for its key, and the device's platform refuses a push without it.
     case withheld
-    /// A push goes, without values of its rule that came out unfit for their keys.
+    /// The push goes without values of its rule that came out unfit for their keys.
     case valueLeftOut = "value-left-out"
     /// It shows nothing, and the device's platform can only show.
     case silent
@@ -84,7 +84,7 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     /// It could not be kept: the disk refused.
     case notKept = "not-kept"
 
-    /// Whether it says something more of what went on, and nothing of how it ended.
+    /// Whether it adds a detail and says nothing about how the event's way ended.
     package var isRemark: Bool { self == .valueLeftOut }
 
     /// Whether it is worth keeping also where it is about no account in particular. Of the others a busy relay brings a hundred

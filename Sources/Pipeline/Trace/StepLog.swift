@@ -14,7 +14,7 @@ struct StepLog {
     private(set) var counts: [PipelineStep: Int] = [:]
     /// How many devices filters spared events, by the filter's name.
     private(set) var filtered: [String: Int] = [:]
-    /// How often pushes went without a value of their rule, or did not go for want of one.
+    /// How often the rules' values came out unfit for their keys.
     private(set) var leftOut: [RuleValue: Int] = [:]
     /// Of the steps under reserve.
     private var reserved: [PipelineStep: Int] = [:]
@@ -31,7 +31,7 @@ struct StepLog {
         note(.filtered, event: event, account: account, device: device, reason: reason)
     }
 
-    /// Says which of a rule's values a push goes without, or does not go for want of.
+    /// Notes a push that goes without values of its rule, or that is not sent because they are missing.
     mutating func note(
         _ step: PipelineStep,
         _ keys: [String],

@@ -2,7 +2,7 @@ import YAMLReading
 
 /// What an app gets beside what is shown: the keys of seed 000 that tell which event this is about, and a rule's own `data`.
 struct CustomKeys: Sendable {
-    /// What every platform's app finds beside `data`'s keys: nothing there may take the place of these.
+    /// The notification's own keys on all platforms, which `data` may not replace.
     static let reserved = [
         "aps", "t", "n", "id", "title", "subtitle", "body", "category", "thread", "url", "actions", "sealed",
     ]
@@ -40,7 +40,7 @@ struct CustomKeys: Sendable {
 
     var variables: Set<String> { own?.variables ?? [] }
 
-    /// A JSON object, or nothing when there is none. What is left out of it is noted in `rendering`.
+    /// A JSON object, or nothing when there is none. Notes in `rendering` what is left out.
     func render(_ input: RuleInput, _ values: TemplateValues, now: Int64, into rendering: inout Rendering) -> String {
         let event = saysEvent ? EventData(input).json : ""
         var omitted = OmittedPaths()

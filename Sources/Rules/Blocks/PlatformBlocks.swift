@@ -12,6 +12,8 @@ struct PlatformBlocks: Sendable {
     /// What is the same for every notification, by platform name.
     private let constant: [String: String]
     private let templates: [Block]
+    /// The platforms whose block some event may leave without a required value.
+    private let withheld: Set<String>
 
     init(_ blocks: [Block]) {
         var constant: [String: String] = [:]
@@ -25,6 +27,7 @@ struct PlatformBlocks: Sendable {
         }
         self.constant = constant
         self.templates = templates
+        withheld = Set(templates.filter(\.template.mayBeLeftOut).map(\.platform))
     }
 
     /// Blocks that are put together of others, named as rules name them.
@@ -72,13 +75,11 @@ struct PlatformBlocks: Sendable {
         templates.reduce(into: []) { $0.formUnion($1.template.variables) }
     }
 
-    /// Whether some event leaves the block of `platform` without what it needs.
-    func mayWithhold(_ platform: String) -> Bool {
-        templates.contains { $0.platform == platform && $0.template.mayBeLeftOut }
-    }
+    /// Whether some event may leave the block of `platform` without a required value.
+    func mayWithhold(_ platform: String) -> Bool { withheld.contains(platform) }
 
-    /// JSON objects by platform name (`ios`, `android`, `web`, …): what a transport gets as `native`. What is left out of
-    /// them is noted in `rendering`.
+    /// JSON objects by platform name (`ios`, `android`, `web`, …): what a transport gets as `native`. Notes in `rendering`
+    /// what is left out.
     ///
     /// `now` is in milliseconds since 1970; relative dates count from there.
     func render(_ values: TemplateValues, now: Int64, into rendering: inout Rendering) -> [String: String] {

@@ -13,7 +13,7 @@ extension RuleBook {
     /// The built-in rules as a file, for `carillon rules default` and as a start for one's own.
     package static let defaultYAML = """
         # What each kind of event becomes. The first rule that matches decides; an event that no rule matches wakes nobody.
-        # A text without anything to show has other words in its place, for an alert always has a body.
+        # An alert always has a body: where an event has nothing to show, other words stand in.
         # `title`, `body` and the like are only for devices registered with mode `alert`, and encrypted for those with mode
         # `sealed`. Others get a neutral text (`nudge`), or a wake-up that carries the signal and nothing else.
         version: 1

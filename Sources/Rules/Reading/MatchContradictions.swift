@@ -9,7 +9,7 @@ struct MatchContradictions {
     /// Where they stand.
     let mapping: YAMLMapping
 
-    /// Notes the first condition that rules out all that the others leave.
+    /// Notes conditions that rule out every event the others leave.
     func check() {
         checkNames()
         guard match.kinds?.isEmpty != true else { return }

@@ -39,10 +39,10 @@ struct RuleReader {
         )
     }
 
-    /// What a rule says that tells nobody would never be seen.
+    /// A rule that drops its events shows nothing to anybody.
     private func checkSilence(of rule: YAMLMapping) {
         for (key, value) in rule.members where !["name", "match", "drop"].contains(key) {
-            value.mistake("the rule drops what it is for, so nobody is told this: leave out '\(key)' or 'drop'")
+            value.mistake("the rule drops its events, so nobody would see this: leave out '\(key)' or 'drop'")
         }
     }
 

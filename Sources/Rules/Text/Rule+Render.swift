@@ -1,7 +1,7 @@
 import Notifications
 
 extension Rule {
-    /// What this rule makes of `input`, showing at most `mode` and at most what the rule allows, in the device's `language`.
+    /// What this rule makes of `input` in the device's `language`. It shows at most `mode` and at most what the rule allows.
     ///
     /// `now` is in milliseconds since 1970; texts that tell how long ago something was need it. `isSilent`: no stricter form of
     /// it may show anything, see ``isSilent(on:)``.
@@ -31,7 +31,7 @@ extension Rule {
         rendering(input, signal: signal, mode: mode, language: language, isSilent: isSilent, now: now).notification
     }
 
-    /// Whether some event has nothing to send to `platform` although the rule is for it.
+    /// Whether the rule sends nothing to `platform` for some events.
     package func mayWithhold(_ platform: String) -> Bool { payload.blocks.mayWithhold(platform) }
 
     /// When a push service should give up what the rule makes of an event now; 0: that is left to the transport. Both in

@@ -126,7 +126,8 @@ import Testing
         ),
         (
             """
-            apns: { event: update, content-state: {}, badge: 1, category: com.klaviyo.category.yesNo, actions: {}, _k: a, \
+            apns: { event: update, content-state: {}, badge: 1, category: com.klaviyo.category.yesNo, actions: {}, \
+            _k: a, \
             thread-id: a, content-available: 1, mutable-content: 1, target-content-id: a, interruption-level: active, \
             filter-criteria: a, url-args: [], alert: { body: b } }
             """,
@@ -175,7 +176,8 @@ import Testing
         let alert = try BlockFixture.native(
             "ios",
             """
-            apns: { alert: { title: t, body: b }, badge: 1, category: com.klaviyo.category.yesNo, filter-criteria: f, interruption-level: passive, \
+            apns: { alert: { title: t, body: b }, badge: 1, category: com.klaviyo.category.yesNo, \
+            filter-criteria: f, interruption-level: passive, \
             mutable-content: 1, relevance-score: 0.5, sound: default, target-content-id: w, thread-id: g }
             """
         )

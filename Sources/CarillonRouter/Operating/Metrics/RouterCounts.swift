@@ -113,7 +113,7 @@ final class RouterCounts: PipelineObserver, DeliveryObserver {
         var values = MetricFamily(
             "carillon_rule_values_left_out_total",
             .counter,
-            "Values that pushes went without, or did not go for want of, as they came out unfit for their key in the rule."
+            "Values of rules that came out unfit for their key: the push went without, or was not sent."
         )
         for (value, count) in leftOut.withLock(\.self).sorted(by: {
             ($0.key.rule, $0.key.key) < ($1.key.rule, $1.key.key)

@@ -30,7 +30,7 @@ struct APNsBlockChecks {
         categories.check(block["category"], actions: block["actions"])
     }
 
-    /// `template`, which was read from this block, where what variables make is held to what ``check()`` holds literals to.
+    /// `template`, which was read from this block, with the limits on variables that ``check()`` puts on literals.
     func bounding(_ template: JSONTemplate) -> JSONTemplate {
         template.changing("relevance-score") { score in
             guard case .number(let score, _) = score, type != .liveActivity else { return score }

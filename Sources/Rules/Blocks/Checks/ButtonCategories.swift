@@ -66,7 +66,7 @@ struct ButtonCategories: Sendable {
         }
     }
 
-    /// The app registered no others under a predefined `category`.
+    /// A predefined `category` has its own buttons and no others.
     private static func check(_ actions: YAMLValue, of category: String) {
         guard let buttons = buttons.first(where: { $0.category == category })?.actions, actions.isMapping else {
             return

@@ -4,12 +4,12 @@ import YAMLReading
 struct LiveActivityChecks {
     private static let onlyAtStart = ["attributes-type", "attributes", "input-push-token", "input-push-channel"]
 
-    /// What the system has no place for in a Live Activity, which it shows by itself.
+    /// Keys of `aps` that Live Activities do not have.
     private static let foreign = [
         "badge", "category", "actions", "_k", "thread-id", "content-available", "mutable-content", "target-content-id",
         "interruption-level", "filter-criteria", "url-args",
     ]
-    /// The same of its alert.
+    /// Members of an alert that a Live Activity's alert does not have.
     private static let foreignToAlert = [
         "subtitle", "subtitle-loc-key", "subtitle-loc-args", "launch-image", "action-loc-key", "action", "summary-arg",
         "summary-arg-count",

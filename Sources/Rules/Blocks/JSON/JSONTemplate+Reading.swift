@@ -4,7 +4,7 @@ extension JSONTemplate {
     /// Any value of the file: its strings are templates, and a template under YAML's tag `!!int` or `!!float` becomes a
     /// number.
     ///
-    /// If it `isComplete`, an object that lacks a member is left out as a whole, for whoever decodes it refuses it without.
+    /// If it `isComplete`, an object that lacks a member is left out as a whole: the app could not decode it.
     ///
     /// Nil, with the mistake noted, for a broken template.
     init?(free value: YAMLValue, isComplete: Bool = false) {

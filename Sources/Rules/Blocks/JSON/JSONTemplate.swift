@@ -1,7 +1,7 @@
 /// JSON whose strings are templates: a value of a rule's platform block, read and checked once, rendered often.
 ///
 /// A value that turns out not to be what its key wants (a template where a number stands, and no number comes of it) is
-/// left out together with its key. That costs nothing else, unless the key is required: then the object is left out too.
+/// left out together with its key. If the key is required, the object around it is left out too.
 indirect enum JSONTemplate: Sendable {
     /// JSON that is the same for every notification.
     case constant([UInt8])
@@ -15,7 +15,7 @@ indirect enum JSONTemplate: Sendable {
     case flag(Template, FlagForm)
     case moment(MomentTemplate)
     case object([Member])
-    /// One that `isComplete` is left out as a whole where an element is.
+    /// One that `isComplete` is left out as a whole if one of its elements is.
     case list([JSONTemplate], isComplete: Bool)
 
     struct Member: Sendable {

@@ -4,7 +4,7 @@ struct BlockKey: Sendable {
     /// Another spelling that is read, and written as ``name``.
     let alias: String?
     let type: BlockValueType
-    /// Whether what it stands in is refused without it: where variables leave it out, that is left out as a whole.
+    /// Whether the push service or the app refuses the object without it. If variables leave it out, the object goes too.
     let isRequired: Bool
     /// One sentence for those who write rules.
     let doc: String

@@ -22,7 +22,7 @@ indirect enum BlockValueType: Sendable {
     /// An object under whose keys, which may be any, such a value stands.
     case dictionary(of: BlockValueType)
     case freeObject
-    /// The same for whoever decodes it as a whole, and refuses it where a member is missing.
+    /// The same, but the app decodes it as a whole and refuses it if a member is missing.
     case completeObject
     /// Two types that are told apart by their form: the first is no object, the second is one.
     case either(BlockValueType, orObject: BlockTable)

@@ -197,18 +197,20 @@ package final class DeviceOperations: Sendable {
     /// How each of these devices is woken now; empty when that cannot be read.
     private func forecasts(of devices: [DeviceID]) -> [DeviceID: PaceForecast] {
         guard let stored = try? files.outbox.paces(of: devices) else { return [:] }
-        let policy = configuration().pacing
+        let (policy, defaultMode) = (configuration().pacing, configuration().defaultMode)
         var forecasts: [DeviceID: PaceForecast] = [:]
         // Where one device waits for room many do: each queue is counted once.
         var crowded: [QueueName: Bool] = [:]
         for device in devices {
             guard let wishes = (try? registry.wishes(of: device))?.pace else { continue }
-            let route = (try? registry.listing(of: device))?.route
+            let listing = try? registry.listing(of: device)
+            let route = listing?.route
             forecasts[device] = PaceForecast(
                 stored[device]?.row,
                 stored[device]?.held ?? [],
                 wishes: wishes,
                 on: route?.platform ?? "",
+                mode: listing?.mode ?? defaultMode,
                 policy: policy,
                 at: now()
             ) {

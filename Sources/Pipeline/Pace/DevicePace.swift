@@ -131,12 +131,16 @@ package struct DevicePace: Hashable, Sendable {
         return due == .max ? nil : due
     }
 
-    /// What stands against one more match that may not pass quiet hours.
-    mutating func obstacle(to pace: Pace, at now: Int64) -> (until: Int64, reason: HoldReason)? {
+    /// What stands against one more match of that nature that may not pass quiet hours.
+    mutating func obstacle(
+        to pace: Pace,
+        _ nature: PushNature = .alert,
+        at now: Int64
+    ) -> (until: Int64, reason: HoldReason)? {
         settle(pace, at: now)
         let isFull =
             pace.hasWindow && now < windowStart + pace.window && Int(matches) >= Pace.matchesBeforeBatch
-        return obstacle(Turn(hasOverflowed: isFull), pace, at: now)
+        return obstacle(Turn(nature, hasOverflowed: isFull), pace, at: now)
     }
 
     /// What stands against a group, as it waits now.

@@ -1,5 +1,6 @@
 import Delivery
 import Nostr
+import Notifications
 import Registry
 
 /// How a device is woken, for those who ask beside the pipeline.
@@ -39,13 +40,15 @@ package struct PaceForecast: Sendable, Hashable {
     /// How many events wait for it.
     package var held: Int { groups.reduce(0) { $0 + $1.count } }
 
-    /// `row` and `held` are what the outbox has of the device, `now` is in milliseconds since 1970. `isCrowded` is asked about
-    /// what waits though its turn is now: whether it may lack room in the outbox.
+    /// `row` and `held` are what the outbox has of the device, `now` is in milliseconds since 1970. `mode` is the most that the device
+    /// is told: what wakes it unseen may have a budget. `isCrowded` is asked about what waits though its turn is now: whether it may
+    /// lack room in the outbox.
     package init(
         _ row: PaceRow?,
         _ held: [HeldRow],
         wishes: PaceWishes,
         on platform: String = "",
+        mode: Mode = .alert,
         policy: PacingPolicy,
         at now: Int64,
         isCrowded: () -> Bool = { false }
@@ -58,7 +61,8 @@ package struct PaceForecast: Sendable, Hashable {
         let first = waiting.min { ($0.obstacle?.until ?? now) < ($1.obstacle?.until ?? now) }
         pace = wish
         let noRoom = waiting.contains { $0.obstacle == nil } && isCrowded() ? Self.noRoom : nil
-        next = Turn(first.map { $0.obstacle ?? noRoom } ?? state.obstacle(to: wish, at: now))
+        let nature = mode == .wake ? PushNature.silent : .alert
+        next = Turn(first.map { $0.obstacle ?? noRoom } ?? state.obstacle(to: wish, nature, at: now))
         groups = waiting.map { group, obstacle in
             Group(event: group.event, count: Int(group.count), turn: Turn(obstacle ?? noRoom))
         }

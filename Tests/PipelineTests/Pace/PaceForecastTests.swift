@@ -64,6 +64,17 @@ import Testing
         expect(forecast(row, PaceWishes(), policy), .window, until: now + 20_000, pushes: 3)
     }
 
+    @Test func ofADeviceThatHadItsBackgroundPushes() {
+        let row = PaceRow(device: device, silentPushes: [now - 3_000_000, now - 2_000_000, now - 1_000_000])
+        let policy = PacingPolicy()
+        func forecast(in mode: Mode, on platform: String = "ios") -> PaceForecast {
+            PaceForecast(row, [], wishes: PaceWishes(), on: platform, mode: mode, policy: policy, at: now)
+        }
+        expect(forecast(in: .wake), .silentBudget, until: now + 600_000)
+        expect(forecast(in: .alert), nil)
+        expect(forecast(in: .wake, on: "android"), nil)
+    }
+
     private func held(_ slot: UInt8, isMessage: Bool, hasOverflowed: Bool = false, _ count: UInt32 = 1) -> HeldRow {
         HeldRow(
             key: HeldKey(device: device, slot: slot),

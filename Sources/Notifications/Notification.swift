@@ -1,9 +1,9 @@
 /// What to say, in no platform's words: what the rules make of an event, and what a transport plugin turns into its push
 /// service's request.
 ///
-/// In ``Mode/wake`` only `signal` and `count` are set, in ``Mode/nudge`` the neutral texts and their presentation besides. In
-/// ``Mode/sealed`` either ``sealed`` holds all the rest, or the transport encrypts what is here. Text is UTF-8 of any length;
-/// the transport shortens.
+/// In ``Mode/wake`` only `signal` and `count` are set, in ``Mode/nudge`` the neutral texts and their presentation
+/// besides. In ``Mode/sealed`` either ``sealed`` holds all the rest, or the transport encrypts what is here. Text is
+/// UTF-8 of any length; the transport shortens.
 package struct Notification: Sendable, Hashable {
     package var mode: Mode
     package var urgency: Urgency
@@ -24,8 +24,8 @@ package struct Notification: Sendable, Hashable {
     package var native: [String: String]
     /// When a push service should give up, in milliseconds since 1970; 0: the transport's default.
     package var expiresAt: Int64
-    /// What may be shown in place of the texts where they may not be seen, or do not fit; empty for what shows nothing in any
-    /// mode.
+    /// What may be shown in place of the texts where they may not be seen, or do not fit; empty for what shows nothing
+    /// in any mode.
     package var neutral: NeutralTexts
     /// How ``neutral`` is shown. In a wake-up only what platforms that show wake-ups to people go by.
     package var neutralPresentation: Presentation
@@ -103,8 +103,8 @@ package struct Notification: Sendable, Hashable {
         neutralPresentation = Presentation()
     }
 
-    /// The same news in the next stricter mode: a nudge for what was sealed or readable, a wake-up for a nudge and for what
-    /// shows nothing, nothing after that.
+    /// The same news in the next stricter mode: a nudge for what was sealed or readable, a wake-up for a nudge and for
+    /// what shows nothing, nothing after that.
     package var stricter: Notification? {
         var notification: Notification
         switch mode {
@@ -117,8 +117,9 @@ package struct Notification: Sendable, Hashable {
         return notification
     }
 
-    /// What may pass in place of this after `outcome`: the stricter form when this one is larger than the push service takes, in
-    /// a mode that the transport does not do, or when there was nothing in it to show. Nil when `outcome` is an end.
+    /// What may pass in place of this after `outcome`: the stricter form when this one is larger than the push service
+    /// takes, in a mode that the transport does not do, or when there was nothing in it to show. Nil when `outcome` is
+    /// an end.
     package func lessened(after outcome: Outcome) -> Notification? {
         guard outcome.kind == .rejected else { return nil }
         switch outcome.reason {

@@ -1,8 +1,8 @@
 import Notifications
 import YAMLReading
 
-/// What goes out for no event in particular: the file's `summary` and `nudge`. They take the keys of a rule that say what goes
-/// out, and their texts speak of nothing but how many events there are.
+/// What goes out for no event in particular: the file's `summary` and `nudge`. They take the keys of a rule that say
+/// what goes out, and their texts speak of nothing but how many events there are.
 struct NotificationTemplate: Sendable {
     static let keys = RuleTexts.keys + RulePayload.keys.filter { $0 != "event_data" } + ["urgency"]
 
@@ -43,7 +43,8 @@ struct NotificationTemplate: Sendable {
         }
     }
 
-    /// What stands for several events, or in place of any, is an alert: it is nobody's call and no Live Activity's state.
+    /// What stands for several events, or in place of any, is an alert: it is nobody's call and no Live Activity's
+    /// state.
     private static func checkAlert(_ block: YAMLMapping) {
         if let type = block["push-type"], let word = type.literal, word != "alert" {
             type.mistake("what speaks of no event in particular is an alert: expected alert")

@@ -76,7 +76,8 @@ package final class Rule: Sendable {
         )
     }
 
-    /// Whether nothing of its notifications is shown on devices of `platform` in mode alert, so that nothing may be in any other.
+    /// Whether nothing of its notifications is shown on devices of `platform` in mode alert, so that nothing may be in
+    /// any other.
     package func isSilent(on platform: String) -> Bool { visibility.isSilent(on: platform) }
 
     /// What a notification in `mode` needs besides the event; what is not known when it goes out it goes without.

@@ -16,8 +16,8 @@ package struct Sealer: Sendable {
         self.random = random
     }
 
-    /// `notification` with all but its urgency, expiry, neutral texts and their presentation in an envelope. Its signal and count stay for the
-    /// stricter form; no transport is told them.
+    /// `notification` with all but its urgency, expiry, neutral texts and their presentation in an envelope. Its signal
+    /// and count stay for the stricter form; no transport is told them.
     ///
     /// `id` is the delivery's. Throws ``SealingError/tooLarge`` when more than an envelope holds is left after shortening, and
     /// what the ciphers throw for a key that is none.

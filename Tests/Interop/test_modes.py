@@ -10,7 +10,7 @@ import nostr_sdk as sdk
 import pytest
 
 from nostr import ALL_SIGNALS, Socket, device_token, ios
-from programs import REPOSITORY
+from programs import REPOSITORY, carillon, wait_until
 from readable import ReadableServer
 from subscriptions import App, base64url
 
@@ -183,6 +183,33 @@ def test_people_without_an_app_read_messages(router, lab, socket, alice, bob, re
     assert (path, headers["x-gotify-key"]) == ("/message", "Asecret")
     # Nobody would decrypt it there.
     assert message["message"] == NEUTRAL
+
+
+@pytest.mark.parametrize("mode", ["wake", "nudge", "sealed", "alert"])
+def test_what_is_silent_is_silent_everywhere(stopped_router, lab, alice, bob, readable, mode):
+    rules = stopped_router.folder / "rules.yaml"
+    rules.write_text("version: 1\nrules:\n  - { match: { kinds: [1] }, apns: { content-available: 1 } }\n")
+    stopped_router.configuration["rules"] = "rules.yaml"
+    router = stopped_router.start()
+    with Socket(router) as socket:
+        people = {"platform": "ntfy", "push_endpoint": f"{readable.url}/alerts", "mode": mode}
+        socket.publish(
+            alice.registration(router, {"filters": ALL_SIGNALS, **people}, device="desk"),
+            alice.registration(router, ios(device_token(), mode=mode), device="phone"),
+        )
+        note = bob.note(CONTENT, alice)
+        socket.publish(note)
+        [push] = lab.accepted(1)
+    assert push.header("apns-push-type") == "background"
+    assert push.payload["aps"] == {"content-available": 1}
+    assert ("sealed" in push.payload) == (mode == "sealed")
+
+    def reason():
+        told = carillon("explain", note["id"], "--config", router.configuration_file).stdout
+        return "not sent: it is silent, and ntfy can only show what it gets" in told
+
+    wait_until(reason, "the trace says why ntfy got nothing", router.process)
+    assert readable.wait(0) == []
 
 
 def test_what_is_too_large_becomes_a_nudge(stopped_router, lab, alice, bob):

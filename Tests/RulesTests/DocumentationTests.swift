@@ -28,7 +28,7 @@ import YAMLReading
     /// A block is a list of rules, keys of a rule or keys of the file. One that shows a key in several ways stands for as many.
     private static func files(of block: String) -> [String] {
         if block.hasPrefix("- ") { return ["version: 1\nrules:\n" + block] }
-        if block.hasPrefix("nudge:") { return ["version: 1\nrules: []\n" + block] }
+        if block.hasPrefix("nudge:") || block.hasPrefix("summary:") { return ["version: 1\nrules: []\n" + block] }
         var rules: [[String]] = [[]]
         var keys: Set<Substring> = []
         for line in block.split(separator: "\n") {

@@ -14,10 +14,10 @@ public struct TransportEntry {
     let shows: Bool
     let create: Create
 
-    /// `create` is a closure that calls ``make(_:_:_:_:_:)`` with the transport's type: a C function cannot be generic, so
-    /// the plugin has to name the type where the function is written. `encrypts`: the transport itself seals what comes in
-    /// ``Mode/sealed``, to keys of the registration. `shows`: a person sees whatever it delivers, also a wake-up, so that it is
-    /// given nothing silent.
+    /// `create` is a closure that calls ``make(_:_:_:_:_:)`` with the transport's type: a C function cannot be generic,
+    /// so the plugin has to name the type where the function is written. `encrypts`: the transport itself seals what
+    /// comes in ``Mode/sealed``, to keys of the registration. `shows`: a person sees whatever it delivers, also a
+    /// wake-up, so that it is given nothing silent.
     public init(
         platform: StaticString,
         encrypts: Bool = false,

@@ -2,11 +2,11 @@ package import PluginKit
 
 /// What an app that was woken reads: a JSON object.
 ///
-/// A wake-up is `{"t":"dm"}`, for several events `{"t":"batch","n":7}` (seed 004 section 2); a nudge has neutral texts besides,
-/// and all but `id` of what follows, as far as that is neutral. A whole notification has, each only where it is set, `t`, `n`, `id`, `title`, `subtitle`,
-/// `body`, `category`, `thread`, `url` and `actions` (a list of `{"id","label","url"?,"icon"?}`), then the members of `data`
-/// and of the rule's own block; of members of one name the rule's block counts, else `data`, else ours. What the host
-/// encrypted is `{"sealed":{…}}`.
+/// A wake-up is `{"t":"dm"}`, for several events `{"t":"batch","n":7}` (seed 004 section 2); a nudge has neutral texts
+/// besides, and all but `id` of what follows, as far as that is neutral. A whole notification has, each only where it
+/// is set, `t`, `n`, `id`, `title`, `subtitle`, `body`, `category`, `thread`, `url` and `actions` (a list of
+/// `{"id","label","url"?,"icon"?}`), then the members of `data` and of the rule's own block; of members of one name the
+/// rule's block counts, else `data`, else ours. What the host encrypted is `{"sealed":{…}}`.
 package struct AppMessage {
     private let members: MessageMembers
 

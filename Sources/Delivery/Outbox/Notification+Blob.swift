@@ -1,8 +1,8 @@
 import Notifications
 
 extension Notification {
-    /// The first byte of a blob: 1, 2 for those with neutral texts or an envelope, 3 for those whose neutral texts have a
-    /// presentation. Readers refuse others; a new field needs a new number.
+    /// The first byte of a blob: 1, 2 for those with neutral texts or an envelope, 3 for those whose neutral texts have
+    /// a presentation. Readers refuse others; a new field needs a new number.
     package static let blobVersion: UInt8 = 3
     private static let versionOfNeutralTexts: UInt8 = 2
     private static let firstBlobVersion: UInt8 = 1

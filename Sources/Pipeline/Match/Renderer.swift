@@ -3,8 +3,8 @@ import Nostr
 import Notifications
 import Rules
 
-/// Renders an event for one recipient by one rule, once for each mode and language that its devices ask for, and once for
-/// platforms where it shows nothing.
+/// Renders an event for one recipient by one rule, once for each mode and language that its devices ask for, and once
+/// for platforms where it shows nothing.
 final class Renderer {
     private struct Form: Hashable {
         let mode: Mode

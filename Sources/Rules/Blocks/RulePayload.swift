@@ -19,8 +19,8 @@ struct RulePayload: Sendable {
         variables = []
     }
 
-    /// Reads these keys, and checks the buttons and URLs that they have to fit. `isAboutEvent`: `rule` is a rule, and no text
-    /// for several events.
+    /// Reads these keys, and checks the buttons and URLs that they have to fit. `isAboutEvent`: `rule` is a rule, and
+    /// no text for several events.
     init(reading rule: YAMLMapping, categories: ButtonCategories, isAboutEvent: Bool = true) {
         ButtonChecks.check(rule)
         blocks = PlatformBlocks(reading: rule, categories: categories)

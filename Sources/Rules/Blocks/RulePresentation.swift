@@ -1,7 +1,7 @@
 import Notifications
 
-/// How a rule's notifications make themselves noticed: the values that its blocks have for ``PresentationKey``s. What variables
-/// decide counts as the quietest value there is.
+/// How a rule's notifications make themselves noticed: the values that its blocks have for ``PresentationKey``s. What
+/// variables decide counts as the quietest value there is.
 struct RulePresentation: Sendable {
     /// The rule's category, unless variables decide it.
     let category: String?
@@ -15,8 +15,8 @@ struct RulePresentation: Sendable {
         isBounding = mode > .nudge
     }
 
-    /// What the stricter forms of this rule's notifications have in their blocks: `common`, which the file says for all of
-    /// them, and what this rule says. `shared` is set for the outside of what is sealed.
+    /// What the stricter forms of this rule's notifications have in their blocks: `common`, which the file says for all
+    /// of them, and what this rule says. `shared` is set for the outside of what is sealed.
     func joined(with common: PlatformBlocks, sealedAmong shared: SharedPresentation? = nil) -> PlatformBlocks {
         let platforms = Set(common.platforms).union(blocks.platforms.filter { PresentationKey.all[$0] != nil })
         return PlatformBlocks(

@@ -1,7 +1,7 @@
 import Notifications
 
-/// Whether a rule's notifications show or play anything in mode alert, on each platform: what does not is silent in every other
-/// mode, too.
+/// Whether a rule's notifications show or play anything in mode alert, on each platform: what does not is silent in
+/// every other mode, too.
 struct RuleVisibility: Sendable {
     private let hasTexts: Bool
     /// Whose block decides otherwise than the texts.

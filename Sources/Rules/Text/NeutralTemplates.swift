@@ -1,8 +1,8 @@
 import Notifications
 import YAMLReading
 
-/// What stands in place of a notification where nothing may be told of its event (``Mode/nudge``), and around a sealed one: the
-/// file's `nudge`, and how a rule makes itself noticed. Knows nothing of an event but how many there are.
+/// What stands in place of a notification where nothing may be told of its event (``Mode/nudge``), and around a sealed
+/// one: the file's `nudge`, and how a rule makes itself noticed. Knows nothing of an event but how many there are.
 struct NeutralTemplates: Sendable {
     let template: NotificationTemplate
     /// For one event, which is by far the most frequent: it says the same each time.

@@ -1,8 +1,8 @@
 import Notifications
 import YAMLReading
 
-/// What stands for several events at once. Where the file does not say how it makes itself noticed, it does as the rules do that
-/// it stands for.
+/// What stands for several events at once. Where the file does not say how it makes itself noticed, it does as the
+/// rules do that it stands for.
 struct BatchTemplates: Sendable {
     private static let category = "batch"
     private static let standardTitle = LocalizedTemplate(
@@ -69,7 +69,8 @@ struct BatchTemplates: Sendable {
         )
     }
 
-    /// Sound and badge as the rules have them, and FCM's own drawing where a rule leaves that to it: its app draws nothing.
+    /// Sound and badge as the rules have them, and FCM's own drawing where a rule leaves that to it: its app draws
+    /// nothing.
     private static func blocks(of rules: [Rule], isQuiet: Bool) -> PlatformBlocks {
         var apns = [JSONTemplate.Member(key: "mutable-content", value: .literal(1))]
         let apple = rules.map { $0.payload.blocks.members(of: "ios") }
@@ -111,8 +112,8 @@ struct BatchTemplates: Sendable {
 }
 
 extension RuleBook {
-    /// One notification for `count` events that waited for each other, in the device's language; `now` is in milliseconds since
-    /// 1970.
+    /// One notification for `count` events that waited for each other, in the device's language; `now` is in
+    /// milliseconds since 1970.
     package func renderSummary(
         count: UInt32,
         signal: Signal,

@@ -4,9 +4,10 @@ import PluginKit
 /// 000), and what taps and buttons open (seed 002).
 ///
 /// Where two say the same key, what the operator wrote by hand wins: a member of the rule's block over one of `aps`, a
-/// member of its `alert` over a text, a member of `data` over `category` and `body`. Two things the block cannot change:
-/// buttons that the app makes itself come with `mutable-content: 1`, without which nobody would make them, and a background
-/// push shows nothing. What says neither who nor what always has `mutable-content: 1`, for an extension that finds out more.
+/// member of its `alert` over a text, a member of `data` over `category` and `body`. Two things the block cannot
+/// change: buttons that the app makes itself come with `mutable-content: 1`, without which nobody would make them, and
+/// a background push shows nothing. What says neither who nor what always has `mutable-content: 1`, for an extension
+/// that finds out more.
 struct NotificationPayload {
     /// What a payload says beside `aps`, `category` and `body`.
     private enum Form {

@@ -48,8 +48,8 @@ struct Push: Sendable {
         Push(notification, as: .background, .considerate, try WakePayload.make(notification), now: now)
     }
 
-    /// A visible push that says neither who nor what. Nil when there is no text to show: an extension that fetches more runs
-    /// only for an alert that has one.
+    /// A visible push that says neither who nor what. Nil when there is no text to show: an extension that fetches more
+    /// runs only for an alert that has one.
     static func nudge(
         _ notification: borrowing Notification,
         _ block: NativeBlock,

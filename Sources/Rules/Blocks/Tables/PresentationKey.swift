@@ -1,5 +1,5 @@
-/// A key of a platform's block that says how a notification makes itself noticed, and nothing of what it is about. A stricter mode
-/// keeps its value where that is the same for every event.
+/// A key of a platform's block that says how a notification makes itself noticed, and nothing of what it is about. A
+/// stricter mode keeps its value where that is the same for every event.
 struct PresentationKey: Sendable {
     let name: String
     /// The values as JSON from the quietest to the loudest, where they have such an order.

@@ -80,8 +80,8 @@ struct StricterPresentationTests {
         let nudge = try notification(
             """
             category: note, thread: "{{event.id}}", url: "app://{{event.id}}",
-                apns: { sound: soft.caf, badge: 1, interruption-level: passive, category: NOTE, priority: 5, thread-id: x,
-                  filter-criteria: "{{event.content}}", relevance-score: 0.5 },
+                apns: { sound: soft.caf, badge: 1, interruption-level: passive, category: NOTE, priority: 5,
+                  thread-id: x, filter-criteria: "{{event.content}}", relevance-score: 0.5 },
                 fcm: { style: notification, priority: NORMAL, collapseKey: x,
                   notification: { channelId: notes, titleLocKey: SECRET, tag: "{{event.id}}" } },
                 webpush: { silent: true, icon: "https://a.example/i.png", tag: "{{event.content}}" },
@@ -107,7 +107,7 @@ struct StricterPresentationTests {
         let nudge = try notification(
             #"""
             category: "kind_{{event.kind}}",
-                apns: { sound: "{{event.content}}", badge: "{{event.kind}}", interruption-level: "{{event.tag.level}}" },
+                apns: { sound: "{{event.content}}", badge: "{{event.kind}}", interruption-level: "{{event.tag.x}}" },
                 ntfy: { priority: "{{event.tag.priority}}" }
             """#,
             .nudge
@@ -219,8 +219,8 @@ struct BatchTests {
     @Test func doesAsTheRulesItStandsFor() throws {
         let rules = """
             rules:
-              - { match: { kinds: [1] }, title: a, apns: { sound: a.caf, badge: 2, interruption-level: time-sensitive } }
-              - { match: { kinds: [7] }, title: b, apns: { sound: b.caf, badge: 2, interruption-level: time-sensitive } }
+              - { match: { kinds: [1] }, title: a, apns: { sound: a, badge: 2, interruption-level: time-sensitive } }
+              - { match: { kinds: [7] }, title: b, apns: { sound: b, badge: 2, interruption-level: time-sensitive } }
               - { match: { kinds: [6] }, drop: true }
             """
         #expect(

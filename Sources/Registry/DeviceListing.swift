@@ -17,4 +17,7 @@ package struct DeviceListing: Hashable, Sendable {
     package var registeredAt: Int64
     /// The same of its first registration.
     package var firstRegisteredAt: Int64
+    /// Until when the device counts, in milliseconds since 1970, since the newest kind 10050 of its account says nothing of devices; nil
+    /// where it names the device, or the account registered it itself.
+    package var countsUntil: Int64?
 }

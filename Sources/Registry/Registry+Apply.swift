@@ -93,7 +93,7 @@ extension Registry {
         }
     }
 
-    private func mayRegister(_ signer: PublicKey, now: Int64) -> Bool {
+    func mayRegister(_ signer: PublicKey, now: Int64) -> Bool {
         signers.withLock { $0.take(signer, now: now) }
     }
 
@@ -154,7 +154,7 @@ extension Registry {
             try rows.clear(slot, leaving: mark, keeping: event, &changes)
             return .deregistered
         case .register(let draft):
-            guard try draft.isDelegated && !rows.lists(draft.slot.author, for: draft.account) else {
+            guard try draft.isDelegated && !rows.lists(draft.slot.author, for: draft.account, now: now) else {
                 return try admit(draft, now: now, rows, &changes)
             }
             var state = try rows.state(of: draft.slot, for: draft.account)

@@ -34,6 +34,7 @@ extension Registry {
     /// `each` is called with each of them, after the index knows of it.
     @discardableResult
     package func update(_ index: inout MatchIndex, each: (IndexChange) -> Void = { _ in }) -> Int {
+        endDeviceGrace()
         let changes = mailbox.take()
         for change in changes {
             index.apply(change)

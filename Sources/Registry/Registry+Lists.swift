@@ -1,5 +1,6 @@
 import Nostr
 import Notifications
+import Synchronization
 
 extension Registry {
     /// Takes the newest list of relays (kind 10002, NIP-65) or of devices and message relays (kind 10050) of an account or of
@@ -48,6 +49,7 @@ extension Registry {
         let list = DeviceList(event)
         let isDeviceList = event.kind == .deviceList
         let relays = ListLimits.relays(isDeviceList ? list.relays : RelayList(event).read)
+        let former = try rows.mark(of: event.kind, by: event.pubkey)
         try rows.putList(event.kind, by: event.pubkey, SlotMark(event), relays: relays, now: now)
         guard isDeviceList else { return }
         var ring = MessageKeyRing(try rows.messageKeys(of: event.pubkey))
@@ -60,6 +62,11 @@ extension Registry {
         ring.replace(with: messageKeys, at: event.createdAt * 1000, now: now)
         try rows.putMessageKeys(ring.keys, of: event.pubkey)
         changes.index.append(.messageKeys(ring.keys, of: event.pubkey))
+        guard list.speaksOfDevices else {
+            let end = (former?.createdAt ?? event.createdAt) * 1000 + DeviceGrace.period
+            try rows.letLapse(devicesOf: event.pubkey, at: end)
+            return graceEnd.withLock { $0 = min($0, end) }
+        }
         try recognise(Set(list.devices.prefix(ListLimits.devices)), as: event.pubkey, now: now, rows, &changes)
     }
 

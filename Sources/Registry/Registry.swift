@@ -23,6 +23,8 @@ package final class Registry: Sendable {
     /// Some 32 MB.
     let followedCache = Mutex(FollowedCache(room: 4_000_000))
     let signers: Mutex<RateTable<PublicKey>>
+    /// When to look for devices that lists have said nothing of for too long, in milliseconds since 1970.
+    let graceEnd = Mutex(Int64.min)
     /// Some 64 MB.
     let recipientLists = Mutex(RecipientListCache(room: 64 << 20))
     let sealingKeys = Mutex(DeviceCache<SealingKey>(capacity: 20_000))

@@ -5,12 +5,15 @@ import time
 import pytest
 
 from nostr import Person, Socket, device_token, ios
+from programs import carillon, wait_until
 
 
 def device_list(root: Person, *devices: Person, dm_key: Person | None = None, at: int = 0) -> dict:
     tags = [["device", device.hex] for device in devices]
     if dm_key:
         tags.append(["dm_key", dm_key.hex])
+    # Without either tag it would say nothing of devices.
+    tags = tags or [["device"]]
     return root.event(10050, "", tags, int(time.time()) + at)
 
 
@@ -61,6 +64,51 @@ def test_gift_wraps_to_the_dm_key_belong_to_the_account(router, lab, socket, ali
     # Only gift wraps: a note that names the key says nothing to Alice.
     socket.publish(bob.note("hello", dm_key))
     assert [push.payload["t"] for push in lab.accepted(2)] == ["dm", "dm"]
+    assert router.stop() == 0
+    assert len(lab.received()) == 2
+
+
+def test_a_list_by_an_app_that_knows_only_relays_keeps_devices_for_a_while(router, lab, socket, alice, bob):
+    phone, token, now = Person(), device_token(), int(time.time())
+
+    def said(*words) -> str:
+        run = carillon(*words, "--config", router.configuration_file)
+        assert run.returncode == 0, run.stderr
+        assert not [secret for secret in router.secrets if secret in run.stdout]
+        return run.stdout
+
+    def plain(at: int) -> dict:
+        return alice.event(10050, "", [["relay", "wss://inbox.example"]], now + at)
+
+    socket.publish(phone.registration(router, ios(token), root=alice), device_list(alice, phone))
+    assert "only until" not in said("devices", "list")
+    socket.publish(plain(1))
+    note = bob.note("hello", alice)
+    socket.publish(note)
+    [push] = lab.accepted(1)
+    assert push.target == token
+    [row] = [line for line in said("devices", "list").splitlines() if "ios/default" in line]
+    until = time.strftime("%Y-%m-%dT", time.gmtime(now + 7 * 86_400))
+    assert f"only until {until}" in row
+    assert "the newest kind 10050" in said("devices", "show", "1")
+    wait_until(lambda: "is woken until " + until in said("explain", note["id"]), "explain says so", router.process)
+
+    # A list with a device tag counts at once, also one without a value.
+    socket.publish(alice.event(10050, "", [["relay", "wss://inbox.example"], ["device"]], now + 2))
+    late = bob.note("nobody hears this", alice)
+    socket.publish(late)
+    assert said("devices", "list").startswith("no devices\nwaiting: a registration of npub1")
+    assert phone.hex in said("devices", "list")
+    assert "waits, and wakes nobody" in said("explain", late["id"], "--recipient", alice.hex)
+
+    # Of a list that is older than that nothing is left.
+    socket.publish(device_list(alice, phone, at=3))
+    carol, tablet = Person(), Person()
+    listed = carol.event(10050, "", [["device", tablet.hex]], now - 8 * 86_400)
+    socket.publish(tablet.registration(router, ios(device_token()), root=carol), listed)
+    socket.publish(carol.event(10050, "", [["relay", "wss://inbox.example"]], now))
+    socket.publish(bob.note("hello", alice, carol))
+    assert [push.target for push in lab.accepted(2)[1:]] == [token]
     assert router.stop() == 0
     assert len(lab.received()) == 2
 

@@ -69,7 +69,7 @@ import Testing
         let list = try bench.event(.deviceList, tags: [["device", device.publicKey.hex]], by: partner)
         bench.submit([list, try hint(root: partner.publicKey, by: device, number: 2)], from: .relay(.live))
         #expect(bench.kept.count == 1)
-        let revoked = try bench.event(.deviceList, by: partner, at: Workbench.time + 1)
+        let revoked = try bench.event(.deviceList, tags: [["device"]], by: partner, at: Workbench.time + 1)
         bench.submit([revoked, try hint(root: partner.publicKey, by: device, number: 3)], from: .relay(.live))
         #expect(bench.kept.count == 1)
     }

@@ -48,6 +48,7 @@ struct Devices: AsyncParsableCommand {
                     for device in list.devices { print(device.json) }
                 } else if isFirst || !list.devices.isEmpty {
                     print(list.devices.isEmpty ? list.text : list.table(withHead: isFirst))
+                    if !list.devices.isEmpty { for waiting in list.waiting { print(waiting.text) } }
                 }
                 (previous, isFirst) = (list.next, false)
             } while previous != nil

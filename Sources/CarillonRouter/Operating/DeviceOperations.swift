@@ -48,10 +48,12 @@ package final class DeviceOperations: Sendable {
             try registry.devices(of: key, after: previous.map(DeviceID.init(rawValue:)), limit: Self.page + 1)
         }
         let shown = Array(listings.prefix(Self.page))
-        return DeviceList(
+        var list = DeviceList(
             devices: overviews(of: shown),
             next: listings.count > shown.count ? shown.last?.device.rawValue : nil
         )
+        if previous == nil { list.waiting = try waiting(for: key) }
+        return list
     }
 
     /// Throws an ``OperationFailure`` when there is no such device.
@@ -128,7 +130,7 @@ package final class DeviceOperations: Sendable {
             try attempt { try registry.devices(of: key, limit: Self.page) }
         }
         let explainer = Explainer(event: id, history: history, surroundings: surroundings)
-        return explainer.explanation {
+        var explanation = explainer.explanation {
             SilenceAdvice(
                 recipient: key,
                 devices: registered?.count,
@@ -144,6 +146,22 @@ package final class DeviceOperations: Sendable {
             )
             .lines
         }
+        for account in key.map({ [$0] }) ?? explainer.accountsNamed {
+            explanation.advice += try identityLines(of: account)
+        }
+        return explanation
+    }
+
+    private func waiting(for root: PublicKey?) throws(OperationFailure) -> [WaitingDevice] {
+        try attempt { try registry.waitingRegistrations(for: root, limit: Self.page).map { WaitingDevice($0) } }
+    }
+
+    /// What is to be said of an account's devices that have keys of their own and are not, or will not for long be, woken.
+    private func identityLines(of account: PublicKey) throws(OperationFailure) -> [String] {
+        let passing = try attempt {
+            try registry.devices(of: account, limit: Self.page).filter { $0.countsUntil != nil }
+        }
+        return IdentityWords.lines(of: account, waiting: try waiting(for: account), overviews(of: passing))
     }
 
     private func listing(of device: Int64) throws(OperationFailure) -> DeviceListing {

@@ -9,8 +9,9 @@ extension RegistryRows {
         let rows = try all(
             """
             SELECT devices.id AS id, author, account, device_id, created_at, registered_at, first_registered_at,
-                platform, app, mode, signals, further_signals
+                platform, app, mode, signals, further_signals, until
             FROM devices JOIN routes ON routes.id = route
+            LEFT JOIN listed_devices ON listed_devices.root = account AND listed_devices.device = author
             WHERE devices.id > ? \(narrowed == nil ? "AND ? IS NULL" : "AND account = ?")
             ORDER BY devices.id LIMIT ?
             """,
@@ -30,7 +31,8 @@ extension RegistryRows {
                     + Self.signals(row["further_signals"] as String? ?? ""),
                 createdAt: row["created_at"],
                 registeredAt: row["registered_at"],
-                firstRegisteredAt: row["first_registered_at"]
+                firstRegisteredAt: row["first_registered_at"],
+                countsUntil: row["until"]
             )
         }
     }

@@ -66,7 +66,7 @@ struct FirstRegistrationTests {
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11]))
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone")))
         bench.clock.now += 3_600_000
-        _ = try bench.registry.learn(bench.deviceList(of: 1, at: 3600))
+        _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [12], at: 3600))
         bench.clock.now += 60_000
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11], at: 3660))
         #expect(try bench.tokens(of: 1) == ["phone", "root's own"])

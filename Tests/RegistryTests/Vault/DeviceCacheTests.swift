@@ -42,7 +42,7 @@ struct DeviceCacheTests {
         #expect(try token() == "one")
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("two"), at: 1))
         #expect(try token() == "two")
-        _ = try bench.registry.learn(bench.deviceList(of: 1, at: 2))
+        _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [12], at: 2))
         #expect(try token() == nil)
         _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("three")))
         let other = try #require(try bench.registry.devices(of: bench.key(2)).first?.device)

@@ -1,10 +1,17 @@
+import Nostr
+import Registry
+
 /// Devices in the order of their numbers, as far as one answer goes.
 package struct DeviceList: OperatorAnswer, Equatable {
     package var devices: [DeviceOverview]
     /// Behind which device the next answer begins; nil: there are no more.
     package var next: Int64?
+    /// Registrations without effect until their root identity's kind 10050 names the key that signed them; with the first devices.
+    package var waiting: [WaitingDevice] = []
 
-    package var text: String { devices.isEmpty ? "no devices" : table(withHead: true) }
+    package var text: String {
+        ([devices.isEmpty ? "no devices" : table(withHead: true)] + waiting.map(\.text)).joined(separator: "\n")
+    }
 
     /// A row for each; columns are as wide as these devices need.
     package func table(withHead: Bool) -> String {
@@ -17,16 +24,43 @@ package struct DeviceList: OperatorAnswer, Equatable {
 
 extension DeviceOverview {
     fileprivate var row: [String] {
-        [
+        let error = lastError.map { error in
+            let words = ReportWords.short(kind: error.outcome, status: error.status ?? 0, reason: error.reason ?? "")
+            return "\(error.at.prefix(16))Z \(words)"
+        }
+        let row = [
             "\(device)", "\(npub.prefix(12))…\(npub.suffix(4))", name.isEmpty ? "-" : String(name.prefix(20)),
-            "\(platform)/\(app)", mode ?? "default", lastSuccess.map { "\($0.at.prefix(16))Z" } ?? "-",
-            lastError.map {
-                "\($0.at.prefix(16))Z "
-                    + ReportWords.short(kind: $0.outcome, status: $0.status ?? 0, reason: $0.reason ?? "")
-            } ?? "-",
-            pace?.pushesToday.map(String.init) ?? "-",
-            queuePause.map { _ in "paused" }
-                ?? pace.map { $0.nextPushAt.map { "\($0.prefix(16))Z" } ?? $0.reason ?? "at once" } ?? "-",
+            "\(platform)/\(app)", mode ?? "default", lastSuccess.map { "\($0.at.prefix(16))Z" } ?? "-", error ?? "-",
+            pace?.pushesToday.map(String.init) ?? "-", nextPush,
         ]
+        return countsUntil.map { row + ["only until \($0.prefix(16))Z"] } ?? row
+    }
+
+    private var nextPush: String {
+        if queuePause != nil { return "paused" }
+        guard let pace else { return "-" }
+        return pace.nextPushAt.map { "\($0.prefix(16))Z" } ?? pace.reason ?? "at once"
+    }
+}
+
+/// A registration that waits for its root identity.
+package struct WaitingDevice: Codable, Sendable, Hashable {
+    /// Whose it is to be, as hex and as npub.
+    package var account: String
+    package var npub: String
+    /// The key that signed it.
+    package var key: String
+    /// What the registration's `d` says behind the router's key.
+    package var name: String
+
+    init(_ registration: WaitingRegistration) {
+        account = registration.root.hex
+        npub = NIP19.npub(registration.root)
+        key = registration.slot.author.hex
+        name = registration.slot.deviceID
+    }
+
+    package var text: String {
+        "waiting: \(name.isEmpty ? "a registration" : "'\(name)'") of \(npub), \(IdentityWords.waiting(key))"
     }
 }

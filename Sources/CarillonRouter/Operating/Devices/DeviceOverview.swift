@@ -28,6 +28,8 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     package var signals: [String]
     /// When it was registered last, RFC 3339 in UTC.
     package var registeredAt: String
+    /// Until when it is woken, RFC 3339 in UTC, for the newest kind 10050 of its account says nothing of devices; nil: for good.
+    package var countsUntil: String?
     package var wishes: DeviceWishesOverview?
     /// Whether it is written down how pushes go; else their last success and error are not known.
     package var isTraced: Bool
@@ -57,6 +59,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         mode = listing.mode?.name
         signals = listing.signals.map(\.rawValue)
         registeredAt = UTCTime(milliseconds: listing.registeredAt).stamp
+        countsUntil = listing.countsUntil.map { UTCTime(milliseconds: $0).stamp }
         self.wishes = wishes
         self.isTraced = isTraced
         lastSuccess = status?.lastSuccess.map { success in
@@ -86,6 +89,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
             ("wants", signals.isEmpty ? "nothing" : signals.joined(separator: ", ")),
             ("registered", registeredAt),
         ]
+        if let countsUntil { rows.append(("counts until", "\(countsUntil): \(IdentityWords.silentList)")) }
         rows += wishes?.rows ?? []
         let none = isTraced ? "none known" : "not written down (trace: off)"
         rows += [

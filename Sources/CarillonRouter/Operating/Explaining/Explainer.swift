@@ -64,10 +64,15 @@ struct Explainer {
         )
     }
 
-    private func accounts() -> [EventExplanation.Account] {
+    /// Whom the history is about, in its order.
+    var accountsNamed: [PublicKey] {
         var keys: [PublicKey] = []
         for case let account? in history.map(\.account) where !keys.contains(account) { keys.append(account) }
-        return keys.filter { $0 == surroundings.recipient ?? $0 }.map(account)
+        return keys
+    }
+
+    private func accounts() -> [EventExplanation.Account] {
+        accountsNamed.filter { $0 == surroundings.recipient ?? $0 }.map(account)
     }
 
     private func account(_ key: PublicKey) -> EventExplanation.Account {

@@ -7,11 +7,20 @@ package struct DeviceList: Hashable, Sendable {
     package var messageKeys: [PublicKey]
     /// From `relay` tags; URLs are as the author wrote them.
     package var relays: [String]
+    /// Whether it has any `device` or `dm_key` tag, even one without a value. A list without them was written by an app that knows of
+    /// relays only (NIP-17), and says nothing of devices.
+    package var speaksOfDevices: Bool
 
-    package init(devices: [PublicKey] = [], messageKeys: [PublicKey] = [], relays: [String] = []) {
+    package init(
+        devices: [PublicKey] = [],
+        messageKeys: [PublicKey] = [],
+        relays: [String] = [],
+        speaksOfDevices: Bool = true
+    ) {
         self.devices = devices
         self.messageKeys = messageKeys
         self.relays = relays
+        self.speaksOfDevices = speaksOfDevices
     }
 
     /// Reads the tags in their order. What is no key is left out.
@@ -19,7 +28,8 @@ package struct DeviceList: Hashable, Sendable {
         self.init(
             devices: event.values(of: "device").compactMap { PublicKey(hex: $0) },
             messageKeys: event.values(of: "dm_key").compactMap { PublicKey(hex: $0) },
-            relays: event.values(of: "relay")
+            relays: event.values(of: "relay"),
+            speaksOfDevices: event.tags.contains { $0.first == "device" || $0.first == "dm_key" }
         )
     }
 }

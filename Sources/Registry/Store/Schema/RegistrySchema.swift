@@ -20,6 +20,7 @@ enum RegistrySchema {
             try db.execute(sql: recipientLists)
         }
         migrator.registerMigration("12 unproven devices") { try $0.execute(sql: unprovenDevices) }
+        migrator.registerMigration("13 grace of devices that lists say nothing of") { try $0.execute(sql: deviceGrace) }
         return migrator
     }
 }

@@ -1,0 +1,22 @@
+import Nostr
+
+/// How it stands with devices that have keys of their own, in words that a person understands.
+enum IdentityWords {
+    static let silentList =
+        "the newest kind 10050 of its user names no devices; the next one that names it changes that"
+
+    static func waiting(_ key: String) -> String {
+        "until the newest kind 10050 of theirs has [\"device\", \"\(key)\"]"
+    }
+
+    /// What `explain` says beside what became of an event.
+    static func lines(of account: PublicKey, waiting: [WaitingDevice], _ devices: [DeviceOverview]) -> [String] {
+        let npub = NIP19.npub(account)
+        return waiting.map { "A registration of \(npub) waits, and wakes nobody, \(Self.waiting($0.key))." }
+            + devices.compactMap { device in
+                device.countsUntil.map {
+                    "Device \(device.device) of \(npub) is woken until \($0) only: \(silentList)."
+                }
+            }
+    }
+}

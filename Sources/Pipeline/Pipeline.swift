@@ -38,6 +38,7 @@ package final class Pipeline {
     var pacing: Pacing
     var distances = FollowDistances()
     var parking: Parking
+    var deletions = Deletions()
     /// Authors whose lists of relays and devices concern nobody here, until somebody registers.
     var strangers = GenerationalSet<PublicKey>(capacity: 50_000)
     var answers = OpenAnswers()
@@ -166,6 +167,7 @@ package final class Pipeline {
                     of: scanned.pubkey,
                     SlotMark(createdAt: scanned.createdAt, id: scanned.id)
                 )
+            case .deletion: wantsDeletion(scanned, in: json)
             default: false
             }
         let passage = gate.judge(
@@ -182,6 +184,7 @@ package final class Pipeline {
         case .fetched(let event): learn(fetched: event, into: &batch)
         case .registration(let event): hold(registration: event, into: &batch)
         case .list(let event): hold(list: event, into: &batch)
+        case .deletion(let event): forget(by: event, into: &batch)
         case .request(let event): answer(request: event, from: source, into: &batch)
         case .hint(let event, let hits): wake(on: event, hits, into: &batch)
         case .unaddressed(let scanned): pass(scanned, in: json, into: &batch)

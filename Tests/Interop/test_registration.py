@@ -68,6 +68,34 @@ def test_a_registration_lasts_until_it_is_taken_back(phone, kind):
     phone.woken(again)
 
 
+@pytest.mark.parametrize("how", ["event", "address", "vanish"])
+def test_a_deletion_by_the_same_key_takes_a_registration_back(phone, how):
+    token = device_token()
+    registration = phone.register(token, -30, kind=ADDRESSABLE_REGISTRATION, device="phone")
+    assert phone.offer(registration) == (True, "")
+    us = phone.router.public_key
+    kind, tags = {
+        "event": (5, [["e", registration["id"]], ["k", "30062"]]),
+        "address": (5, [["a", f"30062:{phone.alice.hex}:{us}:phone"]]),
+        "vanish": (62, [["relay", "ALL_RELAYS"]]),
+    }[how]
+    # Neither somebody else nor a forged copy takes it back, nor does a request to another relay.
+    deletion = phone.alice.event(kind, "", tags, phone.now - 20)
+    assert phone.offer(phone.bob.event(kind, "", tags, phone.now - 20))[0]
+    assert not phone.offer(deletion | {"sig": registration["sig"]})[0]
+    assert phone.offer(phone.alice.event(62, "", [["relay", "wss://elsewhere.example"]], phone.now - 20))[0]
+    phone.woken(token)
+
+    assert phone.offer(deletion) == (True, "")
+    phone.woken()
+    accepted, words = phone.offer(registration)
+    assert not accepted and words
+    phone.woken()
+    again = device_token()
+    assert phone.offer(phone.register(again, -10, kind=ADDRESSABLE_REGISTRATION, device="phone")) == (True, "")
+    phone.woken(again)
+
+
 def test_both_kinds_share_one_slot(phone):
     first, second = device_token(), device_token()
     phone.offer(phone.register(first, -30, kind=REGISTRATION))

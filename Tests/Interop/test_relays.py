@@ -139,6 +139,23 @@ def test_a_lost_store_is_filled_again_from_relays(stopped_router, lab, relay, re
     assert targets(settle(router, lab, len(tokens))) == sorted(tokens.values())
 
 
+def test_a_deletion_at_a_relay_deregisters(stopped_router, lab, relay, alice, bob):
+    stopped_router.watch(always=[relay])
+    router = stopped_router.start()
+    tokens = [device_token(), device_token()]
+    registrations = [
+        alice.registration(router, ios(token), device=name, kind=ADDRESSABLE_REGISTRATION)
+        for token, name in zip(tokens, ["phone", "tablet"], strict=True)
+    ]
+    publish(relay, alice, *registrations)
+    wait_until(lambda: len(devices(router)) == 2, "both devices are known", router.process)
+    router.wait_until_read()
+    publish(relay, alice, alice.event(5, "", [["e", registrations[0]["id"]], ["k", "30062"]]))
+    wait_until(lambda: devices(router) == ["tablet"], "the one that was deleted is gone", router.process)
+    publish(relay, bob, bob.note("hello", alice))
+    assert targets(settle(router, lab, 1)) == [tokens[1]]
+
+
 def devices(router) -> list[str]:
     with closing(sqlite3.connect(f"file:{router.folder / 'carillon.sqlite'}?mode=ro", uri=True)) as database:
         return [name for [name] in database.execute("SELECT device_id FROM devices")]

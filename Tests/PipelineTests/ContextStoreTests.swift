@@ -43,6 +43,23 @@ import Testing
         ContextProfile(name: name, createdAt: 5, learnedAt: learnedAt)
     }
 
+    @Test func whatIsForgottenIsGoneFromTheFileToo() throws {
+        let store = try store()
+        store.write(profiles: [author: profile("ada")], notes: [id(1): note, id(2): note, id(3): note], at: Self.noon)
+        store.close()
+        let second = try self.store()
+        second.forget(notes: [id(1)], profiles: [author])
+        second.close()
+        let third = try self.store()
+        #expect(third.note(id(1)) == nil && third.profile(of: author) == nil)
+        #expect(third.note(id(2)) == note)
+        third.forget(notes: [], profiles: [], notesBy: [author])
+        third.close()
+        let fourth = try self.store()
+        #expect(fourth.note(id(2)) == nil && fourth.note(id(3)) == nil)
+        fourth.close()
+    }
+
     @Test func whatIsWrittenIsThereAfterARestart() throws {
         let keys = try KeyPair(random: SecureRandom.bytes)
         var context = EventContext(store: try store())

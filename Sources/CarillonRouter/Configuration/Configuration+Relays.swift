@@ -40,10 +40,18 @@ extension Configuration {
         return wishes
     }
 
+    /// Where clients find our own socket; empty with port 0, of which nobody knows yet where that will be.
+    private var ownURL: String { relay.url.isEmpty && relay.port == 0 ? "" : relay.clientURL(port: relay.port) }
+
+    /// Whether that is our own socket's URL, in whatever spelling.
+    var isOwnRelay: @Sendable (String) -> Bool {
+        let own = RelayURL(ownURL)
+        return { text in own != nil && RelayURL(text) == own }
+    }
+
     /// Who may open sessions, and where.
     var remoteSigning: RemoteSigningConfiguration {
-        // With port 0 nobody knows yet where that will be.
-        let own = relay.url.isEmpty && relay.port == 0 ? "" : relay.clientURL(port: relay.port)
+        let own = ownURL
         return RemoteSigningConfiguration(
             requireSession: registration.requireSession,
             secretFile: registration.secretFile,

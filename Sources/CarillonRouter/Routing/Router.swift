@@ -290,7 +290,8 @@ package final class Router: Service {
                         logger: logger
                     ),
                     paceStore: outbox,
-                    room: courier.room
+                    room: courier.room,
+                    isOurRelay: configuration.isOwnRelay
                 ),
                 accepted: outbox.causes,
                 deliveryID: DeliveryIDs(identity: identity).id,

@@ -18,6 +18,8 @@ package struct Kind: RawRepresentable, Hashable, Sendable {
     package static let contactList = Kind(3)
     /// NIP-04, deprecated: a message whose ends are public.
     package static let encryptedDirectMessage = Kind(4)
+    /// NIP-09: deletes events of its author's.
+    package static let deletion = Kind(5)
     /// NIP-18: a repost of a note.
     package static let repost = Kind(6)
     /// NIP-25.
@@ -26,6 +28,8 @@ package struct Kind: RawRepresentable, Hashable, Sendable {
     package static let chatMessage = Kind(14)
     /// NIP-18: a repost of anything but a note.
     package static let genericRepost = Kind(16)
+    /// NIP-62: asks relays to forget its author.
+    package static let requestToVanish = Kind(62)
     /// NIP-59.
     package static let giftWrap = Kind(1059)
     /// NIP-22.

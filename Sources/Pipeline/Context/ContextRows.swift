@@ -48,6 +48,19 @@ struct ContextRows {
         ])
     }
 
+    func remove(notes: Set<EventID>, profiles: Set<PublicKey>, notesBy authors: Set<PublicKey>) throws {
+        for id in notes {
+            try db.cachedStatement(sql: "DELETE FROM notes WHERE id = ?").execute(arguments: [Data(id.array)])
+        }
+        for author in profiles {
+            try db.cachedStatement(sql: "DELETE FROM profiles WHERE author = ?").execute(arguments: [Data(author.array)]
+            )
+        }
+        for author in authors {
+            try db.cachedStatement(sql: "DELETE FROM notes WHERE author = ?").execute(arguments: [Data(author.array)])
+        }
+    }
+
     /// Forgets what is beyond `limits`, the oldest first.
     func prune(_ limits: ContextStore.Limits, at now: Int64) throws {
         for (table, limit) in [("profiles", limits.profiles), ("notes", limits.notes)] {

@@ -22,6 +22,10 @@ package final class ContextStore: Sendable {
     private struct Pending {
         var profiles: [PublicKey: ContextProfile] = [:]
         var notes: [EventID: ContextNote] = [:]
+        /// To be removed.
+        var deletedNotes: Set<EventID> = []
+        var deletedProfiles: Set<PublicKey> = []
+        var deletedAuthors: Set<PublicKey> = []
         /// Milliseconds since 1970.
         var time: Int64 = 0
         /// Before the rest is written.
@@ -29,7 +33,9 @@ package final class ContextStore: Sendable {
         var isScheduled = false
         var isOverflowing = false
 
-        var count: Int { profiles.count + notes.count }
+        var count: Int {
+            profiles.count + notes.count + deletedNotes.count + deletedProfiles.count + deletedAuthors.count
+        }
     }
 
     /// What a disk that is too slow makes wait is bounded.
@@ -86,6 +92,21 @@ package final class ContextStore: Sendable {
         if mustSchedule { writing.async { self.writePending() } }
     }
 
+    /// Has these removed soon. Never blocks.
+    func forget(notes: Set<EventID>, profiles: Set<PublicKey>, notesBy authors: Set<PublicKey> = []) {
+        let mustSchedule = pending.withLock { pending in
+            for id in notes { pending.notes[id] = nil }
+            for author in profiles { pending.profiles[author] = nil }
+            if !authors.isEmpty { pending.notes = pending.notes.filter { !authors.contains($0.value.author) } }
+            pending.deletedNotes.formUnion(notes)
+            pending.deletedProfiles.formUnion(profiles)
+            pending.deletedAuthors.formUnion(authors)
+            defer { pending.isScheduled = true }
+            return !pending.isScheduled
+        }
+        if mustSchedule { writing.async { self.writePending() } }
+    }
+
     /// Returns when everything is written. Nothing may be read or written after.
     package func close() {
         writing.sync { writePending() }
@@ -106,6 +127,11 @@ package final class ContextStore: Sendable {
             return true
         }
         file.write { rows in
+            try rows.remove(
+                notes: pending.deletedNotes,
+                profiles: pending.deletedProfiles,
+                notesBy: pending.deletedAuthors
+            )
             for (author, profile) in pending.profiles { try rows.write(profile, of: author) }
             for (id, note) in pending.notes { try rows.write(note, id, at: pending.time) }
             if mustPrune { try rows.prune(limits, at: pending.time) }

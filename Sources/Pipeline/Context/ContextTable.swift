@@ -27,6 +27,18 @@ struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
         if isKept { unwritten[key] = value }
     }
 
+    /// Forgets what is known, here and for what the disk has yet to take.
+    mutating func forget(_ key: Key) {
+        memory.insert(nil, for: key)
+        unwritten[key] = nil
+    }
+
+    /// Forgets all that `isForgotten` says yes to, as far as it is in memory.
+    mutating func forget(where isForgotten: (Value) -> Bool) {
+        memory.remove { $1.map(isForgotten) ?? false }
+        unwritten = unwritten.filter { !isForgotten($0.value) }
+    }
+
     /// Remembers that everybody was asked for it.
     mutating func noteSought(_ key: Key, at now: Int64) {
         soughtAt.insert(now, for: key)

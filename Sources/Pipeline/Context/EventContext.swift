@@ -128,6 +128,30 @@ struct EventContext {
         listsSoughtAt = GenerationalCache(capacity: Self.listsSought)
     }
 
+    /// Whether a profile of that author is kept.
+    mutating func knows(profileOf author: PublicKey) -> Bool { profile(of: author) != nil }
+
+    /// Forgets what a deletion names of its author's.
+    mutating func forget(_ deletion: Deletion) {
+        guard case .events(let ids, let addresses) = deletion.scope else { return }
+        let own = ids.filter { note($0)?.author == deletion.author }
+        for id in own { notes.forget(id) }
+        let profile = EventAddress(kind: .profile, pubkey: deletion.author, identifier: "")
+        let isProfileDeleted =
+            addresses.contains(profile) && self.profile(of: deletion.author)?.createdAt ?? .max <= deletion.createdAt
+        if isProfileDeleted { profiles.forget(deletion.author) }
+        guard !own.isEmpty || isProfileDeleted else { return }
+        store?.forget(notes: own, profiles: isProfileDeleted ? [deletion.author] : [])
+    }
+
+    /// Forgets everything that is kept of an author, who asked for that at `moment`, in seconds since 1970.
+    mutating func forget(everythingBy author: PublicKey, until moment: Int64) {
+        let isProfileForgotten = profile(of: author)?.createdAt ?? .max <= moment
+        if isProfileForgotten { profiles.forget(author) }
+        notes.forget { $0.author == author }
+        store?.forget(notes: [], profiles: isProfileForgotten ? [author] : [], notesBy: [author])
+    }
+
     /// Has what was learned since the last time written to the store, without waiting for it. For the end of each batch.
     mutating func keep(at now: Int64) {
         let (newProfiles, newNotes) = (profiles.takeUnwritten(), notes.takeUnwritten())

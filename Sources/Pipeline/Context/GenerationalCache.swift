@@ -16,6 +16,14 @@ struct GenerationalCache<Key: Hashable, Value> {
         return value
     }
 
+    func contains(_ key: Key) -> Bool { young[key] != nil || old[key] != nil }
+
+    /// Removes what `isRemoved` says yes to.
+    mutating func remove(where isRemoved: (Key, Value) -> Bool) {
+        young = young.filter { !isRemoved($0.key, $0.value) }
+        old = old.filter { !isRemoved($0.key, $0.value) }
+    }
+
     mutating func insert(_ value: Value, for key: Key) {
         if young.count >= capacity, young[key] == nil {
             old = young

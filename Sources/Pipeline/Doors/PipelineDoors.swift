@@ -14,6 +14,8 @@ package struct PipelineDoors: Sendable {
     package var paceStore: (any PaceStore)?
     /// Without one, or without a pace store, there is always room.
     package var room: (any DeliveryRoom)?
+    /// Whether that is our own socket's URL, in whatever spelling (NIP-62).
+    package var isOurRelay: @Sendable (String) -> Bool
 
     package init(
         remoteSigner: (any RemoteSigner)? = nil,
@@ -21,7 +23,8 @@ package struct PipelineDoors: Sendable {
         hintObserver: (any HintObserver)? = nil,
         sealer: (any NotificationSealer)? = nil,
         paceStore: (any PaceStore)? = nil,
-        room: (any DeliveryRoom)? = nil
+        room: (any DeliveryRoom)? = nil,
+        isOurRelay: @escaping @Sendable (String) -> Bool = { _ in false }
     ) {
         self.remoteSigner = remoteSigner
         self.contextFetcher = contextFetcher
@@ -29,5 +32,6 @@ package struct PipelineDoors: Sendable {
         self.sealer = sealer
         self.paceStore = paceStore
         self.room = room
+        self.isOurRelay = isOurRelay
     }
 }

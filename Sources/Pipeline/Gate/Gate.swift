@@ -24,8 +24,8 @@ struct Gate {
         try scanner.scan(json)
     }
 
-    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or devices, or an
-    /// account's own. `now` is in milliseconds since 1970.
+    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or devices, an
+    /// account's own, or a deletion. `now` is in milliseconds since 1970.
     mutating func judge(
         _ scanned: ScannedEvent,
         in json: UnsafeRawBufferPointer,
@@ -58,6 +58,9 @@ struct Gate {
             guard isListWanted || !hits.isEmpty else { break }
             if isAhead(scanned, at: now) { return ahead(scanned) }
             return built(scanned, in: json) { isListWanted ? .recipientList($0, hits) : .addressed($0, hits) }
+        case .deletion:
+            guard source.isAnswered || isListWanted else { break }
+            return built(scanned, in: json) { .deletion($0) }
         case .hint:
             guard source.isNews else { break }
             let hits = match(scanned, index: index)

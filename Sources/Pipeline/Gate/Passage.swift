@@ -15,6 +15,8 @@ enum Passage {
     case request(Event)
     /// It is a list of relays or devices (kind 10002 or 10050). Those wake nobody, whomever they name.
     case list(Event)
+    /// It takes events of its author's back (kind 5 or 62). It wakes nobody.
+    case deletion(Event)
     /// It is an account's own list, the newest of its kind, and names these.
     case recipientList(Event, [MatchHit])
     /// It is a wake-up hint for these accounts (kind 20062).

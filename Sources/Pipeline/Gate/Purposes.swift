@@ -12,6 +12,8 @@ struct Purposes {
         case recipientList
         /// A wake-up hint.
         case hint
+        /// It takes events of its author's back.
+        case deletion
         /// Something that a rule may be for.
         case notice
         case other
@@ -36,6 +38,7 @@ struct Purposes {
             case .pushRegistration, .addressablePushRegistration: .registration
             case .remoteSigning where takesRequests: .request
             case .relayList, .deviceList: .list
+            case .deletion, .requestToVanish: .deletion
             case .wakeUpHint where takesHints: .hint
             case let kind where recipientKinds.contains(kind): .recipientList
             default: notifiableKinds?.contains(number) ?? true ? .notice : .other

@@ -15,6 +15,7 @@ extension Pipeline {
         into batch: inout Batch
     ) {
         guard !event.isExpired(at: batch.time / 1000) else { return batch.end(event.id, .expired, .accepted) }
+        guard !isDeleted(event) else { return batch.end(event.id, .deleted, .accepted) }
         do {
             let list = contactList(event, naming: accounts)
             let plans = try plans(for: event, to: accounts, from: source, list: list, batch)
@@ -24,7 +25,9 @@ extension Pipeline {
             // What takes the disk comes first: it may fail.
             let sessions = try plans.map { try filterSession(for: $0, of: event, at: batch.time) }
             let others = batch.woken
+            let heldBefore = batch.paced
             for (plan, session) in zip(plans, sessions) { carryOut(plan, of: event.id, session, into: &batch) }
+            if batch.paced > heldBefore { pacing.matches.sign(event.id, by: event.pubkey) }
             // Two days of gift wraps are read again after a restart. What woke nobody now must not then.
             if batch.woken > others || event.kind.isGiftWrap { batch.causes.append(event.id) }
             if let list { batch.contactLists.append(list) }

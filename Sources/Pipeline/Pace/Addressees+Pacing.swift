@@ -57,6 +57,7 @@ extension Addressees {
         case .held(let why, let group):
             let id = deliveryID(group.event, device)
             if group.says(match) { pacing.keep(held(render(id), for: device), of: group, device) }
+            pacing.matches.add(match.event, of: device, in: group, isSaid: group.says(match))
             batch.paced += 1
             batch.log.note(
                 group.count == 1 ? .held : .batched,
@@ -129,7 +130,8 @@ extension Addressees {
         let (account, device) = (addressee.account, addressee.device)
         let id = deliveryID(first.event, device)
         var notification: Notification?
-        if release.groups.count == 1, first.saysItself {
+        // What the one that is left of several said is not known; it goes as a batch of one.
+        if release.groups.count == 1, first.saysItself, !pacing.matches.isRest(first.event, of: device) {
             // What cannot be read any more says less.
             let held =
                 try pacing.notification(of: first, device)

@@ -118,6 +118,22 @@ package struct DevicePace: Hashable, Sendable {
         return taken
     }
 
+    /// The group that goes by an event.
+    func group(of first: EventID) -> HeldGroup? { groups.first { $0.event == first } }
+
+    /// One of the group that goes by `first` shall not be told any more. Where only the latest counts, it is that one, and the group
+    /// goes. Returns the group as it was; nil when there is none.
+    mutating func withdraw(fromGroupOf first: EventID) -> HeldGroup? {
+        guard let index = groups.firstIndex(where: { $0.event == first }) else { return nil }
+        let group = groups[index]
+        if group.count > 1, group.mark == nil {
+            groups[index].count -= 1
+        } else {
+            groups.remove(at: index)
+        }
+        return group
+    }
+
     /// Takes out what shall not be told any more.
     mutating func takeOut(where isDropped: (HeldGroup) -> Bool) -> [HeldGroup] {
         let dropped = groups.filter(isDropped)

@@ -130,6 +130,12 @@ package struct Pacer {
         reconsider(device)
     }
 
+    /// One of the device's group that goes by `first` was deleted by its author. Returns the group as it was; nil when there is none.
+    mutating func withdraw(fromGroupOf first: EventID, of device: DeviceID) -> HeldGroup? {
+        guard places[device] != nil else { return nil }
+        return change(device, mayMerge: false) { $0.withdraw(fromGroupOf: first) }
+    }
+
     /// The device is registered at another place by now. This may come amid a batch, and holds if the disk refuses that.
     mutating func move(_ device: DeviceID) {
         reserve.move(device)

@@ -16,6 +16,7 @@ struct Pacing {
     private let store: (any PaceStore)?
     private let room: (any DeliveryRoom)?
     var pacer = Pacer()
+    var matches = HeldMatches()
     /// What the only members of new groups say, and the latest ones where only those count, until the disk has it.
     private var unkept: [HeldKey: HeldNotification] = [:]
 
@@ -56,6 +57,7 @@ struct Pacing {
         }
         for (device, pace) in paces {
             pacer.restore(pace, of: device)
+            for group in pace.groups { matches.add(group.event, of: device, in: group, isSaid: group.count == 1) }
             if let group = pace.groups.first, index.device(device, of: group.account) == nil { pacer.forget(device) }
         }
         pacer.notice(now)

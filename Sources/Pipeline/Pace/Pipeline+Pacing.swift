@@ -45,6 +45,7 @@ extension Pipeline {
     /// told, and which were of devices that are no more.
     func notePace(into batch: inout Batch) {
         for merge in pacing.pacer.merges {
+            pacing.matches.merge(merge.group.event, into: merge.into, of: merge.device)
             addressees.note(
                 .joined,
                 of: merge.group,

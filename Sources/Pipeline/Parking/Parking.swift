@@ -51,6 +51,8 @@ struct Parking {
     /// When to look for those who have waited long enough, in milliseconds since 1970; nil when nobody waits.
     var deadline: Int64? { deadlines.first?.moment }
 
+    func contains(_ id: EventID) -> Bool { places[id] != nil }
+
     /// Events that wait.
     var count: Int { places.count }
 

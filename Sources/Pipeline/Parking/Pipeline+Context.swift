@@ -28,6 +28,7 @@ extension Pipeline {
     }
 
     func learn(_ event: Event, into batch: Batch) {
+        guard !isDeleted(event) else { return }
         context.learn(event, at: batch.time)
         if context.isWorthLearning(event.kind) { noteFound(event) }
     }
@@ -42,7 +43,7 @@ extension Pipeline {
             hold(notice: event, into: &batch)
         }
         noteDistances(in: event, at: batch.time)
-        context.learn(fetched: event, at: batch.time)
+        if !isDeleted(event) { context.learn(fetched: event, at: batch.time) }
         noteFound(event)
         batch.stop(.fetched, EventVerdict(id: event.id, .accepted))
     }

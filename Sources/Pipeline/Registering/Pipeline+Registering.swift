@@ -15,8 +15,15 @@ extension Pipeline {
         return false
     }
 
+    private static let deletedRegistration = MachineReadablePrefix.blocked.message(
+        "its author deleted this registration: sign a new one"
+    )
+
     func hold(registration event: Event, into batch: inout Batch) {
         begin(event, into: &batch)
+        guard !isDeleted(event) else {
+            return batch.end(event.id, .deleted, .refused(Self.deletedRegistration), account: event.pubkey)
+        }
         // A deregistration has no content, and nobody needs a session to leave.
         if !event.content.isEmpty, let signer = doors.remoteSigner, !signer.admits(event) {
             let message = "open a session (NIP-46) with this router first"
@@ -120,6 +127,10 @@ extension Pipeline {
         } catch {
             log.note(.forged, event: event.id)
             return .refused(MachineReadablePrefix.invalid.message(error))
+        }
+        guard !isDeleted(event) else {
+            log.note(.deleted, event: event.id, account: event.pubkey)
+            return .refused(Self.deletedRegistration)
         }
         strangers.removeAll()
         do {

@@ -13,6 +13,7 @@ extension PipelineStep {
         case .noSession: "registration refused: registering here takes a NIP-46 session"
         case .learned: "taken as the newest list of its author"
         case .listRefused: "list refused\(because)"
+        case .deleted: "deleted by its author\(because)"
         case .request: "a NIP-46 request, which was answered"
         case .hintStale: "not sent: the hint says nothing, is dated too far from now, or names a crowd"
         case .hintUnproven: "not sent: nothing proves that the hint's sender speaks for one of the recipient's partners"

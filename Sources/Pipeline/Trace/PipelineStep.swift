@@ -25,6 +25,8 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case learned
     /// A list of relays or devices that cannot be taken.
     case listRefused = "list-refused"
+    /// A deletion (kind 5 or 62) took something back; of an event, that its author did so.
+    case deleted
     /// A NIP-46 request was handed over.
     case request
     /// A hint that says nothing, is dated too far from now, or names a crowd.

@@ -17,8 +17,14 @@ private func authored(furtherLists: Set<Kind>) -> [Filter] {
 }
 
 @Test func contactListsOfAccountsAreAskedForWhereThatMatters() {
-    let lists: Set<Kind> = [.relayList, .deviceList, .pushRegistration, .addressablePushRegistration]
-    #expect(authored(furtherLists: []).map(\.kinds) == [lists, lists, lists])
-    let more = lists.union([.contactList])
-    #expect(authored(furtherLists: [.contactList]).map(\.kinds) == [more, more, more])
+    func expected(_ further: Set<Kind>) -> [Set<Kind>] {
+        let lists = further.union([.relayList, .deviceList, .pushRegistration, .addressablePushRegistration])
+        let all = lists.union([.deletion, .requestToVanish])
+        // Of what is stored only deletions of registrations are asked for.
+        return [all, all, lists.union([.requestToVanish]), [.deletion]]
+    }
+    #expect(authored(furtherLists: []).map(\.kinds) == expected([]))
+    let more = authored(furtherLists: [.contactList])
+    #expect(more.map(\.kinds) == expected([.contactList]))
+    #expect(more.last?.tags == ["k": ["10062", "30062"]])
 }

@@ -11,7 +11,7 @@ private let fresh = PublicKey.sample(5)
     exchange.connect()
     exchange.pass(milliseconds: 10_000)
     #expect(exchange.established == [fresh])
-    #expect(exchange.relay.requests.map(\.filters.count) == [2, 2, 2])
+    #expect(exchange.relay.requests.map(\.filters.count) == [2, 3, 2])
 }
 
 @Test(arguments: [true, false], [1, 3, 40, 500]) func nothingIsMissedWhereSeveralFiltersShareOneCap(

@@ -49,7 +49,7 @@ struct RelayPoolTests {
         let test = try TestPool { $0.addressedKinds = [.textNote] }
         let key = try test.watch(url(relay.port))
         func isLive(_ filter: Filter, _ kinds: Set<Kind>) -> Bool {
-            filter.limit == 1 && filter.tags["p"]?.contains(key.hex) == true && filter.kinds == kinds
+            filter.limit == 1 && filter.tags["p"]?.contains(key.hex) == true && filter.kinds == kinds.union([.deletion])
         }
         while let request = await relay.nextRequest(), !request.filters.contains(where: { isLive($0, [.textNote]) }) {}
         test.pool.ask(for: RelayWishes(addressedKinds: [.textNote]))

@@ -3,6 +3,10 @@ import Nostr
 /// How what is watched is said in filters (NIP-01).
 struct FilterPlan: Sendable {
     static let registrations: Set<Kind> = [.pushRegistration, .addressablePushRegistration]
+    /// What takes registrations back (NIP-09, NIP-62).
+    static let deletions: Set<Kind> = [.deletion, .requestToVanish]
+    /// As clients say in a deletion what it is about.
+    static let registrationKindNames: Set<String> = Set(registrations.map { "\($0.rawValue)" })
 
     /// Kinds that tell where an account is found, what its devices are, what it registers, and what else is wanted of its own.
     let lists: Set<Kind>
@@ -30,10 +34,12 @@ struct FilterPlan: Sendable {
         let seconds = now / 1_000 - settings.slackSeconds
         if addressed.map({ !$0.isEmpty }) ?? true {
             let since = wraps.isEmpty ? seconds : seconds - settings.wrapSeconds
-            filters.append(Filter(kinds: news?.union(wraps), tags: Self.naming(addressed), since: since, limit: 1))
+            let kinds = news?.union(wraps).union([.deletion])
+            filters.append(Filter(kinds: kinds, tags: Self.naming(addressed), since: since, limit: 1))
         }
         if authored.map({ !$0.isEmpty }) ?? true {
-            filters.append(Filter(authors: authored.map { Set($0) }, kinds: lists, limit: 1))
+            let kinds = lists.union(Self.deletions)
+            filters.append(Filter(authors: authored.map { Set($0) }, kinds: kinds, limit: 1))
         }
         return filters
     }
@@ -53,7 +59,8 @@ struct FilterPlan: Sendable {
         }
         let authors = entries.keys(.authored)
         if !authors.isEmpty {
-            stages.append(stage(Filter(authors: Set(authors), kinds: lists, since: since), .stored))
+            let kinds = lists.union(Self.deletions)
+            stages.append(stage(Filter(authors: Set(authors), kinds: kinds, since: since), .stored))
         }
         return stages
     }
@@ -64,7 +71,10 @@ struct FilterPlan: Sendable {
         var stages: [SweepStage] = []
         let authors = entries.keys(.authored)
         if !authors.isEmpty {
-            stages.append(stage(Filter(authors: Set(authors), kinds: lists), .stored))
+            stages.append(stage(Filter(authors: Set(authors), kinds: lists.union([.requestToVanish])), .stored))
+            // People delete much; of what was stored before only deletions of registrations matter.
+            let tags: [Character: Set<String>] = ["k": Self.registrationKindNames]
+            stages.append(stage(Filter(authors: Set(authors), kinds: [.deletion], tags: tags), .stored))
         }
         let addressed = entries.filter { $0.interest.contains(.addressed) }
         if let first = addressed.map(\.since).min().map(Int64.init),

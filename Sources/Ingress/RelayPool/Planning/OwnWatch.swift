@@ -65,6 +65,9 @@ struct OwnWatch: Sendable {
         var filters: [Filter] = []
         if place == .operators { filters.append(Filter(kinds: FilterPlan.registrations, tags: ["d": [key]])) }
         if asksByTag { filters.append(Filter(kinds: FilterPlan.registrations, tags: ["p": [key]])) }
+        if asksByTag, place == .operators {
+            filters.append(Filter(kinds: [.deletion], tags: ["k": FilterPlan.registrationKindNames]))
+        }
         return filters + wholeKinds.sorted { $0.rawValue < $1.rawValue }.map { Filter(kinds: [$0]) }
     }
 

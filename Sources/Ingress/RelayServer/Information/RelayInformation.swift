@@ -16,7 +16,7 @@ package struct RelayInformation: Encodable, Sendable {
     }
     /// What whoever registers has to know; no part of NIP-11.
     package var push: PushTerms?
-    private let supportedNIPs = [1, 11, 40, 42, 44, 46]
+    private let supportedNIPs = [1, 9, 11, 40, 42, 44, 46, 62]
 
     package var version: String
     private var limitation: Limitation

@@ -1,0 +1,84 @@
+import Nostr
+import Notifications
+
+/// Which events wait in which groups, so that one that its author deletes is found. In memory and bounded: of what was held before a
+/// restart only the first event of each group is known.
+struct HeldMatches {
+    struct Place: Hashable {
+        let device: DeviceID
+        /// By which event its group goes.
+        var first: EventID
+    }
+
+    struct Match {
+        /// Nil: it was held before a restart.
+        var author: PublicKey?
+        var places: Set<Place>
+    }
+
+    private static let capacity = 50_000
+    private var matches = GenerationalCache<EventID, Match?>(capacity: capacity)
+    /// By which events groups go on that became part of others.
+    private var merged = GenerationalCache<Place, EventID>(capacity: capacity)
+    /// Groups that had several events, of which all but one were deleted.
+    private var rests = GenerationalSet<Place>(capacity: capacity)
+
+    /// What groups say of which only the latest member counts.
+    private var said = GenerationalCache<Place, EventID>(capacity: capacity)
+
+    func contains(_ event: EventID) -> Bool { matches.contains(event) }
+
+    /// An event waits in a group of a device. `isSaid`: the group's push tells of it.
+    mutating func add(_ event: EventID, of device: DeviceID, in group: HeldGroup, isSaid: Bool) {
+        var match = known(event) ?? Match(author: nil, places: [])
+        let place = Place(device: device, first: group.event)
+        match.places.insert(place)
+        matches.insert(match, for: event)
+        if group.mark != nil, isSaid { said.insert(event, for: place) }
+    }
+
+    /// Whether the push of a group still tells of `event`, and would tell of it after that event was deleted.
+    mutating func isSaid(_ event: EventID, by group: HeldGroup, at place: Place) -> Bool {
+        guard group.mark != nil else { return true }
+        return event == said.value(for: place) ?? (group.count == 1 ? group.event : nil)
+    }
+
+    /// Says who signed an event, if it waits.
+    mutating func sign(_ event: EventID, by author: PublicKey) {
+        guard var match = known(event) else { return }
+        match.author = author
+        matches.insert(match, for: event)
+    }
+
+    /// A group of a device is part of another one from now on.
+    mutating func merge(_ first: EventID, into other: EventID, of device: DeviceID) {
+        merged.insert(other, for: Place(device: device, first: first))
+    }
+
+    /// Where an event waits, if it does; it is forgotten here.
+    mutating func take(_ event: EventID) -> Match? {
+        guard var match = known(event) else { return nil }
+        matches.insert(nil, for: event)
+        match.places = Set(match.places.map { present($0) })
+        return match
+    }
+
+    /// Whether the only event of a group that goes by `first` is what is left of several.
+    func isRest(_ first: EventID, of device: DeviceID) -> Bool { rests.contains(Place(device: device, first: first)) }
+
+    mutating func noteRest(_ place: Place) { rests.insert(place) }
+
+    mutating func putBack(_ match: Match, _ event: EventID) { matches.insert(match, for: event) }
+
+    private mutating func known(_ event: EventID) -> Match? { matches.value(for: event) ?? nil }
+
+    /// Where the group of a place is now.
+    private mutating func present(_ place: Place) -> Place {
+        var place = place
+        for _ in 0..<HeldGroup.slots {
+            guard let other = merged.value(for: place) else { break }
+            place.first = other
+        }
+        return place
+    }
+}

@@ -17,12 +17,9 @@ extension Registry {
         _ changes: inout RegistryChanges
     ) throws -> RegistrationResult {
         let handle = vault.handle(of: draft.content.token)
-        let ruling = desk.rule(
-            on: try rows.holders(of: handle, outside: draft.slot),
-            mark: draft.mark,
-            shared: draft.content.shared,
-            now: now
-        )
+        let target = ChosenTarget(platform: draft.content.platform, token: draft.content.token).map(self.handle)
+        let claim = try claim(draft, handle, target, now: now, rows)
+        let ruling = claim.ruling
         var state = try rows.state(of: draft.slot, for: draft.account)
         if wasWaiting {
             state.mark = nil
@@ -45,11 +42,22 @@ extension Registry {
         }
         let isProven = try holders.contains { try rows.isProven($0.device) }
         for holder in holders { try rows.evict(holder, &changes) }
-        // Under another account it is another device: what is on its way to this one is not for that one's eyes.
-        if let former, former.account != draft.account { try rows.delete(former, &changes) }
+        // Under another account it is another device: what is on its way to this one is not for that one's eyes. The same goes for
+        // a target that is somebody else's.
+        if let former, try former.account != draft.account || (claim.owner != nil && !rows.waitsForCode(former.device))
+        {
+            try rows.delete(former, &changes)
+        }
         if let root = try rows.stopWaiting(in: draft.slot) { changes.keys.insert(root) }
         let device = try put(draft, handle, isProven: isProven, now: now, rows, &changes)
-        changes.index.append(.put(device))
+        try rows.putTarget(target, of: device.device, isConfirmed: claim.owner == nil)
+        if let owner = claim.owner, let target {
+            // As far as anybody can tell from outside it is registered, and nothing is pushed there on its behalf.
+            changes.index.append(.remove(device.device, of: draft.account))
+            try askForCode(of: target, from: owner, now: now, rows, &changes)
+        } else {
+            changes.index.append(.put(device))
+        }
         return state.isRegistered ? .updated(device.device) : .registered(device.device)
     }
 

@@ -54,6 +54,7 @@ extension Registry {
             mailbox.post(changes.index)
         }
         if !changes.keys.isEmpty { changed(changes.keys) }
+        for code in changes.codes { pushCode(code) }
         return value
     }
 

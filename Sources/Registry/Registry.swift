@@ -18,6 +18,7 @@ package final class Registry: Sendable {
     let check: PlatformCheck
     let checkSignal: SignalCheck
     let zones: TimeZones
+    let pushCode: @Sendable (TargetCodeRequest) -> Void
     let mailbox = IndexMailbox()
     let addresses = Mutex(DeviceCache<DeviceAddress>(capacity: 20_000))
     /// Some 32 MB.
@@ -35,7 +36,8 @@ package final class Registry: Sendable {
     /// under keys drawn from it. `now` is in milliseconds since 1970. `changed` is told, once it is on disk, of which accounts
     /// and roots something changed that ``watchedAccount(_:)``, ``partners(of:)`` or ``rootsOfInterest()`` speak of; it is
     /// called on the thread of the change and is to be quick. `zones` are those that quiet hours may name. `check` and `checkSignal`
-    /// judge new registrations. Throws a ``RegistryStoreError`` when the store
+    /// judge new registrations; `pushCode` is told, as `changed` is, of codes to push to targets that somebody else has. Throws a
+    /// ``RegistryStoreError`` when the store
     /// was made with another identity.
     package init(
         store: RegistryStore,
@@ -46,7 +48,8 @@ package final class Registry: Sendable {
         zones: TimeZones = .system,
         changed: @escaping @Sendable (Set<PublicKey>) -> Void = { _ in },
         check: @escaping PlatformCheck,
-        checkSignal: @escaping SignalCheck = { _ in nil }
+        checkSignal: @escaping SignalCheck = { _ in nil },
+        pushCode: @escaping @Sendable (TargetCodeRequest) -> Void = { _ in }
     ) throws {
         self.store = store
         self.identity = identity
@@ -55,6 +58,7 @@ package final class Registry: Sendable {
         self.check = check
         self.checkSignal = checkSignal
         self.zones = zones
+        self.pushCode = pushCode
         vault = try TokenVault(identity: identity.secret, random: random)
         desk = RegistrationDesk(ourKey: identity.publicKey, limits: limits)
         signers = Mutex(
@@ -68,7 +72,9 @@ package final class Registry: Sendable {
             store.isForReading
             ? try store.readOnce { try $0.owner() } : try store.write { try $0.claim(for: identity.publicKey.hex) }
         guard owner == identity.publicKey.hex else { throw RegistryStoreError.anotherIdentity(path: store.path) }
-        if !store.isForReading { try bringContentsOut() }
+        guard !store.isForReading else { return }
+        try bringContentsOut()
+        try bringTargetsOut()
     }
 
     /// Where `device` is now; nil when it is registered no more. Throws a ``RegistryStoreError``.

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import secrets
 import subprocess
 import sys
@@ -165,6 +166,32 @@ def test_a_browser_reads_what_is_sealed_and_its_length_tells_nothing(router, lab
     pushes = lab.accepted(3, "webpush")
     assert len({len(push.body) for push in pushes}) == 1
     assert CONTENT in app.decrypt(pushes[0].body).decode()
+
+
+def test_a_topic_that_somebody_guesses_stays_whose_it_is(router, lab, socket, alice, bob, readable):
+    """Moving it takes a code that is pushed there, and no answer tells whose a topic is."""
+    content = {"platform": "ntfy", "push_endpoint": f"{readable.url}/alerts", "filters": ALL_SIGNALS}
+    socket.publish(alice.registration(router, content))
+    guessed = socket.offer(bob.registration(router, content))
+    free = socket.offer(bob.registration(router, {**content, "push_endpoint": f"{readable.url}/free"}, device="free"))
+    assert guessed == free == (True, "")
+    [(path, _, message)] = readable.wait(1)
+    assert (path, message["topic"]) == ("/", "alerts")
+    [code] = re.findall(r"\b[0-9A-Z]{5}-[0-9A-Z]{5}\b", message["message"])
+    assert alice.hex not in json.dumps(message) and bob.hex not in json.dumps(message)
+
+    socket.publish(bob.note("for alice", alice))
+    assert readable.wait(2)[1][2]["topic"] == "alerts"
+    # And nothing of what is Bob's comes there, also after a restart.
+    router.restart()
+    with Socket(router) as again:
+        again.publish(alice.note("for bob", bob))
+        assert [post[2]["topic"] for post in readable.wait(3)[2:]] == ["free"]
+
+        assert again.offer(bob.registration(router, {**content, "code": code.lower()})) == (True, "")
+        again.publish(alice.note("for bob again", bob), bob.note("for alice again", alice))
+        topics = sorted(post[2]["topic"] for post in readable.wait(5)[3:])
+    assert topics == ["alerts", "free"]
 
 
 def test_people_without_an_app_read_messages(router, lab, socket, alice, bob, readable):

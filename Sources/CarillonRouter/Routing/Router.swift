@@ -152,6 +152,8 @@ package final class Router: Service {
         Self.tell(FilterDoubts(configuration, rules, filters.all).found, logger)
 
         let lateWatch = Late<AccountWatch>()
+        let keepCode = Late<@Sendable (Delivery) throws -> Void>()
+        let codes = TargetCodes(name: configuration.relay.name, keep: keepCode, now: now, logger: logger)
         let checks = RegistrationChecks(transports: transports, lanes: lanes, inForce: inForce)
         registry = try Registry(
             store: RegistryStore(path: configuration.storePath, damaged: log.damaged),
@@ -160,7 +162,8 @@ package final class Router: Service {
             now: now,
             changed: { lateWatch.value?.changed($0) },
             check: checks.address,
-            checkSignal: checks.signal
+            checkSignal: checks.signal,
+            pushCode: codes.push
         )
         var watching = configuration.accountWatch
         watching.maxRelays = min(watching.maxRelays, OpenFiles.relays(within: OpenFiles.raiseLimit()))
@@ -197,6 +200,7 @@ package final class Router: Service {
             now: now,
             logger: logger
         )
+        keepCode.set { [weak courier] in try courier?.accept([$0]) }
         pool = try RelayPool(
             configuration: configuration.relayPool(for: rules, lists: filters.lists),
             identity: identity,

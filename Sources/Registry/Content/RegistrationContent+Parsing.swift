@@ -21,11 +21,18 @@ extension RegistrationContent {
             throw reader.refusal("platform", expected: "a platform such as ios, android, unifiedpush or web")
         }
         let target = try PushTarget(platform: platform, reader: reader)
+        let code =
+            ChosenTarget.isChosen(on: platform)
+            ? try reader.text(ChosenTarget.codeField, limit: RegistrationLimits.name) : nil
+        var fields = try Self.fields(reader).merging(target.keys) { $1 }
+        // It is no transport's business.
+        if code != nil { fields[ChosenTarget.codeField] = nil }
         self.init(
             platform: platform,
             app: try reader.word("app", limit: RegistrationLimits.name, of: .name) ?? "default",
             token: target.token,
-            fields: try Self.fields(reader).merging(target.keys) { $1 },
+            code: code,
+            fields: fields,
             signals: try Self.signals(reader, checkingSignals),
             mode: try Self.mode(reader),
             quiet: try QuietHours(reader, zones),

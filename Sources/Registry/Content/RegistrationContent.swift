@@ -12,6 +12,8 @@ package struct RegistrationContent: Hashable, Sendable {
     package var app: String
     /// The device token; for `unifiedpush`, `web`, `ntfy` and `gotify` the endpoint URL.
     package var token: String
+    /// The code that was pushed to a target that somebody else has (``ChosenTarget``).
+    package var code: String?
     /// What a transport needs besides the token: `p256dh` and `auth` of a subscription, and every further text field
     /// that the core has no use for, so that a new platform's plugin can ask its clients for what it likes.
     package var fields: [String: String]

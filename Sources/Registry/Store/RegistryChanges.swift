@@ -6,6 +6,8 @@ struct RegistryChanges {
     var index: [IndexChange] = []
     /// Of whom something changed that an account watch looks at.
     var keys: Set<PublicKey> = []
+    /// To be pushed.
+    var codes: [TargetCodeRequest] = []
 
     /// The devices that have another address now, or none.
     var devices: [DeviceID] {

@@ -53,9 +53,10 @@ extension RegistryRows {
         return try rows.map(holder).filter { $0.slot != slot }
     }
 
-    private static let holderColumns = "id, author, account, device_id, created_at, event_id, registered_at"
+    /// What ``holder(_:)`` reads.
+    static let holderColumns = "devices.id, author, account, device_id, created_at, event_id, registered_at"
 
-    private func holder(_ row: Row) throws -> RegisteredDevice {
+    func holder(_ row: Row) throws -> RegisteredDevice {
         RegisteredDevice(
             device: DeviceID(rawValue: row["id"]),
             slot: RegistrationSlot(author: try key(row, "author"), deviceID: row["device_id"]),

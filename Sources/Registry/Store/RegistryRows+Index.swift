@@ -11,6 +11,7 @@ extension RegistryRows {
     /// Adds every device to an empty index.
     func fill(_ index: inout MatchIndex, opening wishes: (DeviceID, Data) throws -> DeviceWishes) throws {
         for (id, route) in try routes() { index.name(route, id) }
+        let waiting = try devicesThatWaitForCodes()
         let rows = try Row.fetchCursor(
             db,
             sql: """
@@ -21,6 +22,7 @@ extension RegistryRows {
         )
         var languages: [String: LanguageID] = [:]
         while let row = try rows.next() {
+            if !waiting.isEmpty, waiting.contains(DeviceID(rawValue: row[0])) { continue }
             let account = try bytes(row, at: 1)
             let mode: Int32? = row[4]
             var signals = SignalSet(rawValue: UInt64(bitPattern: row[5] as Int64))

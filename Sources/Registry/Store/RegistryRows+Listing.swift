@@ -9,7 +9,8 @@ extension RegistryRows {
         let rows = try all(
             """
             SELECT devices.id AS id, author, account, device_id, created_at, registered_at, first_registered_at,
-                platform, app, mode, signals, further_signals, until
+                platform, app, mode, signals, further_signals, until,
+                EXISTS (SELECT 1 FROM chosen_targets WHERE device = devices.id AND NOT confirmed) AS waits_for_code
             FROM devices JOIN routes ON routes.id = route
             LEFT JOIN listed_devices ON listed_devices.root = account AND listed_devices.device = author
             WHERE devices.id > ? \(narrowed == nil ? "AND ? IS NULL" : "AND account = ?")
@@ -32,7 +33,8 @@ extension RegistryRows {
                 createdAt: row["created_at"],
                 registeredAt: row["registered_at"],
                 firstRegisteredAt: row["first_registered_at"],
-                countsUntil: row["until"]
+                countsUntil: row["until"],
+                waitsForCode: row["waits_for_code"]
             )
         }
     }

@@ -17,6 +17,7 @@ package struct TokenVault: Sendable, Concealed {
     private static let version: UInt8 = 1
     private let sealingKey: [UInt8]
     private let findingKey: [UInt8]
+    private let codeKey: [UInt8]
     /// Of keys that accounts follow.
     let followedHash: KeyHash
     private let random: RandomBytes
@@ -26,6 +27,7 @@ package struct TokenVault: Sendable, Concealed {
         let root = HKDFSHA256.extract(salt: Array("carillon registry".utf8), inputKeyMaterial: identity.reveal())
         sealingKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("seal 1".utf8), length: 32)
         findingKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("find 1".utf8), length: 32)
+        codeKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("code 1".utf8), length: 32)
         followedHash = KeyHash(
             seed: try HKDFSHA256.expand(
                 pseudoRandomKey: root,
@@ -39,6 +41,12 @@ package struct TokenVault: Sendable, Concealed {
     /// Sixteen bytes by which the same token is found again, and which tell nothing of it without the key.
     package func handle(of token: String) -> [UInt8] {
         Array(HMACSHA256.authenticationCode(for: Array(token.utf8), key: findingKey).prefix(16))
+    }
+
+    /// The code for the target of that handle on a day, counted since 1970.
+    func code(for target: [UInt8], day: Int64) -> TargetCode {
+        let day = withUnsafeBytes(of: day.bigEndian) { Array($0) }
+        return TargetCode(digest: Array(HMACSHA256.authenticationCode(for: target + day, key: codeKey)))
     }
 
     package func seal(_ plaintext: [UInt8], of device: DeviceID, for purpose: Purpose) throws -> [UInt8] {

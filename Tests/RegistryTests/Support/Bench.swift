@@ -14,20 +14,21 @@ final class Bench {
     let identity: KeyPair
     let clock = ManualClock(start * 1000)
     let reports = Reports()
+    let codes = PushedCodes()
     private(set) var registry: Registry
 
     init(limits: RegistrationDesk.Limits = RegistrationDesk.Limits(), check: @escaping PlatformCheck = { _ in }) throws
     {
         folder = try TemporaryFolder()
         identity = try KeyPair(secret: SecretKey(bytes: Array(repeating: 0x11, count: 32)))
-        registry = try Bench.open(folder, identity, clock, reports, limits, check)
+        registry = try Bench.open(folder, identity, clock, reports, codes, limits, check)
     }
 
     var path: String { folder.file("carillon.sqlite") }
 
     /// Lets go of the database and opens it again.
     func reopen() throws {
-        registry = try Bench.open(folder, identity, clock, reports, RegistrationDesk.Limits(), { _ in })
+        registry = try Bench.open(folder, identity, clock, reports, codes, RegistrationDesk.Limits(), { _ in })
     }
 
     private static func open(
@@ -35,6 +36,7 @@ final class Bench {
         _ identity: KeyPair,
         _ clock: ManualClock,
         _ reports: Reports,
+        _ codes: PushedCodes,
         _ limits: RegistrationDesk.Limits,
         _ check: @escaping PlatformCheck
     ) throws -> Registry {
@@ -44,7 +46,8 @@ final class Bench {
             limits: limits,
             now: { clock.now },
             changed: { reports.note($0) },
-            check: check
+            check: check,
+            pushCode: { codes.note($0) }
         )
     }
 

@@ -1,6 +1,19 @@
 import Nostr
 import Synchronization
 
+@testable import Registry
+
+/// Keeps codes that were to be pushed.
+final class PushedCodes: Sendable {
+    private let requests = Mutex<[TargetCodeRequest]>([])
+
+    func note(_ request: TargetCodeRequest) {
+        requests.withLock { $0.append(request) }
+    }
+
+    var all: [TargetCodeRequest] { requests.withLock(\.self) }
+}
+
 /// Notes what a registry said of changes.
 final class Reports: Sendable {
     private let keys = Mutex<[Set<PublicKey>]>([])

@@ -18,6 +18,14 @@ enum Samples {
         """
     }
 
+    static func topic(
+        _ url: String = "https://ntfy.sh/alerts",
+        platform: String = "ntfy",
+        further: String = ""
+    ) -> String {
+        #"{"platform":"\#(platform)","push_endpoint":"\#(url)"\#(further)}"#
+    }
+
     static func phone(_ token: String, further: String = "") -> String {
         #"{"platform":"ios","token":"\#(token)"\#(further)}"#
     }

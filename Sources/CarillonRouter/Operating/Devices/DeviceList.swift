@@ -37,6 +37,7 @@ extension DeviceOverview {
     }
 
     private var nextPush: String {
+        if waitsForCode { return "needs a code" }
         if queuePause != nil { return "paused" }
         guard let pace else { return "-" }
         return pace.nextPushAt.map { "\($0.prefix(16))Z" } ?? pace.reason ?? "at once"

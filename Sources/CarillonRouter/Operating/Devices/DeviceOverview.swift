@@ -40,6 +40,8 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     package var waiting: Int?
     /// Why nothing goes to its push service now, in words; nil: as far as is known it does.
     package var queuePause: String?
+    /// Whether its target belongs to another account, and nobody has shown yet that they read there.
+    package var waitsForCode: Bool
 
     init(
         _ listing: DeviceListing,
@@ -80,6 +82,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         self.pace = pace
         self.waiting = waiting
         queuePause = pause.map(PauseWords.words)
+        waitsForCode = listing.waitsForCode
     }
 
     package var text: String {
@@ -97,6 +100,9 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         ]
         if let waiting { rows.append(("in the outbox", waiting == 0 ? "nothing" : "\(waiting) not delivered yet")) }
         rows += pace?.rows ?? []
+        if waitsForCode {
+            rows.append(("but", "its target is another account's; it waits for the code that was pushed there"))
+        }
         if let queuePause { rows.append(("but", queuePause)) }
         return rows.map { "\($0.0.padded(to: 14))\($0.1)" }.joined(separator: "\n")
     }

@@ -13,7 +13,7 @@ extension RegistrySchema {
                 DELETE FROM secrets WHERE device NOT IN (SELECT id FROM devices);
                 """
         )
-        for table in ["wished_relays", "partners"] where try database.tableExists(table) {
+        for table in ["wished_relays", "partners", "chosen_targets"] where try database.tableExists(table) {
             try database.execute(sql: "DELETE FROM \(table) WHERE device NOT IN (SELECT id FROM devices)")
         }
         if try database.tableExists("ingress_device_count") {

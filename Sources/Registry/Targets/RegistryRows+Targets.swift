@@ -1,0 +1,80 @@
+import Foundation
+import GRDB
+import Notifications
+
+/// A device with a chosen target, or one that would have it.
+struct TargetHolder: Hashable {
+    var device: RegisteredDevice
+    var route: Route
+    /// Whether its account has the target; else it waits for the code.
+    var isConfirmed: Bool
+    /// When a code was pushed to it for somebody else, in milliseconds since 1970.
+    var askedAt: Int64?
+}
+
+extension RegistryRows {
+    /// The devices with the chosen target of that handle, and those that would have it; the oldest first.
+    func holders(ofTarget target: [UInt8]) throws -> [TargetHolder] {
+        try all(
+            """
+            SELECT \(Self.holderColumns), confirmed, asked_at, platform, app
+            FROM chosen_targets JOIN devices ON devices.id = device JOIN routes ON routes.id = route
+            WHERE target = ? ORDER BY device
+            """,
+            [Data(target)]
+        ).map { row in
+            TargetHolder(
+                device: try holder(row),
+                route: Route(platform: row["platform"], app: row["app"]),
+                isConfirmed: row["confirmed"],
+                askedAt: row["asked_at"]
+            )
+        }
+    }
+
+    /// Whether a device has a chosen target for itself; false for one that waits for its code, and for one without such a target.
+    func hasChosenTarget(_ device: DeviceID) throws -> Bool {
+        try one("SELECT 1 FROM chosen_targets WHERE device = ? AND confirmed", [device.rawValue]) != nil
+    }
+
+    /// Whether a device waits for the code of its target.
+    func waitsForCode(_ device: DeviceID) throws -> Bool {
+        try one("SELECT 1 FROM chosen_targets WHERE device = ? AND NOT confirmed", [device.rawValue]) != nil
+    }
+
+    /// The devices that wait for their code: nothing is to be pushed to them.
+    func devicesThatWaitForCodes() throws -> Set<DeviceID> {
+        Set(try all("SELECT device FROM chosen_targets WHERE NOT confirmed").map { DeviceID(rawValue: $0[0]) })
+    }
+
+    /// Replaces the chosen target of a device; nil when it has none.
+    func putTarget(_ target: [UInt8]?, of device: DeviceID, isConfirmed: Bool) throws {
+        guard let target else {
+            return try execute("DELETE FROM chosen_targets WHERE device = ?", [device.rawValue])
+        }
+        try execute(
+            """
+            INSERT INTO chosen_targets (device, target, confirmed) VALUES (?, ?, ?)
+            ON CONFLICT (device) DO UPDATE SET
+                asked_at = CASE WHEN target = excluded.target THEN asked_at END,
+                target = excluded.target, confirmed = excluded.confirmed
+            """,
+            [device.rawValue, Data(target), isConfirmed]
+        )
+    }
+
+    func noteCodePushed(to device: DeviceID, at now: Int64) throws {
+        try execute("UPDATE chosen_targets SET asked_at = ? WHERE device = ?", [now, device.rawValue])
+    }
+
+    /// The devices on platforms of that name whose targets nobody brought out of their sealed addresses.
+    func devicesWithoutTargets(where isChosen: (String) -> Bool) throws -> [DeviceID] {
+        let routes = try routes().filter { isChosen($0.value.platform) }.keys
+        return try routes.flatMap { route in
+            try all(
+                "SELECT id FROM devices WHERE route = ? AND id NOT IN (SELECT device FROM chosen_targets)",
+                [Int64(route.rawValue)]
+            ).map { DeviceID(rawValue: $0[0]) }
+        }
+    }
+}

@@ -87,17 +87,20 @@ extension Router {
         serving.store(true, ordering: .relaxed)
         started(port)
         serviceManager?.ready("Serving at \(configuration.relay.host):\(port)")
-        let attendants = attend()
+        let attendants = attend(port: port)
         await stopWanted()
         // Stopping has a deadline of its own, for which the manager waits.
         for attendant in attendants { attendant.cancel() }
     }
 
     /// What is looked after now and then while the router serves.
-    private func attend() -> [Task<Void, Never>] {
+    private func attend(port: Int) -> [Task<Void, Never>] {
         var attendants = [
-            Task { [statuses, transports] in
-                while (try? await Task.sleep(for: .seconds(600))) != nil { await statuses.look(at: transports.current) }
+            Task { [weak self, statuses, transports] in
+                while (try? await Task.sleep(for: .seconds(600))) != nil {
+                    await statuses.look(at: transports.current)
+                    self?.advertise(port: port)
+                }
             }
         ]
         if let trace { attendants.append(Task { await trace.dropExpired() }) }
@@ -138,7 +141,7 @@ extension Router {
     /// Tells clients what they can have here, where that is not what they were told before.
     func advertise(port: Int) {
         let configuration = inForce.configuration
-        if configuration.relay.url.isEmpty, !configuration.relays.publish.isEmpty {
+        if advertising.event == nil, configuration.relay.url.isEmpty, !configuration.relays.publish.isEmpty {
             logger.warning("relay.url is not set, so the advertisement leads nobody here from another machine")
         }
         let terms = PushTerms(

@@ -1,7 +1,8 @@
 import Foundation
 import Synchronization
 
-/// What Unicode's CLDR says of a language, in ICU's tables: in which script it is written, and what its readers read instead.
+/// What Unicode's CLDR says of a language, in ICU's tables: in which script it is written, and what its readers read
+/// instead.
 struct LanguageLineage: Sendable {
     /// Kept, since the tables take as long as a signature check. Registrations may name any language, so few are.
     private static let memo = Mutex<[LanguageTag: LanguageLineage]>([:])
@@ -30,7 +31,8 @@ struct LanguageLineage: Sendable {
         return lineage
     }
 
-    /// The language of another region in the same script: the region that most of its speakers live in, else the first by name.
+    /// The language of another region in the same script: of the region that most of its speakers live in, else of the
+    /// first by name.
     func sibling(among available: some Collection<LanguageTag>) -> LanguageTag? {
         let siblings = available.filter { $0.language == language && Self.of($0).script == script }
         guard siblings.count > 1 else { return siblings.first }

@@ -18,12 +18,12 @@ package struct LanguageTag: Hashable, Sendable, CustomStringConvertible {
         description = tag
     }
 
-    /// This tag, then what people of this language read instead, the nearest first (Unicode's CLDR): `zh-TW`, `zh-Hant-TW`,
-    /// `zh-Hant`, `zh`; `es-MX`, `es-419`, `es`. Other spellings of the same are among them.
+    /// This tag, then what people of this language read instead, the nearest first (Unicode's CLDR): `zh-TW`,
+    /// `zh-Hant-TW`, `zh-Hant`, `zh`; `es-MX`, `es-419`, `es`. Other spellings of the same are among them.
     package var fallbacks: [LanguageTag] { LanguageLineage.of(self).fallbacks }
 
-    /// The one of `available` that people of this language read best: this one, the first of ``fallbacks`` in the same script,
-    /// the language of another region in the same script (`pt-BR` for `pt-PT`), or in another script. Nil: none of it.
+    /// The one of `available` that people of this language read best: this one, the first of ``fallbacks`` in the same
+    /// script, the language of another region in the same script (`pt-BR` for `pt-PT`), or in another script. Nil: none.
     package func nearest(among available: some Collection<LanguageTag>) -> LanguageTag? {
         guard !available.isEmpty else { return nil }
         if available.contains(self) { return self }

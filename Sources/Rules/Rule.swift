@@ -24,6 +24,9 @@ package final class Rule: Sendable {
     /// How wake-ups are shown where people see them.
     let blocksOfWakeUps: PlatformBlocks
     private let visibility: RuleVisibility
+    /// How texts spell what they mention.
+    let mentions: MentionStyle
+    private let needs: RuleNeeds
 
     /// `nudge` is the rule book's, and `shared` what all of its rules have in common.
     init(
@@ -38,6 +41,7 @@ package final class Rule: Sendable {
         payload: RulePayload,
         pace: RulePace,
         nudge: NeutralTemplates,
+        mentions: MentionStyle = .raw,
         shared: SharedPresentation = SharedPresentation()
     ) {
         self.name = name
@@ -56,6 +60,8 @@ package final class Rule: Sendable {
         cover = nudge.with(presentation.joined(with: common, sealedAmong: shared), category: shared.category)
         blocksOfWakeUps = presentation.blocksOfWakeUps
         visibility = RuleVisibility(texts, payload.blocks, mode: mode)
+        self.mentions = mentions
+        needs = Self.needs(of: texts, payload, pace, mentions)
     }
 
     /// The same rule in a book whose rules have `shared` in common.
@@ -72,6 +78,7 @@ package final class Rule: Sendable {
             payload: rule.payload,
             pace: rule.pace,
             nudge: nudge,
+            mentions: rule.mentions,
             shared: shared
         )
     }
@@ -82,7 +89,15 @@ package final class Rule: Sendable {
 
     /// What a notification in `mode` needs besides the event; what is not known when it goes out it goes without.
     package func needs(in mode: Mode) -> RuleNeeds {
-        guard min(mode, self.mode) > .nudge else { return [] }
+        min(mode, self.mode) > .nudge ? needs : []
+    }
+
+    private static func needs(
+        of texts: RuleTexts,
+        _ payload: RulePayload,
+        _ pace: RulePace,
+        _ mentions: MentionStyle
+    ) -> RuleNeeds {
         func speaks(of variable: String) -> Bool {
             texts.speaksOf(variable) || payload.variables.contains(variable) || pace.key.variables.contains(variable)
         }
@@ -92,6 +107,10 @@ package final class Rule: Sendable {
         if payload.customKeys.saysEvent || speaks(of: "referenced.kind") || speaks(of: "referenced.content") {
             needs.insert(.referencedEvent)
         }
+        if speaks(of: "referenced.author.pubkey") { needs.insert(.referencedEvent) }
+        if speaks(of: "referenced.author.name") { needs.formUnion([.referencedEvent, .referencedAuthorName]) }
+        let written = ["event.content", "event.subject", "referenced.content", "zap.comment"]
+        if mentions == .names, written.contains(where: speaks) { needs.insert(.mentions) }
         return needs
     }
 }

@@ -1,7 +1,7 @@
 import Nostr
 import Notifications
 
-/// An operator's rules in their order; the first that matches an event decides.
+/// An operator's rules in their order; the first that matches an event decides. Apps may have books of their own.
 package struct RuleBook: Sendable {
     package let rules: [Rule]
     /// What several events say together.
@@ -13,20 +13,39 @@ package struct RuleBook: Sendable {
     package let languages: [LanguageTag]
     /// Whether it matters whom a recipient follows; else their contact lists need not be known.
     package let asksForFollows: Bool
+    /// Whether it matters on which platform a device is.
+    package let asksForPlatform: Bool
+    /// Whether it matters which app's a device is.
+    package let asksForApp: Bool
+    /// What decides for devices of apps that have rules of their own: these, and behind them the common ones.
+    package let ofApps: [String: RuleBook]
 
-    init(rules: [Rule], summary: NotificationTemplate, nudge: NeutralTemplates) {
+    init(
+        rules: [Rule],
+        summary: NotificationTemplate,
+        nudge: NeutralTemplates,
+        ofApps: [String: RuleBook] = [:]
+    ) {
         let telling = rules.filter { !$0.drops && $0.mode > .wake }
         self.rules = rules
+        self.ofApps = ofApps
         batch = BatchTemplates(summary, nudge, standingFor: telling, isQuiet: false)
         quietBatch = BatchTemplates(summary, nudge, standingFor: telling, isQuiet: true)
         index = RuleIndex(rules)
-        languages = Self.languages(of: rules, summary.texts, nudge.template.texts)
-        asksForFollows = rules.contains { $0.match.isFollowed != nil }
+        let apps = ofApps.values
+        languages = Self.languages(of: rules, summary.texts, nudge.template.texts, apps.flatMap(\.languages))
+        asksForFollows = rules.contains { $0.match.isFollowed != nil } || apps.contains(where: \.asksForFollows)
+        asksForPlatform = rules.contains { $0.match.platforms != nil } || apps.contains(where: \.asksForPlatform)
+        asksForApp = rules.contains { $0.match.apps != nil } || !ofApps.isEmpty
     }
 
-    /// What any notification in `mode` may need besides its event.
+    /// What decides for devices of that app.
+    package subscript(app: String) -> RuleBook { ofApps[app] ?? self }
+
+    /// What any notification in `mode` may need besides its event, whatever the app.
     package func needs(in mode: Mode) -> RuleNeeds {
-        rules.reduce(into: []) { $0.formUnion($1.needs(in: mode)) }
+        let common = rules.reduce(into: RuleNeeds()) { $0.formUnion($1.needs(in: mode)) }
+        return ofApps.values.reduce(into: common) { $0.formUnion($1.needs(in: mode)) }
     }
 
     /// What the rules make of an event for one recipient.

@@ -14,6 +14,10 @@ package struct RuleInput: Sendable {
     package var authorName: String
     package var referenced: ReferencedEvent?
     package var zap: ZapReceipt?
+    /// What is known of those whom and what the texts mention: names of people, texts of events.
+    package var mentioned: [NostrReference: String]
+    /// What is read out of the event, shared by all whom it concerns.
+    package var facts: EventFacts
 
     package init(
         event: Event,
@@ -23,7 +27,9 @@ package struct RuleInput: Sendable {
         author: PublicKey? = nil,
         authorName: String,
         referenced: ReferencedEvent? = nil,
-        zap: ZapReceipt? = nil
+        zap: ZapReceipt? = nil,
+        mentioned: [NostrReference: String] = [:],
+        facts: EventFacts? = nil
     ) {
         self.event = event
         self.recipient = recipient
@@ -33,5 +39,7 @@ package struct RuleInput: Sendable {
         self.authorName = authorName
         self.referenced = referenced
         self.zap = zap
+        self.mentioned = mentioned
+        self.facts = facts ?? EventFacts(event)
     }
 }

@@ -18,10 +18,12 @@ package struct RuleOutline: Hashable, Sendable {
 }
 
 extension RuleBook {
-    /// The outline of the rules that stand in `file`.
+    /// The outline of the rules that stand in `file`, of an app's own ones, too.
     package func outline(of file: String) -> RuleOutline {
+        let books = [self] + ofApps.values
+        let rules = books.lazy.map { $0.rules.filter { $0.place?.file == file } }.first { !$0.isEmpty } ?? []
         var outline = RuleOutline()
-        for rule in rules where rule.place?.file == file {
+        for rule in rules {
             outline.count += 1
             guard !rule.drops else {
                 outline.dropCount += 1

@@ -120,6 +120,18 @@ import YAMLReading
         #expect(configuration.rulesFiles == files)
     }
 
+    @Test func anAppHasRulesOfItsOwn() throws {
+        let yaml =
+            "identity: { key_file: k }\nstore: { path: s }\napps: { shop: { rules: [a.yaml, /b.yaml], ntfy: {} } }\n"
+        let app = try #require(try read(yaml).apps["shop"])
+        #expect(app.rulesFiles == ["/etc/carillon/a.yaml", "/b.yaml"] && Array(app.platforms.keys) == ["ntfy"])
+        #expect(
+            mistakes(yaml.replacing("[a.yaml, /b.yaml]", with: "[]")) == [
+                "carillon.yaml:3:24: apps.shop.rules: expected a rules file, or a list of them"
+            ]
+        )
+    }
+
     @Test(arguments: [
         ("[]", "carillon.yaml:3:8: rules: expected a rules file, or a list of them"),
         ("[a.yaml, /etc/carillon/a.yaml]", "carillon.yaml:3:17: rules[1]: /etc/carillon/a.yaml is named twice"),

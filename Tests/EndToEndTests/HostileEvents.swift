@@ -11,7 +11,8 @@ struct HostileEvents {
         "👩‍👩‍👧‍👦",
         "e\u{301}\u{302}\u{303}\u{304}\u{305}", "🇩🇪", "ﷺ", "a", " ", "ä", "漢", "%0d%0a", "${APNS_KEY_ID}", "&amp;",
         "'; DROP TABLE",
-        "nostr:npub1", "javascript:alert(1)", "\u{E0041}", "\u{FFFF}", "=?utf-8?q?=0D?=", ";", ",", "=", "#", "`",
+        "nostr:npub1", " nostr:npub180cvv07tjdrrgpa0j7j7tmnyl2yr6yr7l8j4s3evf6u64th6gkwsyjh6w6 ", "javascript:alert(1)",
+        "\u{E0041}", "\u{FFFF}", "=?utf-8?q?=0D?=", ";", ",", "=", "#", "`",
     ]
     private static let kinds: [UInt16] = [
         1, 3, 4, 6, 7, 14, 16, 1059, 1111, 1808, 1809, 9735, 21059, 23194, 24133, 30023,

@@ -24,11 +24,12 @@ enum RuleFiles {
     private static let everything = """
         version: 1
         categories: [org.example.all]
+        mentions: names
         rules:
           - name: everything
             match: { kinds: [1] }
             title: "{{author.name}} {{event.content}}"
-            subtitle: "{{referenced.content}}"
+            subtitle: "{{referenced.content}} {{referenced.author.name}} {{#event.tags.t}}{{.}}{{^last()}},{{/last()}}{{/event.tags.t}}"
             body: "{{event.content}} {{referenced.content}}"
             category: "{{event.content}}"
             thread: "{{referenced.content}}"
@@ -37,7 +38,7 @@ enum RuleFiles {
             actions:
               - { id: "{{event.content}}", label: "{{author.name}}", url: "{{event.content}}", icon: "{{author.name}}" }
               - { id: second, label: Second }
-            data: { content: "{{event.content}}", list: ["{{author.name}}", 1, true, { deep: "{{event.content}}" }] }
+            data: { content: "{{event.content}}", number: "{{number(event.tag.q)}}", field: "{{event.json.a}}", list: ["{{author.name}}", 1, true, { deep: "{{event.content}}" }] }
             expires: 4h
             apns:
               alert: { launch-image: "{{event.content}}" }

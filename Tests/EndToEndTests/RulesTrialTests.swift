@@ -44,6 +44,31 @@ struct RulesTrialTests {
         #expect(text.contains("encrypted to the device, which reads:"))
     }
 
+    @Test func eachPlatformIsTriedByItself() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "carillon-try-" + UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let rules = """
+            version: 1
+            rules:
+              - { name: phones, match: { kinds: 1, platform: [ios, android] }, title: "on a phone" }
+              - { name: silent, match: { kinds: 1, platform: ntfy }, drop: true }
+              - { name: rest, match: { kinds: 1 }, title: "elsewhere" }
+            """
+        try Data(rules.utf8).write(to: folder.appending(path: "rules.yaml"))
+        var order = order
+        order.rulesFiles = [folder.appending(path: "rules.yaml").path]
+        order.platforms = ["ios", "gotify", "ntfy"]
+        let report = try await report("reply", order)
+        #expect(report.ruleName == "phones" && report.silence == nil && !report.hasFailures)
+        #expect(
+            report.text.contains("\nrule: rest\n") && report.text.contains("nothing goes out: the rule 'silent' drops it")
+        )
+        let platforms = try #require(try object(report)["platforms"] as? [String: [String: Any]])
+        #expect(platforms["gotify"]?["rule"] as? String == "rest" && platforms["ios"]?["rule"] == nil)
+        #expect((platforms["ntfy"]?["nothing_goes_out"] as? String)?.contains("'silent'") == true)
+    }
+
     @Test func machinesGetTheSame() async throws {
         var order = order
         order.platforms = ["ios", "web"]

@@ -3,6 +3,7 @@
 import json
 import time
 
+import nostr_sdk as sdk
 import pytest
 
 from nostr import Person, Socket, device_token, ios
@@ -54,6 +55,39 @@ def test_an_event_that_comes_over_the_socket_is_explained_by_relays(router, lab,
     assert push.payload["referenced_event_kind"] == 1
     assert push.payload["referenced_event_content"].startswith("The root of it all.")
     assert len(push.payload["referenced_event_content"]) == 100 + len("...")
+
+
+def test_mentions_are_spelled_as_names_and_excerpts(stopped_router, lab, relay, alice, bob):
+    carol = Person()
+    rules = """
+version: 1
+mentions: names
+rules:
+  - { match: { kinds: [1] }, title: "to {{referenced.author.name}}", body: "{{event.content}}" }
+"""
+    (stopped_router.folder / "own.yaml").write_text(rules)
+    stopped_router.configuration["rules"] = ["own.yaml"]
+    stopped_router.watch(always=[relay])
+    stopped_router.configuration["context"] = {"wait_milliseconds": 10_000}
+    stopped_router.start()
+    note = carol.note("This is the way")
+    article = carol.event(30023, "Once upon a time", [["d", "tale"]])
+    publish(relay, carol, carol.event(0, json.dumps({"name": "carol"})), note, article)
+    register(stopped_router, alice)
+    stopped_router.wait_for_connection(relay)
+    tale = sdk.Coordinate(sdk.Kind(30023), carol.keys.public_key(), "tale")
+    names = [
+        carol.keys.public_key().to_bech32(),
+        sdk.Nip19Profile(carol.keys.public_key(), [sdk.RelayUrl.parse("wss://r.example")]).to_bech32(),
+        sdk.EventId.parse(note["id"]).to_bech32(),
+        sdk.Nip19Event(sdk.EventId.parse(note["id"]), carol.keys.public_key(), sdk.Kind(1), []).to_bech32(),
+        sdk.Nip19Coordinate(tale, []).to_bech32(),
+    ]
+    with Socket(stopped_router) as socket:
+        socket.publish(bob.event(1, " ".join(f"nostr:{name}" for name in names), [["p", alice.hex], ["q", note["id"]]]))
+    [push] = lab.accepted(1)
+    assert alert(push)["title"] == "to carol"
+    assert alert(push)["body"] == "@carol @carol “This is the way” “This is the way” “Once upon a time”"
 
 
 def test_what_no_relay_knows_holds_nothing_up(router, lab, relay, alice, bob):

@@ -2,6 +2,7 @@
 
 import json
 
+import nostr_sdk as sdk
 import pytest
 
 from nostr import Socket, device_token, ios
@@ -151,6 +152,65 @@ def test_buttons_reach_the_phone_as_the_specification_says(scene, lab, alice, bo
         ],
     }
     assert set(payload) == {"aps", "body"}
+
+
+def test_links_are_what_other_software_reads(stopped_router, lab, alice, bob):
+    """nostr-sdk decodes what the texts say of people, events and addresses."""
+    (stopped_router.folder / "own.yaml").write_text(
+        """
+version: 1
+rules:
+  - name: listing
+    match: { kinds: [30402], author: { file: shops.txt }, tags: { price: { 1: { max: 100 }, 2: EUR }, p: { recipient: true } } }
+    signal: offer
+    title: "{{#each2(event.tags.t)}}#{{.}}{{^last()}} {{/last()}}{{/each2(event.tags.t)}}"
+    subtitle: { default: "{{number2(event.tag.price)}}", pt-BR: "R {{number2(event.tag.price)}}" }
+    body: "{{naddr(event.address)}} {{naddr(event.tag.a)}} {{nprofile(author.pubkey)}} {{nevent(event.id)}}"
+  - name: order
+    match: { kinds: [30078], json: { order.total: { min: 5 }, order.paid: true } }
+    signal: offer
+    title: "{{event.json.order.total}}"
+"""
+    )
+    (stopped_router.folder / "shops.txt").write_text(f"# ours\n{bob.keys.public_key().to_bech32()}\n")
+    stopped_router.configuration["rules"] = ["own.yaml"]
+    stopped_router.start()
+    with Socket(stopped_router) as socket:
+        register(stopped_router, socket, alice, signals={"offer": True}, locale="pt-PT")
+        other = f"30023:{alice.hex}:a-b:c ü"
+        tags = [["d", "bike 1"], ["t", "x"], ["t", "y"], ["t", "z"], ["a", other], ["p", alice.hex]]
+        listing = bob.event(30402, "", [*tags, ["price", "12.5", "EUR"]])
+        alert = alert_for(lab, socket, listing)["aps"]["alert"]
+        assert (alert["title"], alert["subtitle"]) == ("#x #y", "R 12,50")
+        naddr, of_tag, nprofile, nevent = alert["body"].split()
+        own = sdk.Nip19Coordinate.from_bech32(naddr).coordinate()
+        assert (own.kind().as_u16(), own.public_key().to_hex(), own.identifier()) == (30402, bob.hex, "bike 1")
+        named = sdk.Nip19Coordinate.from_bech32(of_tag).coordinate()
+        assert (named.kind().as_u16(), named.public_key().to_hex(), named.identifier()) == (30023, alice.hex, "a-b:c ü")
+        assert sdk.Nip19Profile.from_bech32(nprofile).public_key().to_hex() == bob.hex
+        assert sdk.Nip19Event.from_bech32(nevent).event_id().to_hex() == listing["id"]
+        lab.forget()
+        socket.publish(bob.event(30402, "", [*tags, ["price", "100.5", "EUR"]]))
+        socket.publish(alice.event(30402, "", [*tags, ["price", "1", "EUR"]]))
+        socket.publish(bob.event(30078, json.dumps({"order": {"total": 7.25, "paid": False}}), [["p", alice.hex]]))
+        paid = bob.event(30078, json.dumps({"order": {"total": 7.25, "paid": True}}), [["p", alice.hex]])
+        socket.publish(paid)
+        [push] = lab.accepted(1)
+        assert push.payload["aps"]["alert"]["title"] == "7.25" and push.payload["event_id"] == paid["id"]
+
+
+def test_an_app_has_rules_of_its_own(ruled, lab, alice, bob):
+    (ruled.folder / "shop.yaml").write_text("version: 1\nrules: [{ match: { kinds: [7] }, title: in the shop }]\n")
+    apps = ruled.configuration["apps"]
+    apps["shop"] = {**apps["default"], "rules": "shop.yaml"}
+    ruled.start()
+    with Socket(ruled) as socket:
+        register(ruled, socket, alice, app="shop")
+        like = bob.reaction("+", alice.note("mine"))
+        assert alert_for(lab, socket, like)["aps"]["alert"]["title"] == "in the shop"
+        register(ruled, socket, bob)
+        like = alice.reaction("+", bob.note("mine"))
+        assert alert_for(lab, socket, like)["aps"]["alert"]["title"] == "liked"
 
 
 def test_whom_the_recipient_follows_counts(ruled, lab, alice, bob):

@@ -87,7 +87,8 @@ import Testing
         context.learn(fetched: note, at: Self.noon)
         #expect(context.missing(all, of: self.concern(referenced: note.id), at: Self.noon).isEmpty)
         #expect(
-            context.referenced(note.id) == ReferencedEvent(id: note.id, kind: Kind(30402), content: "An offer")
+            context.referenced(note.id)
+                == ReferencedEvent(id: note.id, kind: Kind(30402), content: "An offer", author: keys.publicKey)
         )
     }
 

@@ -40,6 +40,36 @@ import Testing
         #expect(parking.takeReady(at: 10_000).isEmpty)
     }
 
+    @Test func whoWroteAnEventIsSoughtOnceItIsThere() {
+        var parking = parking()
+        let wants = ContextWants(events: [note], authorsOf: [note])
+        parking.park(parked(1), size: 1, for: wants, at: 0)
+        parking.park(parked(2), size: 1, for: ContextWants(events: [note]), at: 0)
+        #expect(parking.nextFetch()?.wants == ContextWants(events: [note]))
+        #expect(parking.seeksAuthor(of: note) && !parking.seeksAuthor(of: parked(1).event.id))
+        parking.found(event: note, by: bob)
+        #expect(ids(parking.takeReady(at: 1)) == [2])
+        #expect(parking.nextFetch()?.wants == ContextWants(profiles: [bob]))
+        parking.found(profileOf: bob)
+        #expect(ids(parking.takeReady(at: 2)) == [1])
+        // One whose author is known already is waited for no longer.
+        parking.park(parked(3), size: 1, for: wants, at: 3)
+        parking.found(event: note)
+        #expect(ids(parking.takeReady(at: 4)) == [3])
+    }
+
+    @Test func whatStandsAtAnAddressIsWaitedFor() {
+        var parking = parking()
+        let address = EventAddress(kind: Kind(30023), pubkey: alice, identifier: "a")
+        for number in [1, 2] as [UInt64] {
+            parking.park(parked(number), size: 1, for: ContextWants(addresses: [address]), at: 0)
+        }
+        let fetch = parking.nextFetch()
+        #expect(fetch?.wants == ContextWants(addresses: [address]) && parking.nextFetch() == nil)
+        #expect(parking.ended(fetch?.number ?? 0).addresses == [address])
+        #expect(ids(parking.takeReady(at: 1)) == [1, 2])
+    }
+
     @Test func theyGoInTheOrderInWhichTheyCame() {
         var parking = parking()
         let authors = (1...8).map { PublicKey(Bytes32(words: ($0, 1, 1, 1))) }

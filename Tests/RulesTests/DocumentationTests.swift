@@ -69,7 +69,10 @@ import YAMLReading
         }
         for key in MatchReader.keys { #expect(text.contains("  \(key):"), "\(key)") }
         for key in RuleTexts.keys + RulePayload.keys { #expect(text.contains(key), "\(key)") }
-        for function in ["excerpt", "truncate", "npub", "note", "nevent", "ago", "since", "upper", "lower"] {
+        for function in [
+            "excerpt", "truncate", "npub", "note", "nevent", "nprofile", "naddr", "ago", "since", "upper", "lower",
+            "sats", "round", "number", "each", "count",
+        ] {
             #expect(text.contains("`\(function)"), "\(function)")
         }
         for language in RelativeTimeWords.byLanguage.keys { #expect(text.contains(language), "\(language)") }

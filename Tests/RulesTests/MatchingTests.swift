@@ -110,7 +110,8 @@ import YAMLReading
 
     @Test(arguments: [
         ("de", "de", true), ("de", "de-AT", true), ("de-AT", "de", false), ("[fr, de]", "de-CH", true),
-        ("de", "den", false), ("zh-Hant", "zh-Hant-TW", true), ("zh-TW", "zh-Hant-TW", false), ("de", nil, false),
+        ("de", "den", false), ("zh-Hant", "zh-Hant-TW", true), ("zh-TW", "zh-Hant-TW", true),
+        ("zh-Hant", "zh-TW", true), ("zh-Hans", "zh-TW", false), ("de", nil, false),
         ("pt_br", "pt-BR", true), ("no", "no", true),
     ])
     func language(_ condition: String, _ language: String?, _ isRight: Bool) throws {

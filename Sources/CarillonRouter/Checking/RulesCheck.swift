@@ -6,19 +6,22 @@ import YAMLReading
 package struct RulesCheck: Sendable {
     /// The files, in the order in which their rules are asked; none: the built-in rules.
     package let files: [String]
+    /// Files for the devices of single apps, asked before those.
+    private let ofApps: [String: [String]]
 
     /// `files` come before the configuration's, if there is one.
     package init(files: [String], configuration: Configuration? = nil) {
         self.files = files + (configuration?.rulesFiles ?? []).filter { !files.contains($0) }
+        ofApps = configuration?.rulesFilesOfApps ?? [:]
     }
 
     /// One line for each file. Throws all mistakes of all files.
     package func summary() throws(Mistakes) -> [String] {
-        guard !files.isEmpty else {
-            return [Self.line(RuleBook.defaultName, try RuleBook.builtIn().outline(of: RuleBook.defaultName))]
-        }
-        let book = try RulesFiles(files).read()
-        return files.map { Self.line($0, book.outline(of: $0)) }
+        let book = try RulesFiles(files, ofApps: ofApps).read()
+        return (files.isEmpty ? [RuleBook.defaultName] : files).map { Self.line($0, book.outline(of: $0)) }
+            + ofApps.sorted { $0.key < $1.key }.flatMap { app, files in
+                files.map { "app \(app): " + Self.line($0, book[app].outline(of: $0)) }
+            }
     }
 
     private static func line(_ file: String, _ outline: RuleOutline) -> String {

@@ -114,6 +114,8 @@ package struct Configuration: Sendable {
         /// Whose devices those are that name no app.
         static let defaultName = "default"
 
+        /// Its own rules files, whose rules are asked before the common ones.
+        package var rulesFiles: [String] = []
         package var platforms: [String: PlatformBlock] = [:]
     }
 

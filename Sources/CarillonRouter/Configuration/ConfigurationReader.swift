@@ -97,7 +97,12 @@ struct ConfigurationReader {
         var apps: [String: Configuration.App] = [:]
         for (name, value) in value?.mapping()?.members ?? [] {
             var app = Configuration.App()
-            for (platform, block) in value.mapping()?.members ?? [] where block.mapping() != nil {
+            for (platform, block) in value.mapping()?.members ?? [] {
+                if platform == "rules" {
+                    app.rulesFiles = rulesFiles(block)
+                    continue
+                }
+                guard block.mapping() != nil else { continue }
                 var unset: [Mistake] = []
                 let text = isWithoutCredentials ? block.json { unset.append($0) } : block.json()
                 guard let json = text else { continue }

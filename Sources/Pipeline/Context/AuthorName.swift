@@ -32,7 +32,7 @@ package enum AuthorName {
     }
 
     /// What stands in for a name: the first eight digits of the key.
-    static func standIn(for publicKeyHex: String) -> String {
+    package static func standIn(for publicKeyHex: String) -> String {
         publicKeyHex.prefix(8) + "..."
     }
 }

@@ -5,6 +5,10 @@ package struct ContextWants: Sendable, Hashable {
     /// Whose profile (kind 0).
     package var profiles: Set<PublicKey>
     package var events: Set<EventID>
+    /// The newest versions at these addresses.
+    package var addresses: Set<EventAddress>
+    /// Events among these whose authors' profiles are wanted, once it is known who the authors are.
+    package var authorsOf: Set<EventID>
     /// Whose contact list (kind 3).
     package var contactLists: Set<PublicKey>
     /// Accounts' own lists that filters read.
@@ -17,6 +21,8 @@ package struct ContextWants: Sendable, Hashable {
     package init(
         profiles: Set<PublicKey> = [],
         events: Set<EventID> = [],
+        addresses: Set<EventAddress> = [],
+        authorsOf: Set<EventID> = [],
         contactLists: Set<PublicKey> = [],
         lists: Set<ListWant> = [],
         distances: Set<DistanceWant> = [],
@@ -24,6 +30,8 @@ package struct ContextWants: Sendable, Hashable {
     ) {
         self.profiles = profiles
         self.events = events
+        self.addresses = addresses
+        self.authorsOf = authorsOf
         self.contactLists = contactLists
         self.lists = lists
         self.distances = distances
@@ -31,13 +39,15 @@ package struct ContextWants: Sendable, Hashable {
     }
 
     package var isEmpty: Bool {
-        profiles.isEmpty && events.isEmpty && contactLists.isEmpty && lists.isEmpty && distances.isEmpty
-            && laterDistances.isEmpty
+        profiles.isEmpty && events.isEmpty && addresses.isEmpty && contactLists.isEmpty && lists.isEmpty
+            && distances.isEmpty && laterDistances.isEmpty
     }
 
     package mutating func formUnion(_ other: ContextWants) {
         profiles.formUnion(other.profiles)
         events.formUnion(other.events)
+        addresses.formUnion(other.addresses)
+        authorsOf.formUnion(other.authorsOf)
         contactLists.formUnion(other.contactLists)
         lists.formUnion(other.lists)
         distances.formUnion(other.distances)

@@ -11,9 +11,14 @@ struct EventContext {
     static let profileAge: Int64 = 7 * 86_400_000
     /// How many lists are remembered to have been sought, at least.
     private static let listsSought = 20_000
+    /// What one event has relays asked for on account of what it mentions, at most.
+    private static let wantsLimit = 12
 
     private var profiles: ContextTable<PublicKey, ContextProfile>
     private var notes: ContextTable<EventID, ContextNote>
+    /// The newest versions that were seen of addressable events.
+    private var addressed = GenerationalCache<EventAddress, (id: EventID, createdAt: Int64)>(capacity: listsSought)
+    private var addressesSoughtAt = GenerationalCache<EventAddress, Int64>(capacity: listsSought)
     /// When relays were asked for whose contact list.
     private var contactListsSoughtAt = GenerationalCache<PublicKey, Int64>(capacity: listsSought)
     /// When relays were asked for which list.
@@ -66,6 +71,7 @@ struct EventContext {
     /// Remembers an event that was asked for, of whatever kind; it must be verified.
     mutating func learn(fetched event: Event, at now: Int64) {
         guard event.kind == .profile else {
+            if event.kind.retention == .addressable { learn(address: event.address, of: event) }
             let note = ContextNote(event, withContent: demand.readsNotes)
             return notes.learn(note, for: event.id, isKept: demand.readsNotes)
         }
@@ -84,14 +90,24 @@ struct EventContext {
         )
     }
 
-    /// What a notification about `concern` would lack that is worth seeking: `needs` are those of the rule, for the modes of
-    /// the devices that want it. The event that settles what `concern` is at all is among it.
-    mutating func missing(_ needs: RuleNeeds, of concern: EventConcern, at now: Int64) -> ContextWants {
+    private mutating func learn(address: EventAddress, of event: Event) {
+        if let known = addressed.value(for: address), known.createdAt >= event.createdAt { return }
+        addressed.insert((event.id, event.createdAt), for: address)
+    }
+
+    /// What a notification about `concern` would lack that is worth seeking: `needs` are those of the rule, for the modes
+    /// of the devices that want it, and `references` whom and what the event mentions. The event that settles what
+    /// `concern` is at all is among it.
+    mutating func missing(
+        _ needs: RuleNeeds,
+        of concern: EventConcern,
+        mentioning references: @autoclosure () -> [NostrReference] = [],
+        at now: Int64
+    ) -> ContextWants {
         var wants = ContextWants()
         guard !isOff else { return wants }
         if needs.contains(.authorName), concern.zap?.isAnonymous != true {
-            let isFresh = profile(of: concern.author).map { now - $0.learnedAt < Self.profileAge } ?? false
-            if !isFresh, profiles.isWorthSeeking(concern.author, at: now) { wants.profiles.insert(concern.author) }
+            if isWorthSeeking(profileOf: concern.author, at: now) { wants.profiles.insert(concern.author) }
         }
         if needs.contains(.referencedEvent), let id = concern.referencedID, note(id)?.content == nil,
             notes.isWorthSeeking(id, at: now)
@@ -99,7 +115,64 @@ struct EventContext {
             wants.events.insert(id)
         }
         if let id = concern.openQuestion, note(id) == nil, notes.isWorthSeeking(id, at: now) { wants.events.insert(id) }
+        if needs.contains(.referencedAuthorName), let id = concern.referencedID {
+            if wants.events.contains(id) {
+                wants.authorsOf.insert(id)
+            } else if let author = note(id)?.author, isWorthSeeking(profileOf: author, at: now) {
+                wants.profiles.insert(author)
+            }
+        }
+        if needs.contains(.mentions) {
+            for reference in references() + mentions(of: concern)
+            where wants.profiles.count + wants.events.count + wants.addresses.count < Self.wantsLimit {
+                want(reference, among: &wants, at: now)
+            }
+        }
         return wants
+    }
+
+    private mutating func want(_ reference: NostrReference, among wants: inout ContextWants, at now: Int64) {
+        switch reference {
+        case .profile(let key):
+            if isWorthSeeking(profileOf: key, at: now) { wants.profiles.insert(key) }
+        case .event(let id):
+            if note(id) == nil, notes.isWorthSeeking(id, at: now) { wants.events.insert(id) }
+        case .address(let address):
+            let sought = addressesSoughtAt.value(for: address) ?? .min / 2
+            let isWorthIt = now - sought >= ContextTable<PublicKey, ContextProfile>.patience
+            if isWorthIt, text(at: address) == nil { wants.addresses.insert(address) }
+        }
+    }
+
+    /// Whether an author's profile is not known or old, and was not sought in the last ten minutes.
+    mutating func isWorthSeeking(profileOf author: PublicKey, at now: Int64) -> Bool {
+        let isFresh = profile(of: author).map { now - $0.learnedAt < Self.profileAge } ?? false
+        return !isFresh && profiles.isWorthSeeking(author, at: now)
+    }
+
+    /// What a zap's comment and the event referred to mention, as far as they are known.
+    private mutating func mentions(of concern: EventConcern) -> [NostrReference] {
+        let texts = [concern.zap?.comment, concern.referencedID.flatMap { note($0)?.content }]
+        return texts.compactMap(\.self).flatMap { text in
+            NostrReference.all(in: text, limit: EventFacts.referenceLimit).map(\.reference)
+        }
+    }
+
+    /// Names of people and texts of events that an event and what it refers to mention, as far as they are known.
+    mutating func mentioned(by references: [NostrReference], _ concern: EventConcern) -> [NostrReference: String] {
+        var known: [NostrReference: String] = [:]
+        for reference in references + mentions(of: concern) where known[reference] == nil {
+            switch reference {
+            case .profile(let key): known[reference] = profile(of: key)?.name
+            case .event(let id): known[reference] = note(id)?.content
+            case .address(let address): known[reference] = text(at: address)
+            }
+        }
+        return known
+    }
+
+    private mutating func text(at address: EventAddress) -> String? {
+        addressed.value(for: address).flatMap { note($0.id)?.content }
     }
 
     /// Whether the contact list of an account, of whom none is known, was not sought in the last ten minutes.
@@ -118,6 +191,7 @@ struct EventContext {
     mutating func noteSought(_ wants: ContextWants, at now: Int64) {
         for key in wants.profiles { profiles.noteSought(key, at: now) }
         for id in wants.events { notes.noteSought(id, at: now) }
+        for address in wants.addresses { addressesSoughtAt.insert(now, for: address) }
         for account in wants.contactLists { contactListsSoughtAt.insert(now, for: account) }
         for list in wants.lists { listsSoughtAt.insert(now, for: list) }
     }
@@ -175,10 +249,16 @@ struct EventContext {
         profile(of: author)?.name ?? AuthorName.standIn(for: author.hex)
     }
 
-    /// The event of that id, with its kind and content if it is known.
-    mutating func referenced(_ id: EventID) -> ReferencedEvent {
+    /// The event of that id, with its kind, content and author if it is known, and the author's name if it is needed.
+    mutating func referenced(_ id: EventID, isAuthorNamed: Bool = false) -> ReferencedEvent {
         let note = note(id)
-        return ReferencedEvent(id: id, kind: note?.kind, content: note?.content)
+        return ReferencedEvent(
+            id: id,
+            kind: note?.kind,
+            content: note?.content,
+            author: note?.author,
+            authorName: isAuthorNamed ? note.map { name(of: $0.author) } : nil
+        )
     }
 
     /// Who signed the event of that id, and whom they say to speak for; nil if it is not known.

@@ -10,7 +10,6 @@ struct Addressees {
     let filters: EventFilters
     /// Whether it matters to the rules whom accounts follow.
     private let asksForFollows: Bool
-    private let asksForLanguage: Bool
     private let defaultMode: Mode
     private let encryptingPlatforms: Set<String>
     private let showingPlatforms: Set<String>
@@ -27,7 +26,6 @@ struct Addressees {
         self.rules = settings.rules
         self.filters = EventFilters(settings.filters)
         self.asksForFollows = settings.rules.asksForFollows
-        self.asksForLanguage = settings.rules.asksForLanguage
         self.defaultMode = settings.defaultMode
         self.encryptingPlatforms = settings.encryptingPlatforms
         self.showingPlatforms = settings.showingPlatforms
@@ -43,12 +41,13 @@ struct Addressees {
         return union
     }
 
-    /// What `event`, read as `reading`, comes to for an account that it names. What is dated `newsSince` or later, in seconds
-    /// since 1970, is news also to a device that was registered after that. `isFollowed` says whether an account follows an author, nil
-    /// where nobody knows; it is asked only where that matters.
+    /// What `event`, read as `reading` and for rules as `facts`, comes to for an account that it names. What is dated
+    /// `newsSince` or later, in seconds since 1970, is news also to a device that was registered after that. `isFollowed`
+    /// says whether an account follows an author, nil where nobody knows; it is asked only where that matters.
     func plan(
         _ event: Event,
         _ reading: EventReading,
+        _ facts: EventFacts,
         to account: AccountNumber,
         _ key: PublicKey,
         newsSince: Int64,
@@ -67,6 +66,9 @@ struct Addressees {
         plan.expiresAt = event.expiresAt
         var question = RuleQuestion(
             event: event,
+            facts: facts,
+            author: concern.author,
+            recipient: key,
             relation: concern.relation,
             signal: concern.signal,
             zapMillisats: concern.zap?.millisats
@@ -82,7 +84,7 @@ struct Addressees {
             guard let route = index.route(device.route) else { return }
             let language = index.languages[device.language]
             let renderer: Renderer
-            switch rulings.ruling(for: asksForLanguage ? language : nil) {
+            switch rulings.ruling(for: language, route) {
             case .tell(let by): renderer = by
             case .nobody(let step, let reason, let isNew):
                 // Another language, or what is not known yet, may change that.

@@ -49,7 +49,12 @@ struct AddressingPlan {
         guard var concern, isOfInterest || !targets.isEmpty else { return ContextWants() }
         if !isOfInterest { concern.openQuestion = nil }
         let needs = targets.reduce(into: RuleNeeds()) { $0.formUnion($1.renderer.rule.needs(in: $1.mode)) }
-        var wants = context.missing(needs, of: concern, at: now)
+        var wants = context.missing(
+            needs,
+            of: concern,
+            mentioning: targets.first?.renderer.facts.references ?? [],
+            at: now
+        )
         if let unknownFollower, context.isContactListWorthSeeking(unknownFollower, at: now) {
             wants.contactLists.insert(unknownFollower)
         }

@@ -1,6 +1,7 @@
 import Logging
 import Nostr
 import Registry
+import Rules
 import Storage
 
 /// From the accounts that an event names to the deliveries for their devices.
@@ -103,6 +104,7 @@ extension Pipeline {
             try follows.new(in: list, seen: source.contactListSighting, earlier: batch.contactLists)
         }
         let reading = EventReading(event)
+        let facts = EventFacts(event)
         let root = event.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
         return try accounts.compactMap { account in
             guard let key = index.key(of: account) else { return nil }
@@ -111,6 +113,7 @@ extension Pipeline {
             let plan = try addressees.plan(
                 event,
                 reading,
+                facts,
                 to: account,
                 key,
                 newsSince: newsSince,

@@ -17,15 +17,18 @@ final class Renderer {
     private let event: Event
     private let recipient: PublicKey
     private let concern: EventConcern
+    /// What is read out of the event, shared by all whom it concerns.
+    let facts: EventFacts
     private var input: RuleInput?
     private var rendered: [Form: Rendering] = [:]
 
-    init(rule: Rule, signal: Signal, event: Event, recipient: PublicKey, concern: EventConcern) {
+    init(rule: Rule, signal: Signal, event: Event, recipient: PublicKey, concern: EventConcern, facts: EventFacts) {
         self.rule = rule
         self.signal = signal
         self.event = event
         self.recipient = recipient
         self.concern = concern
+        self.facts = facts
     }
 
     /// What a device of `platform` may see of the event in that mode or a stricter one of the rule; `now` is in milliseconds since
@@ -92,15 +95,20 @@ final class Renderer {
     }
 
     private func input(context: inout EventContext) -> RuleInput {
-        RuleInput(
+        let needs = rule.needs(in: .alert)
+        return RuleInput(
             event: event,
             recipient: recipient,
             signal: signal,
             relation: concern.relation,
             author: concern.author,
             authorName: context.name(of: concern),
-            referenced: concern.referencedID.map { context.referenced($0) },
-            zap: concern.zap
+            referenced: concern.referencedID.map {
+                context.referenced($0, isAuthorNamed: needs.contains(.referencedAuthorName))
+            },
+            zap: concern.zap,
+            mentioned: needs.contains(.mentions) ? context.mentioned(by: facts.references, concern) : [:],
+            facts: facts
         )
     }
 }

@@ -1,13 +1,21 @@
 import Nostr
 import Notifications
+import Registry
 import Rules
 
-/// What the rules say of an event for one recipient, asked once for each language of its devices.
+/// What the rules say of an event for one recipient, asked once for each kind of device that they tell apart.
 struct Rulings {
     enum Ruling {
         case tell(Renderer)
-        /// It wakes nobody of that language; `isNew` the first time that it is said.
+        /// It wakes nobody with such a device; `isNew` the first time that it is said.
         case nobody(PipelineStep, reason: String, isNew: Bool)
+    }
+
+    /// What of a device may matter to rules.
+    private struct Asked: Equatable {
+        let language: LanguageTag?
+        let platform: String
+        let app: String
     }
 
     private let rules: RuleBook
@@ -15,7 +23,7 @@ struct Rulings {
     private let recipient: PublicKey
     private let concern: EventConcern
     /// One or a few.
-    private var known: [(language: LanguageTag?, ruling: Ruling)] = []
+    private var known: [(asked: Asked, ruling: Ruling)] = []
 
     init(_ rules: RuleBook, _ question: RuleQuestion, recipient: PublicKey, _ concern: EventConcern) {
         self.rules = rules
@@ -24,15 +32,20 @@ struct Rulings {
         self.concern = concern
     }
 
-    mutating func ruling(for language: LanguageTag?) -> Ruling {
-        if let ruling = known.first(where: { $0.language == language })?.ruling { return ruling }
-        let (first, then) = decide(for: language)
-        known.append((language, then))
+    mutating func ruling(for language: LanguageTag?, _ route: Route) -> Ruling {
+        let asked = Asked(
+            language: rules.asksForLanguage ? language : nil,
+            platform: rules.asksForPlatform ? route.platform : "",
+            app: rules.asksForApp ? route.app : ""
+        )
+        if let ruling = known.first(where: { $0.asked == asked })?.ruling { return ruling }
+        let (first, then) = decide(for: asked)
+        known.append((asked, then))
         return first
     }
 
-    private mutating func decide(for language: LanguageTag?) -> (first: Ruling, then: Ruling) {
-        question.language = language
+    private mutating func decide(for asked: Asked) -> (first: Ruling, then: Ruling) {
+        (question.language, question.platform, question.app) = (asked.language, asked.platform, asked.app)
         switch rules.decide(question) {
         case .unmatched: return nobody(.unmatched)
         case .drop(let rule): return nobody(.dropped, reason: rule.name)
@@ -42,7 +55,8 @@ struct Rulings {
                 signal: signal,
                 event: question.event,
                 recipient: recipient,
-                concern: concern
+                concern: concern,
+                facts: question.facts
             )
             return (.tell(renderer), .tell(renderer))
         }

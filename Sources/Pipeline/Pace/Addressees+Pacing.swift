@@ -207,7 +207,7 @@ extension Addressees {
         guard var sum = groups.first else { return }
         for group in groups.dropFirst() { sum.add(group) }
         if let match { sum.add(match) }
-        var notification = rules.renderSummary(
+        var notification = rules[addressee.route.app].renderSummary(
             count: sum.count,
             signal: sum.signal,
             urgency: sum.urgency,

@@ -27,6 +27,7 @@ struct Parking {
     /// Who waits for what; some may have gone.
     private var waitingForProfile: [PublicKey: [EventID]] = [:]
     private var waitingForEvent: [EventID: [EventID]] = [:]
+    private var waitingForAddress: [EventAddress: [EventID]] = [:]
     private var waitingForContactList: [PublicKey: [EventID]] = [:]
     private var waitingForList: [ListWant: [EventID]] = [:]
     private var waitingForDistance: [DistanceWant: [EventID]] = [:]
@@ -72,13 +73,14 @@ struct Parking {
         nextSerial += 1
         bytes += size
         deadlines.append((now + limits.wait, id))
-        for key in wants.profiles {
-            if waitingForProfile[key] == nil { wanted.profiles.insert(key) }
-            waitingForProfile[key, default: []].append(id)
-        }
+        for key in wants.profiles { wait(id, forProfileOf: key) }
         for event in wants.events {
             if waitingForEvent[event] == nil { wanted.events.insert(event) }
             waitingForEvent[event, default: []].append(id)
+        }
+        for address in wants.addresses {
+            if waitingForAddress[address] == nil { wanted.addresses.insert(address) }
+            waitingForAddress[address, default: []].append(id)
         }
         for account in wants.contactLists {
             if waitingForContactList[account] == nil { wanted.contactLists.insert(account) }
@@ -95,6 +97,11 @@ struct Parking {
         for distance in wants.laterDistances { waitingForDistance[distance, default: []].append(id) }
     }
 
+    private mutating func wait(_ id: EventID, forProfileOf key: PublicKey) {
+        if waitingForProfile[key] == nil { wanted.profiles.insert(key) }
+        waitingForProfile[key, default: []].append(id)
+    }
+
     /// Lets a further copy of an event that waits share its end; false when that event does not wait.
     mutating func join(_ id: EventID, at place: AnswerPlace) -> Bool {
         places[id]?.parked.places.append(place) != nil
@@ -109,11 +116,28 @@ struct Parking {
         }
     }
 
-    /// The event of that id is known now.
-    mutating func found(event: EventID) {
+    /// Whether somebody waits for that event to learn who its author is.
+    func seeksAuthor(of event: EventID) -> Bool {
+        waitingForEvent[event]?.contains { places[$0]?.wants.authorsOf.contains(event) == true } ?? false
+    }
+
+    /// The event of that id is known now, and so is its author, whose profile is worth seeking; nil where it is not.
+    mutating func found(event: EventID, by author: PublicKey? = nil) {
         wanted.events.remove(event)
         for id in waitingForEvent.removeValue(forKey: event) ?? [] {
+            if let author, places[id]?.wants.authorsOf.contains(event) == true {
+                if places[id]?.wants.profiles.insert(author).inserted == true { wait(id, forProfileOf: author) }
+            }
             places[id]?.wants.events.remove(event)
+            noteIfReady(id)
+        }
+    }
+
+    /// What stands at that address is known now.
+    mutating func found(address: EventAddress) {
+        wanted.addresses.remove(address)
+        for id in waitingForAddress.removeValue(forKey: address) ?? [] {
+            places[id]?.wants.addresses.remove(address)
             noteIfReady(id)
         }
     }
@@ -171,6 +195,7 @@ struct Parking {
         guard let wants = asked.removeValue(forKey: number) else { return ContextWants() }
         for key in wants.profiles { found(profileOf: key) }
         for event in wants.events { found(event: event) }
+        for address in wants.addresses { found(address: address) }
         for account in wants.contactLists { found(contactListOf: account) }
         for list in wants.lists { found(list: list) }
         for distance in wants.distances { found(distance: distance) }

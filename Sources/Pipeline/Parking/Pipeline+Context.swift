@@ -30,7 +30,7 @@ extension Pipeline {
     func learn(_ event: Event, into batch: Batch) {
         guard !isDeleted(event) else { return }
         context.learn(event, at: batch.time)
-        if context.isWorthLearning(event.kind) { noteFound(event) }
+        if context.isWorthLearning(event.kind) { noteFound(event, at: batch.time) }
     }
 
     /// An event that was asked for, by us or by whoever reads lists of relays and devices.
@@ -44,13 +44,16 @@ extension Pipeline {
         }
         noteDistances(in: event, at: batch.time)
         if !isDeleted(event) { context.learn(fetched: event, at: batch.time) }
-        noteFound(event)
+        noteFound(event, at: batch.time)
         batch.stop(.fetched, EventVerdict(id: event.id, .accepted))
     }
 
-    private func noteFound(_ event: Event) {
+    private func noteFound(_ event: Event, at now: Int64) {
         if event.kind == .profile { parking.found(profileOf: event.pubkey) }
-        parking.found(event: event.id)
+        let isAuthorSought =
+            parking.seeksAuthor(of: event.id) && context.isWorthSeeking(profileOf: event.pubkey, at: now)
+        parking.found(event: event.id, by: isAuthorSought ? event.pubkey : nil)
+        if event.kind.retention == .addressable { parking.found(address: event.address) }
     }
 
     /// Lets an event wait for what `plans` lack; false when they lack nothing that is worth it.

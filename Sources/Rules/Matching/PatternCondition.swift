@@ -27,31 +27,25 @@ final class PatternCondition: Sendable {
     /// How many events had values that took more than the budget, so that the pattern counted as not matched.
     var exceededCount: UInt64 { exceeded.load(ordering: .relaxed) }
 
-    func holds(forContentOf event: Event) -> Bool {
-        holds(for: event) { budget in pattern.match(event.content, within: &budget) }
-    }
-
-    /// Whether the first value of any tag called `name` matches.
-    func holds(forTags name: String, of event: Event) -> Bool {
-        holds(for: event) { budget in
-            for tag in event.tags where tag.count > 1 && tag[0] == name {
-                let verdict = pattern.match(tag[1], within: &budget)
-                guard verdict == .differs else { return verdict }
-            }
-            return .differs
-        }
-    }
-
-    private func holds(for event: Event, _ match: (inout PatternBudget) -> Pattern.Verdict) -> Bool {
+    /// Whether any of `texts` matches, which for one event are always the same.
+    func holds(for event: Event, among texts: () -> some Sequence<String>) -> Bool {
         let known = dearAnswer.withLock { $0?.event == event ? $0?.holds : nil }
         if let known { return known }
         var budget = PatternBudget()
-        let verdict = match(&budget)
+        let verdict = verdict(on: texts(), within: &budget)
         if verdict == .exceeded { exceeded.add(1, ordering: .relaxed) }
         let holds = verdict == .matches
         if PatternBudget.usual - budget.left > Self.cheap {
             dearAnswer.withLock { $0 = Answer(event: event, holds: holds) }
         }
         return holds
+    }
+
+    private func verdict(on texts: some Sequence<String>, within budget: inout PatternBudget) -> Pattern.Verdict {
+        for text in texts {
+            let verdict = pattern.match(text, within: &budget)
+            guard verdict == .differs else { return verdict }
+        }
+        return .differs
     }
 }

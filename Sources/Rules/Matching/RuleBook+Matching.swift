@@ -4,6 +4,7 @@ import Notifications
 extension RuleBook {
     /// The decision of the first rule that matches.
     package func decide(_ question: RuleQuestion) -> Decision {
+        if let book = ofApps[question.app] { return book.decide(question) }
         for rule in index[question.event.kind.rawValue] where rule.match.holds(for: question) {
             if rule.drops {
                 // Whoever has no list yet would hear of nothing.
@@ -24,12 +25,18 @@ extension RuleBook {
             guard let possible = rule.match.kinds ?? rule.match.impliedKinds(forSignal: rule.signal) else { return nil }
             kinds.formUnion(possible)
         }
+        for book in ofApps.values {
+            guard let further = book.notifiableKinds else { return nil }
+            kinds.formUnion(further)
+        }
         return kinds
     }
 
     /// The signals that the rules name themselves, besides the well-known ones.
     package var namedSignals: Set<Signal> {
-        Set(rules.compactMap(\.signal)).subtracting(Signal.wellKnown)
+        ofApps.values.reduce(into: Set(rules.compactMap(\.signal)).subtracting(Signal.wellKnown)) {
+            $0.formUnion($1.namedSignals)
+        }
     }
 
     /// Whether it matters in which language a device is; else it need not be sought out.
@@ -40,9 +47,10 @@ extension RuleBook {
     /// How many events were too dear for a pattern, which then counted as not matched, by the names of such rules. It is worth
     /// a line in the log: somebody may send what is made for that, or a pattern wants mending.
     package var exceededPatterns: [String: UInt64] {
-        rules.reduce(into: [:]) { counts, rule in
+        let counts: [String: UInt64] = rules.reduce(into: [:]) { counts, rule in
             let count = rule.match.values.reduce(0) { $0 + ($1.pattern?.exceededCount ?? 0) }
             if count > 0 { counts[rule.name, default: 0] += count }
         }
+        return ofApps.values.reduce(into: counts) { $0.merge($1.exceededPatterns, uniquingKeysWith: +) }
     }
 }

@@ -18,7 +18,16 @@ final class RuleMatch: Sendable {
     let isFollowed: Bool?
     /// The device's language is one of these or falls back to one.
     let languages: [LanguageTag]?
-    /// Of content and tags, those with patterns last.
+    /// Whose doing it is.
+    let authors: Set<PublicKey>?
+    let recipients: Set<PublicKey>?
+    /// The event's `p` tags name one of these.
+    let mentioned: Set<PublicKey>?
+    /// The device is on one of these.
+    let platforms: [String]?
+    /// The device is an app's of these.
+    let apps: [String]?
+    /// Of content, tags and fields of content, those with patterns last.
     let values: [ValueCondition]
 
     init(
@@ -29,6 +38,11 @@ final class RuleMatch: Sendable {
         pTags: ClosedRange<Int>? = nil,
         isFollowed: Bool? = nil,
         languages: [LanguageTag]? = nil,
+        authors: Set<PublicKey>? = nil,
+        recipients: Set<PublicKey>? = nil,
+        mentioned: Set<PublicKey>? = nil,
+        platforms: [String]? = nil,
+        apps: [String]? = nil,
         values: [ValueCondition] = []
     ) {
         self.kinds = kinds
@@ -38,6 +52,11 @@ final class RuleMatch: Sendable {
         self.pTags = pTags
         self.isFollowed = isFollowed
         self.languages = languages
+        self.authors = authors
+        self.recipients = recipients
+        self.mentioned = mentioned
+        self.platforms = platforms
+        self.apps = apps
         self.values = values.filter { $0.pattern == nil } + values.filter { $0.pattern != nil }
     }
 
@@ -47,6 +66,7 @@ final class RuleMatch: Sendable {
     /// Whether there are no conditions besides the kinds.
     var takesAllOfItsKinds: Bool {
         relations == nil && signals == nil && zap == nil && pTags == nil && isFollowed == nil && languages == nil
+            && authors == nil && recipients == nil && mentioned == nil && platforms == nil && apps == nil
             && values.isEmpty
     }
 
@@ -73,8 +93,15 @@ final class RuleMatch: Sendable {
         if let languages {
             guard let language = question.language, languages.contains(where: language.speaks) else { return false }
         }
+        if let platforms, !platforms.contains(question.platform) { return false }
+        if let apps, !apps.contains(question.app) { return false }
+        if let authors, !authors.contains(question.author) { return false }
+        if let recipients {
+            guard let recipient = question.recipient, recipients.contains(recipient) else { return false }
+        }
+        if let mentioned, !question.facts.mentionedKeys.contains(where: mentioned.contains) { return false }
         if let pTags, !pTags.contains(question.event.tags.count { $0.first == "p" }) { return false }
-        for value in values where !value.holds(for: question.event) { return false }
+        for value in values where !value.holds(for: question) { return false }
         return true
     }
 }

@@ -1,40 +1,27 @@
 import Nostr
 
-/// What has to be true of the content or of the tags of a name.
-struct ValueCondition: Sendable {
-    enum Source: Sendable, Hashable {
-        case content
-        /// The first values of all tags of that name; one that fits is enough.
-        case tag(String)
-    }
-
-    enum Test: Sendable {
-        /// There is such a tag, with a value or without.
-        case present
-        case absent
-        case equals([String])
-        case matches(PatternCondition)
-    }
-
-    let source: Source
-    let test: Test
+/// What has to be true of an event's content, of its tags of one name, or of a field of content that is JSON.
+enum ValueCondition: Sendable {
+    case content(ValueTest)
+    case tag(TagCondition)
+    case json(JSONCondition)
 
     /// The pattern to match, which is dear.
     var pattern: PatternCondition? {
-        if case .matches(let pattern) = test { pattern } else { nil }
+        switch self {
+        case .content(let test): test.pattern
+        case .tag(let condition): condition.pattern
+        case .json(let condition): condition.pattern
+        }
     }
 
-    func holds(for event: Event) -> Bool {
-        switch (source, test) {
-        case (.content, .present): !event.content.isEmpty
-        case (.content, .absent): event.content.isEmpty
-        case (.content, .equals(let values)): values.contains(event.content)
-        case (.content, .matches(let pattern)): pattern.holds(forContentOf: event)
-        case (.tag(let name), .present): event.tags.contains { $0.first == name }
-        case (.tag(let name), .absent): !event.tags.contains { $0.first == name }
-        case (.tag(let name), .equals(let values)):
-            event.tags.contains { $0.count > 1 && $0[0] == name && values.contains($0[1]) }
-        case (.tag(let name), .matches(let pattern)): pattern.holds(forTags: name, of: event)
+    func holds(for question: borrowing RuleQuestion) -> Bool {
+        switch self {
+        case .content(.matches(let pattern)):
+            pattern.holds(for: question.event) { [question.event.content] }
+        case .content(let test): test.holdsWithoutPattern(for: question.event.content)
+        case .tag(let condition): condition.holds(for: question)
+        case .json(let condition): condition.holds(for: question)
         }
     }
 }

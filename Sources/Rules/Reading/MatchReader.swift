@@ -1,16 +1,22 @@
 import Nostr
 import Notifications
-import Patterns
 import YAMLReading
 
 /// Reads the conditions of a rule. What it cannot read it notes as a mistake and leaves out.
 struct MatchReader {
-    static let keys = ["kinds", "content", "relation", "signal", "tags", "zap", "p_tags", "followed", "language"]
+    static let keys = [
+        "kinds", "author", "recipient", "p", "content", "json", "relation", "signal", "tags", "zap", "p_tags",
+        "followed",
+        "language", "platform", "app",
+    ]
     /// All satoshis that there will ever be.
     private static let satoshis = 0...2_100_000_000_000_000
     /// More tags than any event has.
     private static let tags = 0...65535
     private static let nameLimit = 64
+
+    /// The file that the rule stands in.
+    let file: RulesFile
 
     func match(_ value: YAMLValue?) -> RuleMatch {
         guard let mapping = value?.mapping(keys: Self.keys) else { return RuleMatch() }
@@ -19,7 +25,8 @@ struct MatchReader {
             some(value) { $0.choice(Relation.allCases.map(\.rawValue)).flatMap(Relation.init) }
         }
         check(kinds, against: mapping, relations)
-        let content = mapping["content"].flatMap(test).map { ValueCondition(source: .content, test: $0) }
+        let keys = KeyListReader(file: file)
+        let content = mapping["content"].flatMap(ValueConditionReader.content)
         let match = RuleMatch(
             kinds: kinds,
             relations: relations,
@@ -33,7 +40,13 @@ struct MatchReader {
             pTags: mapping["p_tags"].flatMap { range($0, in: Self.tags) },
             isFollowed: mapping["followed"].flatMap { $0.bool() },
             languages: mapping["language"].map { some($0, language) },
-            values: (content.map { [$0] } ?? []) + (mapping["tags"].map(tags) ?? [])
+            authors: mapping["author"].map(keys.keys),
+            recipients: mapping["recipient"].map(keys.keys),
+            mentioned: mapping["p"].map(keys.keys),
+            platforms: mapping["platform"].map { some($0, platform) },
+            apps: mapping["app"].map { some($0, name) },
+            values: (content.map { [$0] } ?? []) + (mapping["tags"].map(ValueConditionReader.tags) ?? [])
+                + (mapping["json"].map(ValueConditionReader.fields) ?? [])
         )
         MatchContradictions(match: match, mapping: mapping).check()
         return match
@@ -48,40 +61,23 @@ struct MatchReader {
         }
     }
 
-    /// By their names; `true` asks for such a tag, `false` for there being none.
-    private func tags(_ value: YAMLValue) -> [ValueCondition] {
-        guard let tags = value.mapping() else { return [] }
-        if tags.members.isEmpty { value.mistake("expected at least one tag, as in { t: nostr }") }
-        return tags.members.compactMap { name, value in
-            guard (1...Self.nameLimit).contains(name.utf8.count) else {
-                value.mistake("expected a tag's name of 1 to \(Self.nameLimit) bytes")
-                return nil
-            }
-            if let isPresent = value.plainBool {
-                return ValueCondition(source: .tag(name), test: isPresent ? .present : .absent)
-            }
-            if value.isPlainBool {
-                // Half of the world's YAML takes it for a flag.
-                value.mistake("expected true or false, or quotes around it if it is the tag's value")
-                return nil
-            }
-            return test(value).map { ValueCondition(source: .tag(name), test: $0) }
+    /// As plugins and registrations call it, which is not always as its block is called here.
+    private func platform(_ value: YAMLValue) -> String? {
+        guard let name = name(value) else { return nil }
+        if let key = PlatformKey.all.first(where: { $0.name == name && $0.platform != name }) {
+            value.mistake("expected the platform's name: '\(key.platform)' is what registrations call it")
+            return nil
         }
+        return name
     }
 
-    /// A text, a list of them, or `{ matches: "…" }`.
-    private func test(_ value: YAMLValue) -> ValueCondition.Test? {
-        guard value.isMapping else { return .equals(some(value) { $0.string() }) }
-        guard let pattern = value.mapping(keys: ["matches"])?.require("matches", "a regular expression") else {
+    private func name(_ value: YAMLValue) -> String? {
+        guard let name = value.string() else { return nil }
+        guard (1...Self.nameLimit).contains(name.utf8.count) else {
+            value.mistake("expected a name of 1 to \(Self.nameLimit) bytes")
             return nil
         }
-        guard let text = pattern.string() else { return nil }
-        do {
-            return .matches(PatternCondition(try Pattern(text)))
-        } catch {
-            pattern.mistake("not a regular expression: \(error)")
-            return nil
-        }
+        return name
     }
 
     /// One value or a list of them, none of which would match nothing.

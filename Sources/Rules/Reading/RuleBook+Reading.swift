@@ -2,7 +2,7 @@ import Notifications
 import YAMLReading
 
 extension RuleBook {
-    private static let keys = ["version", "rules", "summary", "nudge", "categories"]
+    private static let keys = ["version", "rules", "summary", "nudge", "categories", "mentions"]
 
     /// Reads one rules file's text; see ``init(files:)``.
     package init(yaml text: String, name: String) throws(Mistakes) {
@@ -10,40 +10,74 @@ extension RuleBook {
     }
 
     /// Reads the rules of `files`, those of the first before those of the next. Of what there is one of, such as the summary,
-    /// the first file that has it decides.
+    /// the first file that has it decides. Devices of apps in `ofApps` have the rules of those files before these.
     ///
     /// Throws all mistakes of all files at once, each with its file, its line and what was expected.
-    package init(files: [RulesFile]) throws(Mistakes) {
-        let read = files.map { (file: YAMLFile(name: $0.name), text: $0.text) }
-        self.init(read.compactMap { $0.file.parse($0.text)?.mapping(keys: Self.keys) })
+    package init(files: [RulesFile], ofApps: [String: [RulesFile]] = [:]) throws(Mistakes) {
+        let common = Self.read(files, behind: [])
+        var mistakes = common.mistakes
+        var books: [String: RuleBook] = [:]
+        for (app, own) in ofApps.sorted(by: { $0.key < $1.key }) {
+            let others = files.filter { file in !own.contains { $0.name == file.name } }
+            let (book, further) = Self.read(others, behind: own)
+            books[app] = book
+            mistakes += further.filter { !mistakes.contains($0) }
+        }
+        guard mistakes.isEmpty else { throw Mistakes(mistakes) }
+        let book = common.book
+        self.init(rules: book.rules, summary: book.summary, nudge: book.nudge, ofApps: books)
+    }
+
+    private static func read(_ files: [RulesFile], behind own: [RulesFile]) -> (book: RuleBook, mistakes: [Mistake]) {
+        let all = own + files
+        let yaml = all.map { YAMLFile(name: $0.name) }
+        let tops = zip(all, yaml).compactMap { file, yaml in
+            yaml.parse(file.text)?.mapping(keys: keys).map { (top: $0, file: file) }
+        }
+        let book = RuleBook(tops, areAllRead: tops.count == all.count, own: own.isEmpty ? all.count : own.count)
         var mistakes: [Mistake] = []
-        for (file, _) in read {
+        for file in yaml {
             do {
                 try file.throwMistakes()
             } catch {
                 mistakes += error.all
             }
         }
-        guard mistakes.isEmpty else { throw Mistakes(mistakes) }
+        return (book, mistakes)
     }
 
-    /// `files` are the top levels of the files.
-    private init(_ files: [YAMLMapping]) {
-        files.forEach(Self.checkVersion)
+    /// `files` are the top levels of the files. Of the first `own` ones it is checked that each rule is reached; an app's
+    /// own rules may well shut out common ones.
+    private init(_ files: [(top: YAMLMapping, file: RulesFile)], areAllRead: Bool, own: Int) {
+        for (top, _) in files { Self.checkVersion(top) }
         /// Of the first file that has it. All are looked at, so that each is checked.
         func first<Value>(_ key: String, _ read: (YAMLValue) -> Value?) -> Value? {
-            files.compactMap { $0[key].flatMap(read) }.first
+            files.compactMap { $0.top[key].flatMap(read) }.first
         }
         // What an app has registered holds for all files.
-        let categories = files.compactMap { $0["categories"].map(ButtonCategories.init) }
+        let categories = files.compactMap { $0.top["categories"].map(ButtonCategories.init) }
             .reduce(ButtonCategories()) { $0.adding($1) }
         let nudge = first("nudge") { NeutralTemplates($0, categories: categories) } ?? .standard
-        let values = files.flatMap { $0.require("rules", "a list of rules, first match wins")?.list() ?? [] }
-        let rules = values.enumerated().compactMap {
-            RuleReader(number: $0 + 1, categories: categories, nudge: nudge).rule($1)
+        let mentions = first("mentions", MentionStyle.init) ?? .raw
+        let values = files.map { $0.top.require("rules", "a list of rules, first match wins")?.list() ?? [] }
+        var rules: [Rule] = []
+        for (values, file) in zip(values, files.map(\.file)) {
+            for value in values {
+                let reader = RuleReader(
+                    number: rules.count + 1,
+                    file: file,
+                    categories: categories,
+                    nudge: nudge,
+                    mentions: mentions
+                )
+                if let rule = reader.rule(value) { rules.append(rule) }
+            }
         }
-        Self.checkNames(values)
-        if files.allSatisfy(\.value.file.mistakes.isEmpty) { RuleReach.check(rules, values) }
+        Self.checkNames(values.flatMap { $0 })
+        if areAllRead, files.allSatisfy(\.top.value.file.mistakes.isEmpty) {
+            let checked = values.prefix(own).flatMap { $0 }
+            RuleReach.check(Array(rules.prefix(checked.count)), checked)
+        }
         self.init(
             rules: Self.rules(rules, coveredBy: nudge),
             summary: first("summary") { BatchTemplates.summary($0, categories: categories) }

@@ -8,20 +8,25 @@ import YAMLReading
 /// what else goes into payloads ``RulePayload``.
 struct RuleReader {
     private static let keys =
-        ["name", "match", "drop", "signal", "mode", "urgency"] + RuleTexts.keys + RulePayload.keys + RulePace.keys
+        ["name", "match", "drop", "signal", "mode", "urgency", "mentions"] + RuleTexts.keys + RulePayload.keys
+        + RulePace.keys
     /// Names end up in traces and labels, so they are kept short.
     private static let nameLimit = 64
 
     /// From 1: what an unnamed rule is called.
     let number: Int
+    /// What it stands in.
+    let file: RulesFile
     /// The categories of buttons that rules may name.
     let categories: ButtonCategories
     /// What stands in place of texts that may not be seen.
     let nudge: NeutralTemplates
+    /// How texts spell `nostr:` URIs, unless the rule says it.
+    let mentions: MentionStyle
 
     func rule(_ value: YAMLValue) -> Rule? {
         guard let rule = value.mapping(keys: Self.keys) else { return nil }
-        let match = MatchReader().match(rule["match"])
+        let match = MatchReader(file: file).match(rule["match"])
         let drops = rule["drop"]?.bool() ?? false
         if drops { checkSilence(of: rule) } else if rule["signal"] == nil { checkSignals(of: match, value) }
         return Rule(
@@ -35,7 +40,8 @@ struct RuleReader {
             texts: RuleTexts(reading: rule),
             payload: RulePayload(reading: rule, categories: categories),
             pace: RulePace(reading: rule),
-            nudge: nudge
+            nudge: nudge,
+            mentions: rule["mentions"].flatMap(MentionStyle.init) ?? mentions
         )
     }
 

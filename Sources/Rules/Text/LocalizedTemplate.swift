@@ -8,7 +8,7 @@ struct LocalizedTemplate: Sendable {
 
     static let empty = LocalizedTemplate(fallback: .empty)
 
-    /// In the words of `language`, of the nearest one that there is (de for de-AT, pt-BR for pt-PT), or else of the default.
+    /// In the words of `language`, of the nearest one that there is (de for de-AT, pt-BR for pt-PT), or of the default.
     func render(_ values: TemplateValues, in language: LanguageTag?) -> String {
         guard let tag = language?.nearest(among: translations.keys), let translation = translations[tag] else {
             return fallback.render(values)

@@ -56,7 +56,7 @@ extension Rule {
         guard mode > .nudge else {
             return Rendering(notification: .nudge(signal, urgency: form.urgency(urgency), neutral, presentation))
         }
-        let values = TemplateValues(input, now: now)
+        let values = TemplateValues(input, now: now, mentions: mentions)
         var rendering = Rendering(
             notification: Notification(
                 mode: mode,

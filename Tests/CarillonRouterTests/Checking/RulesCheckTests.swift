@@ -59,6 +59,43 @@ import YAMLReading
         #expect(RulesCheck(files: [own], configuration: configuration).files == [own, common])
     }
 
+    @Test func filesOfAppsAreToldByTheApp() throws {
+        let own = try write("shop.yaml", "version: 1\nrules: [{ match: { kinds: 30402 }, signal: offer }]\n")
+        var configuration = Configuration(keyFile: "", storePath: "")
+        configuration.apps["shop"] = Configuration.App(rulesFiles: [own])
+        configuration.apps["default"] = Configuration.App()
+        let lines = try summary(RulesCheck(files: [], configuration: configuration))
+        #expect(lines.count == 2 && lines[0].hasPrefix("built-in rules: 8 rules;"))
+        #expect(lines[1] == "app shop: ~/shop.yaml: 1 rule; kinds 30402; signals offer")
+        #expect(configuration.allRulesFiles == [own])
+    }
+
+    @Test func keysStandInFilesBesideTheRules() throws {
+        let npub = "npub180cvv07tjdrrgpa0j7j7tmnyl2yr6yr7l8j4s3evf6u64th6gkwsyjh6w6"
+        let rules = "version: 1\nrules: [{ match: { kinds: 1, author: { file: FILE } } }]\n"
+        _ = try write("friends.txt", "# friends\n\(npub)\n")
+        for name in ["friends.txt", "\(folder)/friends.txt"] {
+            let own = try write("own.yaml", rules.replacing("FILE", with: name))
+            #expect(
+                try summary(RulesCheck(files: [own])) == [
+                    "~/own.yaml: 1 rule; kinds 1; signals what the event is taken for"
+                ]
+            )
+        }
+        func mistake(_ name: String) throws -> String? {
+            let own = try write("own.yaml", rules.replacing("FILE", with: name))
+            let mistakes = #expect(throws: Mistakes.self) { _ = try RulesCheck(files: [own]).summary() }
+            return mistakes?.all.first?.message
+        }
+        let path = "rules[0].match.author.file: "
+        #expect(try mistake("gone.txt") == path + "gone.txt: cannot be read: does the file exist, and may we read it?")
+        #expect(try mistake(".") == path + ".: cannot be read: expected a file")
+        _ = try write("wrong.txt", "\n\nalice\n")
+        #expect(
+            try mistake("wrong.txt") == path + "line 3 of wrong.txt: expected a public key: npub1… or 64 hex digits"
+        )
+    }
+
     @Test func mistakesOfAllFilesAreTold() throws {
         let own = try write("own.yaml", "version: 1\nrules: [{ match: { kind: 7 } }]\n")
         let mistakes = #expect(throws: Mistakes.self) {

@@ -35,8 +35,9 @@ import YAMLReading
     }
 
     @Test(arguments: [
-        ("de-AT", "servus"), ("de-CH", "hallo"), ("de", "hallo"), ("de-Latn-AT", "hallo"), ("zh-Hant-TW", "您好"),
-        ("zh", "hello"), ("pt-BR", "oi"), ("pt", "hello"), ("en", "hello"),
+        ("de-AT", "servus"), ("de-CH", "hallo"), ("zh-TW", "您好"), ("zh-HK", "您好"), ("zh-CN", "hello"), ("pt-PT", "oi"),
+        ("de", "hallo"), ("de-Latn-AT", "servus"), ("zh-Hant-TW", "您好"),
+        ("zh", "hello"), ("pt-BR", "oi"), ("pt", "oi"), ("en", "hello"),
     ])
     func fallsBackFromRegionToLanguageToDefault(_ language: String, _ title: String) {
         let input = Fixture.input(kind: 1)

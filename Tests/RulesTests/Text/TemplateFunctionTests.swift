@@ -76,6 +76,97 @@ import Testing
         #expect(try render("{{note(event.tag.e)}}{{npub(event.tag.x)}}.", input) == ".")
     }
 
+    @Test func keysAndAddressesHaveRoomForRelays() throws {
+        let key = try #require(PublicKey(hex: "3bf0c63fcb93463407af97a5e5ee64fa883d107ef9e558472c4eb9aaaefa459d"))
+        // As nostr-sdk writes them.
+        let nprofile = "nprofile1qqsrhuxx8l9ex335q7he0f09aej04zpazpl0ne2cgukyawd24mayt8g2lcy6q"
+        let naddr = "naddr1qqrxyctwv9hxzq3q80cvv07tjdrrgpa0j7j7tmnyl2yr6yr7l8j4s3evf6u64th6gkwsxpqqqp65weyxdnl"
+        var input = Fixture.input(
+            kind: 30023,
+            tags: [["d", "banana"], ["p", key.hex], ["a", "30023:\(key.hex):banana"], ["r", "30023:x"]]
+        )
+        input.event.pubkey = key
+        input.author = key
+        #expect(try render("{{nprofile(author.pubkey)}} {{nprofile(event.tag.p)}}", input) == "\(nprofile) \(nprofile)")
+        #expect(try render("{{naddr(event.address)}} {{naddr(event.tag.a)}}", input) == "\(naddr) \(naddr)")
+        #expect(try render("{{event.address}}{{naddr(event.tag.r)}}", input) == "30023:\(key.hex):banana")
+        input.event.kind = .contactList
+        #expect(try render("{{event.address}}", input) == "3:\(key.hex):")
+        input.event.kind = .textNote
+        #expect(try render("{{event.address}}{{naddr(event.address)}}.", input) == ".")
+    }
+
+    @Test(arguments: [
+        ("{{sats(event.tag.amount)}}", "1234567.891"), ("{{round(sats(event.tag.amount))}}", "1234568"),
+        ("{{number(sats(event.tag.amount))}}", "1,234,567.891"), ("{{number2(event.json.total)}}", "12.50"),
+        ("{{number0(event.json.total)}}", "13"), ("{{round(event.tag.t)}}", ""), ("{{number(count)}}", "1"),
+        ("{{number(event.json.big)}}", "1,500,000"), ("{{round(event.json.minus)}}", "-3"),
+        ("{{number(round(event.json.minus))}}", "-3"), ("{{upper(number2(event.json.total))}}", "12.50"),
+    ])
+    func numbersAreComputedExactly(_ template: String, _ expected: String) throws {
+        let content = #"{"total":12.5,"big":1.5e6,"minus":-2.5}"#
+        let input = Fixture.input(kind: 1, content: content, tags: [["amount", "1234567891"], ["t", "a"]])
+        #expect(try render(template, input) == expected)
+    }
+
+    /// As Unicode's CLDR has it.
+    @Test(arguments: [
+        ("de", "1.234.567,50"), ("en", "1,234,567.50"), ("fr", "1\u{202F}234\u{202F}567,50"), ("de-CH", "1’234’567.50"),
+        ("hi", "12,34,567.50"), ("pt-PT", "1\u{A0}234\u{A0}567,50"),
+    ])
+    func numbersAreWrittenAsTheLanguageDoes(_ language: String, _ expected: String) throws {
+        let values = TemplateValues(Fixture.input(kind: 1, tags: [["n", "1234567.5"]]))
+        let tag = try #require(LanguageTag(language))
+        #expect(try Template("{{number2(event.tag.n)}}").render(values.speaking(tag)) == expected)
+    }
+
+    @Test func anAmountOfAnyLengthStaysExact() {
+        #expect(DecimalNumber("2100000000000000001")?.thousandths.text == "2100000000000000.001")
+        #expect(DecimalNumber("0.0005")?.rounded(to: 3).text == "0.001" && DecimalNumber("-0.4")?.rounded().text == "0")
+        #expect(DecimalNumber("99.95")?.rounded(to: 1).text == "100" && DecimalNumber("007.10")?.text == "7.1")
+        #expect(DecimalNumber("12e-3")?.text == "0.012" && DecimalNumber("1E2")?.text == "100")
+        for text in ["", "-", ".5", "5.", "1e", "1e99", "+1", "0x1", "1 ", "١", String(repeating: "9", count: 39)] {
+            #expect(DecimalNumber(text) == nil, "\(text)")
+        }
+    }
+
+    @Test(arguments: [
+        ("{{#event.tags.t}}#{{.}}{{^last()}}, {{/last()}}{{/event.tags.t}}", "#a, #b, #c"),
+        ("{{#each2(event.tags.t)}}{{#first()}}Tags: {{/first()}}{{upper(.)}} {{/each2(event.tags.t)}}", "Tags: A B "),
+        ("{{^event.tags.x}}none{{/event.tags.x}}{{#event.tags.x}}some{{/event.tags.x}}", "none"),
+        ("{{count(event.tags.t)}} tags{{count(event.tags.x)}}", "3 tags"),
+        ("{{#count(event.tags.x)}}some{{/count(event.tags.x)}}", ""),
+        ("{{event.tag.price}} {{event.tag.price.2}}{{event.tag.price.3}}{{event.tag.t.2}}", "5 EUR"),
+        ("{{#event.tag.t}}{{.}}{{/event.tag.t}}", "a"), ("{{#event}}{{#tags.t}}{{.}}{{/tags.t}}{{/event}}", "abc"),
+    ])
+    func tagsAreListed(_ template: String, _ expected: String) throws {
+        let input = Fixture.input(
+            kind: 1,
+            tags: [["t", "a"], ["t", "b"], ["t", "c"], ["t"], ["price", "5", "EUR"]]
+        )
+        #expect(try render(template, input) == expected)
+    }
+
+    @Test func aListHasALimit() throws {
+        let input = Fixture.input(kind: 1, tags: (0..<500).map { ["t", "\($0)\u{202E}"] })
+        #expect(try render("{{#event.tags.t}}{{.}} {{/event.tags.t}}", input) == "0 1 2 3 4 5 6 7 8 9 ")
+        #expect(try render("{{#each50(event.tags.t)}}x{{/each50(event.tags.t)}}", input).count == 50)
+        #expect(try render("{{count(event.tags.t)}}", input) == "500")
+    }
+
+    @Test(arguments: [
+        ("{{event.json.total}} {{event.json.items.1.name}}", "12.50 tea"),
+        ("{{event.json.items}}{{event.json.x.y}}", ""),
+        ("{{#event.json.paid}}paid{{/event.json.paid}}{{#event.json.sent}}sent{{/event.json.sent}}", "paid"),
+        ("{{#event.json.items}}items{{/event.json.items}}", "items"), ("{{event.json.bad}}", "ab"),
+    ])
+    func fieldsOfJSONContentAreSpokenOf(_ template: String, _ expected: String) throws {
+        let content =
+            #"{"total":12.50,"items":[{"name":"coffee"},{"name":"tea"}],"paid":true,"sent":false,"bad":"a\u202eb"}"#
+        #expect(try render(template, Fixture.input(kind: 1, content: content)) == expected)
+        #expect(try render("{{event.json.total}}.", Fixture.input(kind: 1, content: "hello")) == ".")
+    }
+
     @Test func tagsAreSpokenOfByName() throws {
         let input = Fixture.input(
             kind: 1,
@@ -116,6 +207,16 @@ import Testing
         ("{{npub(event.content)}}", "expected npub of a pubkey"), ("{{npub(event.id)}}", "expected npub of a pubkey"),
         ("{{ago(event.content)}}", "expected npub of a pubkey"),
         ("{{npub(upper(author.pubkey))}}", "expected npub of a pubkey"),
+        ("{{naddr(event.id)}}", "expected npub"), ("{{sats(event.content)}}", "expected npub"),
+        ("{{sats(number(zap.amount))}}", "expected npub"), ("{{upper(event.tags.t)}}", "expected npub"),
+        ("{{count(event.tag.t)}}", "expected npub"), ("{{event.tags.t}}", "this is a list: expected {{#event.tags.t}}"),
+        ("{{each3(event.tags.t)}}", "this is a list: expected {{#each3(event.tags.t)}}"),
+        ("{{each51(event.tags.t)}}", "there is no function 'each51'"),
+        ("{{number7(count)}}", "there is no function 'number7'"),
+        ("{{.}}", "{{.}} stands for a text of the section"), ("{{#event}}{{.}}{{/event}}", "{{.}} stands for a text"),
+        ("{{#event.tag.t}}{{first()}}{{/event.tag.t}}", "there is no function 'first'"),
+        ("{{event.tag.t.0}}", "there is no variable 'event.tag.t.0'"),
+        ("{{event.json}}", "there is no variable 'event.json'"),
         ("a\nb", "expected one line"), ("{{event.id}}\n", "expected one line"), ("a\u{7}", "expected no control"),
         ("a\tb", "expected no control"),
     ])

@@ -31,11 +31,13 @@ package final class RulesTrial: Sendable {
     /// Throws ``TrialFailure`` for an order that cannot be carried out, and the rules files' `Mistakes`.
     package init(_ order: TrialOrder, now: Int64) throws {
         mode = try order.readMode()
+        let rules = try Self.rules(order)
         judge = TrialJudge(
-            rules: try Self.rules(order),
+            rules: rules,
             recipient: try order.readRecipient(),
             authorName: order.authorName,
-            language: try order.readLanguage(),
+            language: try order.readLanguage()?.nearest(among: rules.languages),
+            app: order.app,
             isAuthorFollowed: order.isAuthorFollowed,
             now: now
         )
@@ -63,14 +65,33 @@ package final class RulesTrial: Sendable {
         // Ends the trial of a plugin that never answers.
         let keeper = Task { [host] in await host.run() }
         defer { keeper.cancel() }
-        let verdict = try judge.verdict(on: subject)
-        var report = TrialReport(subject: subject, verdict: verdict)
-        guard case .wakes(let wakeUp) = verdict else { return report }
-        report.isCutByRule = wakeUp.rule.mode < mode
-        for device in devices {
-            report.deliveries.append(await delivery(of: wakeUp, to: device))
+        var verdicts: [TrialJudge.Verdict] = []
+        for device in devices { verdicts.append(try judge.verdict(on: subject, platform: device.address.platform)) }
+        let decisive = verdicts.first(where: \.wakesSomebody) ?? verdicts.first ?? .wakesNobody("there is no platform")
+        var report = TrialReport(subject: subject, verdict: decisive)
+        guard decisive.wakesSomebody else { return report }
+        for (device, verdict) in zip(devices, verdicts) {
+            switch verdict {
+            case .wakesNobody(let reason):
+                report.deliveries.append(silence(of: device.address.platform, reason))
+            case .wakes(let wakeUp):
+                if wakeUp.rule.mode < mode { report.isCutByRule = true }
+                var delivery = await delivery(of: wakeUp, to: device)
+                if wakeUp.rule.name != report.ruleName { delivery.ruleName = wakeUp.rule.name }
+                report.deliveries.append(delivery)
+            }
         }
         return report
+    }
+
+    /// Rules may wake devices of some platforms only.
+    private func silence(of platform: String, _ reason: String) -> TrialDelivery {
+        TrialDelivery(
+            platform: platform,
+            hasThrowAwayKeys: false,
+            leftOut: [],
+            outcome: .spared(reason)
+        )
     }
 
     /// Lets the plugins end.

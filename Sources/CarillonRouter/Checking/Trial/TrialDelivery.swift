@@ -19,6 +19,8 @@ package struct TrialDelivery: Sendable {
     package var outcome: Outcome
     /// What the device finds in the envelope inside of the body, as JSON; nil when there is none.
     package var unsealed: [UInt8]?
+    /// The rule that decided, where it is another one than for the platforms before.
+    package var ruleName: String?
 
     /// Nil when nothing would go out.
     package var request: HTTPRequest? {

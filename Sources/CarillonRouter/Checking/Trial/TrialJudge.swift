@@ -17,16 +17,22 @@ struct TrialJudge: Sendable {
         case wakes(WakeUp)
         /// With the reason, which completes the sentence "It wakes nobody: …".
         case wakesNobody(String)
+
+        var wakesSomebody: Bool {
+            if case .wakes = self { true } else { false }
+        }
     }
 
     let rules: RuleBook
     let recipient: PublicKey?
     let authorName: String?
+    /// The nearest that the rules speak.
     let language: LanguageTag?
+    let app: String
     let isAuthorFollowed: Bool
     let now: Int64
 
-    func verdict(on subject: TrialSubject) throws(TrialFailure) -> Verdict {
+    func verdict(on subject: TrialSubject, platform: String) throws(TrialFailure) -> Verdict {
         let event = subject.event
         guard let account = recipient ?? subject.recipient else {
             let problem = event.mentionedKeys.isEmpty ? "it names nobody" : "it names several people"
@@ -42,7 +48,8 @@ struct TrialJudge: Sendable {
         } catch {
             return .wakesNobody("\(error)")
         }
-        switch rules.decide(question(event, concern)) {
+        let question = question(event, concern, of: account, platform)
+        switch rules.decide(question) {
         case .drop(let rule):
             return .wakesNobody("the rule '\(rule.name)' drops it\(rule.place.map { " (\($0))" } ?? "")")
         case .unmatched:
@@ -55,14 +62,30 @@ struct TrialJudge: Sendable {
                 relation: concern.relation,
                 author: concern.author,
                 authorName: authorName ?? subject.authorName ?? AuthorName.standIn(for: concern),
-                referenced: concern.referencedID.map {
-                    $0 == subject.referenced?.id
-                        ? subject.referenced ?? ReferencedEvent(id: $0) : ReferencedEvent(id: $0)
-                },
-                zap: concern.zap
+                referenced: concern.referencedID.map { referenced($0, subject, of: account) },
+                zap: concern.zap,
+                mentioned: mentioned(subject, account),
+                facts: question.facts
             )
             return .wakes(WakeUp(rule: rule, signal: signal, input: input, count: subject.count))
         }
+    }
+
+    /// Fixtures refer to what the recipient wrote.
+    private func referenced(_ id: EventID, _ subject: TrialSubject, of account: PublicKey) -> ReferencedEvent {
+        guard var referenced = subject.referenced, referenced.id == id else { return ReferencedEvent(id: id) }
+        referenced.author = account
+        referenced.authorName = AuthorName.standIn(for: account.hex)
+        return referenced
+    }
+
+    private func mentioned(_ subject: TrialSubject, _ account: PublicKey) -> [NostrReference: String] {
+        var known: [NostrReference: String] = [:]
+        if let name = authorName ?? subject.authorName { known[.profile(subject.event.pubkey)] = name }
+        if let referenced = subject.referenced, let content = referenced.content {
+            known[.event(referenced.id)] = content
+        }
+        return known
     }
 
     func rendering(of wakeUp: WakeUp, mode: Mode, on platform: String) -> Rendering {
@@ -76,7 +99,7 @@ struct TrialJudge: Sendable {
         )
         guard wakeUp.count > 1 else { return rendering }
         return Rendering(
-            notification: rules.renderSummary(
+            notification: rules[app].renderSummary(
                 count: wakeUp.count,
                 signal: wakeUp.signal,
                 urgency: rendering.notification.urgency,
@@ -87,19 +110,30 @@ struct TrialJudge: Sendable {
         )
     }
 
-    private func question(_ event: Event, _ concern: EventConcern) -> RuleQuestion {
-        RuleQuestion(
+    private func question(
+        _ event: Event,
+        _ concern: EventConcern,
+        of account: PublicKey,
+        _ platform: String
+    ) -> RuleQuestion {
+        var question = RuleQuestion(
             event: event,
+            author: concern.author,
+            recipient: account,
             relation: concern.relation,
             signal: concern.signal,
             zapMillisats: concern.zap?.millisats,
             language: language,
             isAuthorFollowed: isAuthorFollowed
         )
+        (question.platform, question.app) = (platform, app)
+        return question
     }
 
     private func unmatched(_ kind: Kind) -> String {
-        guard rules.rules.contains(where: { $0.isFor(kind) }) else { return "no rule is for kind \(kind.rawValue)" }
+        guard rules[app].rules.contains(where: { $0.isFor(kind) }) else {
+            return "no rule is for kind \(kind.rawValue)"
+        }
         return "there are rules for kind \(kind.rawValue), but the conditions of none hold, or it names no signal"
     }
 }

@@ -46,6 +46,7 @@ extension TrialDelivery {
             "reductions": result.reductions.map { ["mode": $0.mode.name, "reason": $0.reason] },
             "throw_away_keys": hasThrowAwayKeys,
         ]
+        if let ruleName { object["rule"] = ruleName }
         guard let request = result.request else {
             object["error"] = "nothing goes out: \(result.reason)"
             return object

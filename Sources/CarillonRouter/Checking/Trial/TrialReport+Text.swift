@@ -29,7 +29,8 @@ extension TrialReport {
 extension TrialDelivery {
     fileprivate var text: String {
         let title = "── \(platform)\(hasThrowAwayKeys ? ", with throw-away keys" : "") "
-        let line = title + String(repeating: "─", count: max(0, 80 - title.count))
+        let line =
+            title + String(repeating: "─", count: max(0, 80 - title.count)) + (ruleName.map { "\nrule: \($0)" } ?? "")
         switch outcome {
         case .failed(let failure): return "\(line)\n\(failure)"
         case .spared(let reason): return "\(line)\nnothing goes out: \(reason)"

@@ -153,7 +153,14 @@ enum ConfigurationSchema {
             "type": "object",
             "additionalProperties": [
                 "type": "object",
-                "properties": .object(PlatformBlockSchema.all),
+                "properties": .object(
+                    [
+                        (
+                            "rules",
+                            SchemaParts.oneOrMore("Rules files of this app's own, asked before the common ones.")
+                        )
+                    ] + PlatformBlockSchema.all
+                ),
                 // Of plugins that are not ours.
                 "additionalProperties": ["type": "object"],
             ],

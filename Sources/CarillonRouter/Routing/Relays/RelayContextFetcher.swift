@@ -9,6 +9,11 @@ struct RelayContextFetcher: ContextFetcher {
     /// Keys in one filter, and in one REQ: relays take messages of 128 KiB at least.
     private static let keysPerFilter = 500
     private static let filtersPerRequest = 2
+    /// Profiles or events in one filter, and of both together in one REQ.
+    private static let namesPerFilter = 250
+    private static let namesPerRequest = 1_000
+    /// Addresses in one REQ, each a filter of its own.
+    private static let addressesPerRequest = 8
     /// Accounts whose own relays are asked in one go.
     private static let accountsAtOnce = 32
 
@@ -30,13 +35,22 @@ struct RelayContextFetcher: ContextFetcher {
     /// What is asked for together, and where; no relays: the operator's.
     private func requests(_ wants: ContextWants) -> [(filters: [Filter], relays: [RelayURL])] {
         var filters: [Filter] = []
-        if !wants.profiles.isEmpty { filters.append(Filter(authors: wants.profiles, kinds: [.profile])) }
-        if !wants.events.isEmpty { filters.append(Filter(ids: wants.events)) }
+        for keys in Array(wants.profiles).chunks(of: Self.namesPerFilter) {
+            filters.append(Filter(authors: Set(keys), kinds: [.profile]))
+        }
+        for ids in Array(wants.events).chunks(of: Self.namesPerFilter) { filters.append(Filter(ids: Set(ids))) }
         let lists = wants.lists.union(wants.contactLists.map { ListWant(account: $0, kind: .contactList) })
         for (kind, wants) in Dictionary(grouping: lists, by: \.kind) {
             filters.append(Filter(authors: Set(wants.map(\.account)), kinds: [kind]))
         }
-        var requests: [(filters: [Filter], relays: [RelayURL])] = filters.isEmpty ? [] : [(filters, [])]
+        var requests: [(filters: [Filter], relays: [RelayURL])] =
+            filters.chunks(of: Self.namesPerRequest / Self.namesPerFilter).map { (Array($0), []) }
+        for addresses in Array(wants.addresses).chunks(of: Self.addressesPerRequest) {
+            let filters = addresses.map { address in
+                Filter(authors: [address.pubkey], kinds: [address.kind], tags: ["d": [address.identifier]], limit: 1)
+            }
+            requests.append((filters, []))
+        }
         for want in wants.distances { requests += distance(want).map { ($0, []) } }
         guard asksOwnRelays else { return requests }
         for (account, wants) in Dictionary(grouping: lists, by: \.account).prefix(Self.accountsAtOnce) {

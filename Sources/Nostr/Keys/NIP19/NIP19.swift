@@ -42,7 +42,8 @@ package enum NIP19 {
         self.text(prefix: self.profilePrefix, [(.special, key.array)])
     }
 
-    /// Where an addressable or replaceable event is found; nil when its identifier has more than the 255 bytes that a part may have.
+    /// Where an addressable or replaceable event is found; nil when its identifier is longer than 255 bytes, the most
+    /// that a part may have.
     package static func naddr(_ address: EventAddress) -> String? {
         let identifier = Array(address.identifier.utf8)
         guard identifier.count <= UInt8.max else { return nil }

@@ -6,7 +6,7 @@ struct MomentTemplate: Sendable {
 
     /// What is read here as a regular expression, for the JSON Schema.
     static let pattern =
-        #"^((now|\{\{ *event\.(created_at|tag\.[0-9A-Za-z_-]{1,32}) *\}\})([+-]"#
+        #"^((now|\{\{ *event\.(created_at|tag\.[0-9A-Za-z_-]{1,32}(\.[1-9])?) *\}\})([+-]"#
         + "\(TimeSpan.pattern))?|[+-]?\(TimeSpan.pattern))$"
 
     private enum Base: Sendable {

@@ -1,19 +1,34 @@
 /// The variables that stand for numbers, or may: what a template may consist of where a platform's block wants one.
 enum NumericVariable {
-    /// Besides these any tag of the event may hold a number.
+    /// Besides these any tag of the event may hold a number, and any field of JSON content.
     static let names = ["event.kind", "event.created_at", "referenced.kind", "zap.amount", "count"]
+    /// What makes a number of a number.
+    private static let functions = ["sats", "round"]
+    private static let namePattern = "[0-9A-Za-z_-]{1,32}"
 
     /// ``isWhole(_:)`` as a regular expression, for the JSON Schema.
     static var pattern: String {
         let escaped = names.map { $0.split(separator: ".").joined(separator: #"\."#) }
-        return #"^\{\{ *("# + escaped.joined(separator: "|") + #"|event\.tag\.[0-9A-Za-z_-]{1,32}) *\}\}$"#
+        let made = [
+            #"event\.tag\."# + namePattern + #"(\.[1-9])?"#, #"event\.json(\."# + namePattern + "){1,8}",
+            #"count\(event\.tags\."# + namePattern + #"\)"#,
+        ]
+        return #"^\{\{ *(("# + functions.joined(separator: "|") + #")\()*("#
+            + (escaped + made).joined(separator: "|") + #")\)* *\}\}$"#
     }
 
-    /// Whether `text` is one numeric variable and nothing else, as in `{{count}}`.
+    /// Whether `text` is one numeric variable and nothing else, as in `{{count}}`, perhaps with functions around it that
+    /// make a number of it.
     static func isWhole(_ text: some StringProtocol) -> Bool {
         guard text.hasPrefix("{{"), text.hasSuffix("}}"), text.utf8.count > 4 else { return false }
-        let name = text.dropFirst(2).dropLast(2).split(separator: " ")
-        return name.count == 1 && (names.contains(String(name[0])) || name[0].hasPrefix(TemplateVariable.tagPrefix))
+        let words = text.dropFirst(2).dropLast(2).split(separator: " ")
+        guard words.count == 1 else { return false }
+        var name = String(words[0])
+        while let function = functions.first(where: { name.hasPrefix($0 + "(") }), name.hasSuffix(")") {
+            name = String(name.dropFirst(function.count + 1).dropLast())
+        }
+        return names.contains(name) || name.hasPrefix(TemplateVariable.tagPrefix)
+            || name.hasPrefix(TemplateVariable.fieldPrefix) || name.hasPrefix("count(" + TemplateVariable.listPrefix)
     }
 
     /// The whole number that `text` is; nil for everything else, and for what an `Int` cannot hold.

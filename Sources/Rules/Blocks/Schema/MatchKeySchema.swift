@@ -14,10 +14,22 @@ enum MatchKeySchema {
                     "The event's kind is one of these.",
                     oneOrMore(["type": "integer", "minimum": 0, "maximum": 65535])
                 ),
+                "author": described(
+                    "Whose doing it is, a zap's sender or else the event's author, is one of these.",
+                    keys
+                ),
+                "recipient": described("Whom the event concerns is one of these.", keys),
+                "p": described("One of these is among those whom the event's p tags name.", keys),
                 "content": described(
                     "The event's content is one of these texts, or matches a regular expression.",
                     .object(value)
                 ),
+                "json": [
+                    "description": "By the way to a field of content that is JSON, such as order.total, what it is.",
+                    "type": "object",
+                    "minProperties": 1,
+                    "additionalProperties": ["anyOf": .list([["type": "boolean"]] + texts + [.object(test)])],
+                ],
                 "relation": described(
                     "What the event is to the recipient's.",
                     oneOrMore(["enum": .texts(Relation.allCases.map(\.rawValue))])
@@ -27,10 +39,11 @@ enum MatchKeySchema {
                     oneOrMore(["enum": .texts(Signal.wellKnown.map(\.rawValue))])
                 ),
                 "tags": [
-                    "description": "By a tag's name what its first value is, or whether there is such a tag.",
+                    "description":
+                        "By a tag's name what its first or other values are, or whether there is such a tag.",
                     "type": "object",
                     "minProperties": 1,
-                    "additionalProperties": ["anyOf": .list([["type": "boolean"]] + valueForms)],
+                    "additionalProperties": ["anyOf": .list([["type": "boolean"]] + texts + [tag])],
                 ],
                 "zap": described("How many satoshis were sent.", range),
                 "p_tags": described("How many p tags the event has: how many people it names.", range),
@@ -41,6 +54,11 @@ enum MatchKeySchema {
                     "The device's language is one of these, or falls back to one.",
                     oneOrMore(["type": "string", "pattern": .text("^\(LocalizedTextSchema.languagePattern)$")])
                 ),
+                "platform": described(
+                    "The device is on one of these platforms, as registrations call them: ios, android, web, …",
+                    oneOrMore(name)
+                ),
+                "app": described("The device belongs to one of these apps.", oneOrMore(name)),
             ],
         ]
     }
@@ -55,18 +73,84 @@ enum MatchKeySchema {
         ],
     ]
 
-    private static let valueForms: [JSONTree] = [
-        ["type": "string"],
-        ["type": "array", "minItems": 1, "items": ["type": "string"]],
+    private static let name: JSONTree = ["type": "string", "minLength": 1, "maxLength": 64]
+
+    private static let key: JSONTree = ["type": "string", "pattern": "^([0-9a-fA-F]{64}|npub1[02-9ac-hj-np-z]{58})$"]
+
+    /// People, here or in a file.
+    private static var keys: JSONTree {
         [
-            "type": "object",
-            "additionalProperties": false,
-            "required": ["matches"],
-            "properties": ["matches": ["description": "A regular expression (PCRE2).", "type": "string"]],
-        ],
+            "anyOf": [
+                key, ["type": "array", "minItems": 1, "items": key],
+                [
+                    "type": "object",
+                    "additionalProperties": false,
+                    "required": ["file"],
+                    "properties": [
+                        "file": ["description": "A file with npub1… or 64 hex digits on each line.", "type": "string"]
+                    ],
+                ],
+            ]
+        ]
+    }
+
+    private static let texts: [JSONTree] = [
+        ["type": "string"], ["type": "array", "minItems": 1, "items": ["type": "string"]],
     ]
 
-    private static let value: [(key: String, value: JSONTree)] = [("anyOf", .list(valueForms))]
+    private static let pattern: (key: String, value: JSONTree) = (
+        "matches", ["description": "A regular expression (PCRE2).", "type": "string"]
+    )
+
+    private static let tests: [(key: String, value: JSONTree)] = [
+        pattern, ("min", ["description": "A number, at least this one.", "type": "number"]),
+        ("max", ["description": "A number, at most this one.", "type": "number"]),
+    ]
+
+    /// What is asked of one text.
+    private static let test: [(key: String, value: JSONTree)] = [
+        ("type", "object"), ("additionalProperties", false), ("minProperties", 1), ("properties", .object(tests)),
+    ]
+
+    /// What is asked of a tag whose first value is not all that matters.
+    private static var tag: JSONTree {
+        let places = ValueConditionReader.places.map { place in
+            (
+                key: String(place),
+                value: described(
+                    "What stands at this place behind the name.",
+                    ["anyOf": .list(texts + [.object(test)])]
+                )
+            )
+        }
+        let further: [(key: String, value: JSONTree)] = [
+            ("any", described("What stands at any place behind the name.", ["anyOf": .list(texts + [.object(test)])])),
+            (
+                "recipient",
+                ["description": "The first value is the key of whom the event concerns.", "const": true]
+            ),
+        ]
+        return [
+            "type": "object", "additionalProperties": false, "minProperties": 1,
+            "properties": .object(tests + further + places),
+        ]
+    }
+
+    private static var value: [(key: String, value: JSONTree)] {
+        [
+            (
+                "anyOf",
+                .list(
+                    texts + [
+                        [
+                            "type": "object", "additionalProperties": false, "required": ["matches"],
+                            "properties": .object([pattern]),
+                        ]
+                    ]
+                )
+            )
+        ]
+    }
 
     private static func oneOrMore(_ schema: JSONTree) -> JSONTree {
         ["anyOf": [schema, ["type": "array", "minItems": 1, "items": schema]]]

@@ -35,6 +35,12 @@ enum RuleKeySchema {
         ],
     ]
 
+    static let mentions: JSONTree = [
+        "description":
+            "How texts spell the nostr: URIs in what people wrote: raw, as they stand, or people by names and events by excerpts.",
+        "enum": .texts(MentionStyle.allCases.map(\.rawValue)),
+    ]
+
     private static var head: [(key: String, value: JSONTree)] {
         [
             (
@@ -80,6 +86,7 @@ enum RuleKeySchema {
                 ]
             ),
             ("key", text("What belongs together where only the latest counts, such as {{event.tag.d}}.")),
+            ("mentions", mentions),
         ]
     }
 

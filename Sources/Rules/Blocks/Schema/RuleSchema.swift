@@ -24,6 +24,7 @@ package enum RuleSchema {
                 "nudge": RuleKeySchema.ofSeveralEvents(
                     "What is shown where neither who nor what may be told; {{count}} tells of how many."
                 ),
+                "mentions": RuleKeySchema.mentions,
                 "categories": [
                     "description": "The categories of buttons that the app registers itself.",
                     "type": "array",

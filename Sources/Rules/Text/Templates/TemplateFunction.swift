@@ -12,20 +12,40 @@ enum TemplateFunction: Hashable, Sendable {
     case note
     /// The same with what is known about the event, so that others find it.
     case nevent
+    /// A key in the form that has room for relays.
+    case nprofile
+    /// Where the newest version of an addressable or replaceable event is found.
+    case naddr
     /// How long ago a moment is, in words of the text's language.
     case ago
     /// The same in few letters that need no language: `5m`, `3h`, `2d`.
     case since
     case upper
     case lower
+    /// Satoshis of what is given in thousandths of them.
+    case sats
+    /// A whole number.
+    case round
+    /// A number as the text's language writes it, with that many digits behind the point, or as many as there are.
+    case number(Int?)
+    /// Of a list so many at most, for a section.
+    case each(Int)
+    /// How many there are in a list.
+    case count
 
     private static let widths = 1...500
-    private static let counting: [(name: String, make: @Sendable (Int) -> TemplateFunction)] = [
-        ("excerpt", TemplateFunction.excerpt), ("truncate", TemplateFunction.truncate),
-    ]
+    private static let fractions = 0...6
+    private static let lengths = 1...50
+    private static let counting: [(name: String, range: ClosedRange<Int>, make: @Sendable (Int) -> TemplateFunction)] =
+        [
+            ("excerpt", widths, TemplateFunction.excerpt), ("truncate", widths, TemplateFunction.truncate),
+            ("number", fractions, { .number($0) }), ("each", lengths, TemplateFunction.each),
+        ]
     private static let plain: [(name: String, function: TemplateFunction)] = [
-        ("excerpt", .excerpt(100)), ("npub", .npub), ("note", .note), ("nevent", .nevent), ("ago", .ago),
-        ("since", .since), ("upper", .upper), ("lower", .lower),
+        ("excerpt", .excerpt(100)), ("npub", .npub), ("note", .note), ("nevent", .nevent),
+        ("nprofile", .nprofile), ("naddr", .naddr), ("ago", .ago), ("since", .since), ("upper", .upper),
+        ("lower", .lower), ("sats", .sats), ("round", .round), ("number", .number(nil)),
+        ("each", .each(TemplateList.usualCount)), ("count", .count),
     ]
 
     /// The function that a template calls `name`.
@@ -34,12 +54,12 @@ enum TemplateFunction: Hashable, Sendable {
             self = function
             return
         }
-        for (word, make) in Self.counting where name.hasPrefix(word) {
+        for (word, range, make) in Self.counting where name.hasPrefix(word) {
             let digits = name.dropFirst(word.count)
-            guard digits.first != "0", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let width = Int(digits),
-                Self.widths.contains(width)
+            guard digits == "0" || digits.first != "0", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+                let count = Int(digits), range.contains(count)
             else { return nil }
-            self = make(width)
+            self = make(count)
             return
         }
         return nil
@@ -47,20 +67,38 @@ enum TemplateFunction: Hashable, Sendable {
 
     func accepts(_ content: TemplateVariable.Content) -> Bool {
         switch (self, content) {
-        case (_, .tag), (.npub, .publicKey), (.note, .eventID), (.nevent, .eventID), (.ago, .moment), (.since, .moment):
+        case (.each, _), (.count, _): content == .list
+        case (_, .list): false
+        case (_, .any), (.npub, .publicKey), (.nprofile, .publicKey), (.note, .eventID), (.nevent, .eventID),
+            (.naddr, .address), (.ago, .moment), (.since, .moment), (.sats, .number), (.round, .number),
+            (.number, .number):
             true
-        case (.npub, _), (.note, _), (.nevent, _), (.ago, _), (.since, _): false
+        case (.npub, _), (.nprofile, _), (.note, _), (.nevent, _), (.naddr, _), (.ago, _), (.since, _), (.sats, _),
+            (.round, _), (.number, _):
+            false
         case (.excerpt, _), (.truncate, _), (.upper, _), (.lower, _): true
         }
     }
 
+    /// What it makes, and so which functions go around it.
+    var result: TemplateVariable.Content {
+        switch self {
+        case .sats, .round, .count: .number
+        case .each: .list
+        default: .text
+        }
+    }
+
+    static let expectation =
+        "expected npub of a pubkey or nprofile of one, note or nevent of an id, naddr of an address, ago or since of a time, "
+        + "with nothing between them; sats, round or number of a number; each or count of a list, such as event.tags.t"
+
     static func unknown(_ name: some StringProtocol) -> TemplateError {
         let hint = NearestName.hint(String(name.prefix(40)), among: plain.map(\.name) + counting.map(\.name))
         guard hint.isEmpty else { return TemplateError("there is no function '\(name.prefix(40))'" + hint) }
-        let all = plain.map { "\($0.name)(…)" } + counting.map { "\($0.name)N(…)" }
-        return TemplateError(
-            "there is no function '\(name.prefix(40))'; there are \(all.joined(separator: ", ")), with N characters from "
-                + "\(widths.lowerBound) to \(widths.upperBound)"
-        )
+        let all =
+            plain.map { "\($0.name)(…)" }
+            + counting.map { "\($0.name)N(…) with N from \($0.range.lowerBound) to \($0.range.upperBound)" }
+        return TemplateError("there is no function '\(name.prefix(40))'; there are \(all.joined(separator: ", "))")
     }
 }

@@ -8,8 +8,10 @@ struct TemplateGroup: MustacheParent {
         case author
         case recipient
         case referenced
+        case referencedAuthor
         case zap
         case tag
+        case tags
     }
 
     let name: Name
@@ -17,32 +19,122 @@ struct TemplateGroup: MustacheParent {
     let scope: TemplateScope
 
     func child(named member: String) -> Any? {
-        if name == .event, member == "tag" { return TemplateGroup(name: .tag, input: input, scope: scope) }
-        return content(of: member).map { TemplateText(content: $0, scope: scope) }
+        switch (name, member) {
+        case (.event, "tag"): TemplateGroup(name: .tag, input: input, scope: scope)
+        case (.event, "tags"): TemplateGroup(name: .tags, input: input, scope: scope)
+        case (.event, "json"): input.facts.json.map { TemplateJSON(value: $0, scope: scope) }
+        case (.referenced, "author") where referencedAuthor == nil: NothingKnown()
+        case (.referenced, "author"): TemplateGroup(name: .referencedAuthor, input: input, scope: scope)
+        case (.tag, _): tag(member)
+        case (.tags, _): TemplateList(texts: input.event.values(of: member), scope: scope)
+        default: content(of: member).map { TemplateText(content: $0, scope: scope) }
+        }
     }
 
     private func content(of member: String) -> TemplateText.Content? {
         let event = input.event
         return switch (name, member) {
         case (.event, "id"): .eventID(event.id, author: event.pubkey, kind: event.kind)
+        case (.event, "address"): event.publicAddress.map(TemplateText.Content.address)
         case (.event, "pubkey"): .publicKey(event.pubkey)
         case (.event, "kind"): .words(String(event.kind.rawValue))
-        case (.event, "content"): .untrusted(event.content)
+        case (.event, "content"): .untrusted(written(event.content))
         case (.event, "created_at"): .moment(event.createdAt)
-        case (.event, "subject"): event.value(of: "subject").map { .untrusted($0) }
+        case (.event, "subject"): event.value(of: "subject").map { .untrusted(written($0)) }
         case (.author, "name"): .name(input.authorName, of: input.author)
         case (.author, "pubkey"): .publicKey(input.author)
         case (.author, "npub"): .words(NIP19.npub(input.author))
         case (.recipient, "pubkey"): .publicKey(input.recipient)
         case (.recipient, "npub"): .words(NIP19.npub(input.recipient))
-        case (.referenced, "id"): input.referenced.map { .eventID($0.id, author: nil, kind: $0.kind) }
+        case (.referenced, "id"): input.referenced.map { .eventID($0.id, author: $0.author, kind: $0.kind) }
         case (.referenced, "kind"): input.referenced?.kind.map { .words(String($0.rawValue)) }
-        case (.referenced, "content"): input.referenced?.content.map { .untrusted($0) }
-        case (.zap, "amount"): input.zap.map { .words(ZapAmount.text(millisats: $0.millisats)) }
-        case (.zap, "comment"): input.zap.map { .untrusted($0.comment) }
+        case (.referenced, "content"): input.referenced?.content.map { .untrusted(written($0)) }
+        case (.referencedAuthor, "name"): referencedAuthor.map { .name(input.referenced?.authorName ?? "", of: $0) }
+        case (.referencedAuthor, "pubkey"): referencedAuthor.map { .publicKey($0) }
+        case (.zap, "amount"): input.zap.map { .words(DecimalNumber($0.millisats).thousandths.text) }
+        case (.zap, "comment"): input.zap.map { .untrusted(written($0.comment)) }
         case (.zap, "anonymous"): input.zap.map { .words($0.isAnonymous ? "anonymous" : "") }
-        case (.tag, _): event.value(of: member).map { .untrusted($0) }
         default: nil
+        }
+    }
+
+    private var referencedAuthor: PublicKey? { input.referenced?.author }
+
+    /// The first value, which has the others as its parts.
+    private func tag(_ name: String) -> TemplateText? {
+        guard let tag = input.event.tags.first(where: { $0.count > 1 && $0[0] == name }) else { return nil }
+        return TemplateText(content: .untrusted(tag[1]), scope: scope, parts: tag)
+    }
+
+    /// What somebody wrote for people, as people read it.
+    private func written(_ text: String) -> String {
+        guard scope.mentions == .names, scope.place.isForPeople else { return text }
+        return Mentions.spelled(text, known: input.mentioned)
+    }
+}
+
+/// A group of which nothing is known: its variables are not those of the group of the same name further out.
+private struct NothingKnown: MustacheParent, MustacheCustomRenderable {
+    var renderText: String { "" }
+    var isNull: Bool { true }
+
+    func child(named name: String) -> Any? { nil }
+}
+
+/// The first values of all tags of a name, for a section that is put in for each of them.
+struct TemplateList: MustacheSequence, MustacheTransformable {
+    /// Where the template does not say how many.
+    static let usualCount = 10
+
+    private let texts: [String]
+    private let scope: TemplateScope
+    private let limit: Int
+
+    init(texts: [String], scope: TemplateScope, limit: Int = usualCount) {
+        self.texts = texts
+        self.scope = scope
+        self.limit = limit
+    }
+
+    func makeIterator() -> AnyIterator<TemplateText> {
+        AnyIterator(texts.lazy.prefix(limit).map { TemplateText(content: .untrusted($0), scope: scope) }.makeIterator())
+    }
+
+    func transform(_ name: String) -> Any? {
+        switch TemplateFunction(name) {
+        case .each(let count): TemplateList(texts: texts, scope: scope, limit: count)
+        case .count: TemplateText(content: .words(texts.isEmpty ? "" : String(texts.count)), scope: scope)
+        default: nil
+        }
+    }
+}
+
+/// A value inside of content that is JSON. Texts and numbers are put in; of objects and lists only what is in them is.
+struct TemplateJSON: MustacheParent, MustacheCustomRenderable {
+    let value: JSONValue
+    let scope: TemplateScope
+
+    var renderText: String { "" }
+    var isNull: Bool { false }
+
+    func child(named name: String) -> Any? {
+        guard let value = value[part: name] else { return nil }
+        switch value {
+        case .string(let text), .number(let text): return TemplateText(content: .untrusted(text), scope: scope)
+        case .bool(let flag): return TemplateText(content: .words(flag ? "true" : ""), scope: scope)
+        case .object, .array: return TemplateJSON(value: value, scope: scope)
+        case .null: return nil
+        }
+    }
+}
+
+extension Event {
+    /// Where the newest version is found; nil for what has none.
+    fileprivate var publicAddress: EventAddress? {
+        switch kind.retention {
+        case .addressable: address
+        case .replaceable: EventAddress(kind: kind, pubkey: pubkey, identifier: "")
+        case .regular, .ephemeral: nil
         }
     }
 }

@@ -8,4 +8,6 @@ struct TemplateScope: Sendable {
     var language: LanguageTag?
     /// In milliseconds since 1970; 0: unknown.
     var now: Int64 = 0
+    /// How `nostr:` URIs are spelled in texts that people read.
+    var mentions = MentionStyle.raw
 }

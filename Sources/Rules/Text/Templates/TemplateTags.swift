@@ -11,13 +11,22 @@ struct TemplateTags {
 
     /// A section that began and has not ended.
     private struct Section {
+        enum Content {
+            /// Its variables go without its name here.
+            case group
+            /// `{{.}}` is its text.
+            case text
+            /// `{{.}}` is each of its texts in turn.
+            case list
+            /// It asks for what is missing.
+            case inverted
+        }
+
         /// What stands behind `#` or `^`, as its end has to repeat it.
         let name: Substring
-        let isInverted: Bool
-        /// The group whose variables go without its name in it; nil where it asks for a text or for what is missing.
-        var group: Substring?
+        let content: Content
 
-        var tag: String { "{{\(isInverted ? "^" : "#")\(name.prefix(40))}}" }
+        var tag: String { "{{\(content == .inverted ? "^" : "#")\(name.prefix(40))}}" }
         var end: String { "{{/\(name.prefix(40))}}" }
     }
 
@@ -68,20 +77,36 @@ struct TemplateTags {
             }
             return []
         case "#", "^":
-            var section = Section(name: trimmed(tag.dropFirst()), isInverted: tag.first == "^")
-            let isGroup = vocabulary.isGroup(section.name)
-            let meant = isGroup ? [] : try check(expression: section.name)
-            if isGroup, !section.isInverted { section.group = section.name }
-            sections.append(section)
+            let name = trimmed(tag.dropFirst())
+            if vocabulary.isGroup(name) {
+                sections.append(Section(name: name, content: tag.first == "#" ? .group : .inverted))
+                return []
+            }
+            let (meant, isList) = try check(expression: name)
+            sections.append(Section(name: name, content: tag.first == "^" ? .inverted : isList ? .list : .text))
             return meant
-        case "&", "{": return try check(expression: trimmed(tag.dropFirst()))
+        case "&", "{": return try check(printed: trimmed(tag.dropFirst()))
         case ">", "<", "$", "=", "%", "*":
             throw TemplateError("expected a variable, a section or a comment in {{\(tag.prefix(40))}}")
-        default: return try check(expression: trimmed(tag))
+        default: return try check(printed: trimmed(tag))
         }
     }
 
-    private func check(expression: Substring) throws(TemplateError) -> [TemplateVariable] {
+    private func check(printed expression: Substring) throws(TemplateError) -> [TemplateVariable] {
+        let (meant, isList) = try check(expression: expression)
+        guard !isList else {
+            throw TemplateError(
+                "this is a list: expected {{#\(expression.prefix(40))}} {{.}} {{/\(expression.prefix(40))}}, or count(…) of it"
+            )
+        }
+        return meant
+    }
+
+    private func check(
+        expression: Substring
+    ) throws(TemplateError) -> (variables: [TemplateVariable], isList: Bool) {
+        // Whether the list's first or last text is put in now.
+        if innermost == .list, expression == "first()" || expression == "last()" { return ([], false) }
         var name = expression
         var functions: [TemplateFunction] = []
         while let parenthesis = name.firstIndex(of: "("), name.last == ")" {
@@ -90,29 +115,34 @@ struct TemplateTags {
             functions.append(function)
             name = name[parenthesis...].dropFirst().dropLast()
         }
+        if name == "." {
+            try checkElement(functions)
+            return ([], false)
+        }
         let meant = variables(meantBy: name)
         guard !meant.isEmpty else { throw vocabulary.unknownVariable(name) }
-        try check(functions, of: meant)
-        return meant
+        let contents = try meant.map { $0.content }.results(of: functions)
+        return (meant, contents.contains(.list))
+    }
+
+    /// What `{{.}}` stands for: inverted sections change nothing about that.
+    private var innermost: Section.Content? { sections.last { $0.content != .inverted }?.content }
+
+    private func checkElement(_ functions: [TemplateFunction]) throws(TemplateError) {
+        switch innermost {
+        case .text?, .list?: _ = try [TemplateVariable.Content.any].results(of: functions)
+        case .group?, .inverted?, nil:
+            throw TemplateError(
+                "{{.}} stands for a text of the section around it: expected it in {{#event.tags.t}} or the like"
+            )
+        }
     }
 
     /// A whole name means itself, and the part behind the dot the variable of each group around it: what the innermost
     /// does not have, Mustache seeks further out.
     private func variables(meantBy name: Substring) -> [TemplateVariable] {
-        let names = sections.reversed().compactMap { $0.group.map { "\($0).\(name)" } } + [String(name)]
-        return names.compactMap(vocabulary.variable)
-    }
-
-    /// What stands innermost gets the variable, the others what that made of it.
-    private func check(_ functions: [TemplateFunction], of variables: [TemplateVariable]) throws(TemplateError) {
-        guard let innermost = functions.last else { return }
-        guard variables.contains(where: { innermost.accepts($0.content) }),
-            functions.dropLast().allSatisfy({ $0.accepts(.text) })
-        else {
-            throw TemplateError(
-                "expected npub of a pubkey, note and nevent of an id, ago and since of a time, with nothing between them"
-            )
-        }
+        let groups = sections.reversed().compactMap { $0.content == .group ? $0.name : nil }
+        return (groups.map { "\($0).\(name)" } + [String(name)]).compactMap(vocabulary.variable)
     }
 
     private func trimmed(_ text: Substring) -> Substring {
@@ -120,5 +150,17 @@ struct TemplateTags {
         while text.first?.isWhitespace == true { text.removeFirst() }
         while text.last?.isWhitespace == true { text.removeLast() }
         return text
+    }
+}
+
+extension [TemplateVariable.Content] {
+    /// What comes of any of these that the innermost of `functions`, the last one, takes, each around what the next makes.
+    fileprivate func results(of functions: [TemplateFunction]) throws(TemplateError) -> [TemplateVariable.Content] {
+        var contents = self
+        for function in functions.reversed() {
+            guard contents.contains(where: function.accepts) else { throw TemplateError(TemplateFunction.expectation) }
+            contents = [function.result]
+        }
+        return contents
     }
 }

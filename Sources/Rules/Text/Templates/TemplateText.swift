@@ -10,6 +10,7 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
         case name(String, of: PublicKey)
         case publicKey(PublicKey)
         case eventID(EventID, author: PublicKey?, kind: Kind?)
+        case address(EventAddress)
         /// Seconds since 1970.
         case moment(Int64)
         /// Harmless already.
@@ -23,6 +24,8 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
 
     let content: Content
     let scope: TemplateScope
+    /// The whole tag, where this is the first value of one.
+    var parts: [String] = []
 
     var renderText: String { scope.place.put(neutral.text) }
 
@@ -32,8 +35,12 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
         return neutral.text.allSatisfy(\.isWhitespace)
     }
 
-    /// A text has no parts. Mustache would look for some among the properties of this type, and print what is not yet harmless.
-    func child(named name: String) -> Any? { nil }
+    /// Only a tag has parts. Mustache would look for some among the properties of this type, and print what is not yet
+    /// harmless.
+    func child(named name: String) -> Any? {
+        guard let place = Int(name), place > 0, parts.indices.contains(place) else { return nil }
+        return TemplateText(content: .untrusted(parts[place]), scope: scope)
+    }
 
     func transform(_ name: String) -> Any? {
         TemplateFunction(name).flatMap(apply).map { TemplateText(content: $0, scope: scope) }
@@ -50,11 +57,17 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
         case .npub: return publicKey.map { .words(NIP19.npub($0)) }
         case .note: return eventID.map { .words(NIP19.note($0.id)) }
         case .nevent: return eventID.map { .words(NIP19.nevent($0.id, author: $0.author, kind: $0.kind)) }
+        case .nprofile: return publicKey.map { .words(NIP19.nprofile($0)) }
+        case .naddr: return address.flatMap(NIP19.naddr).map { .words($0) }
         case .ago: return age.map { .words(RelativeTime.words(seconds: $0, in: scope.language)) }
         case .since: return age.map { .words(RelativeTime.short(seconds: $0)) }
         // Other cases may take more accents.
         case .upper: return .neutral(harmless(neutral.text.uppercased()))
         case .lower: return .neutral(harmless(neutral.text.lowercased()))
+        case .sats: return number.map { .words($0.thousandths.text) }
+        case .round: return number.map { .words($0.rounded().text) }
+        case .number(let digits): return number.map { .words($0.text(in: scope.language, fractionDigits: digits)) }
+        case .each, .count: return nil
         }
     }
 
@@ -67,6 +80,7 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
             return UntrustedText.Neutral(text: short)
         case .publicKey(let key): return UntrustedText.Neutral(text: key.hex)
         case .eventID(let id, _, _): return UntrustedText.Neutral(text: id.hex)
+        case .address(let address): return harmless(address.description)
         case .moment(let seconds): return UntrustedText.Neutral(text: String(seconds))
         case .neutral(let text): return text
         }
@@ -93,6 +107,22 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
         switch content {
         case .eventID(let id, let author, let kind): (id, author, kind)
         case .untrusted(let hex): EventID(hex: hex).map { ($0, nil, nil) }
+        default: nil
+        }
+    }
+
+    private var address: EventAddress? {
+        switch content {
+        case .address(let address): address
+        case .untrusted(let text): EventAddress(text)
+        default: nil
+        }
+    }
+
+    private var number: DecimalNumber? {
+        switch content {
+        case .untrusted(let text): DecimalNumber(text)
+        case .neutral(let text): DecimalNumber(text.text)
         default: nil
         }
     }

@@ -9,10 +9,10 @@ struct TemplateValues: MustacheParent {
     private var scope: TemplateScope
 
     /// `now` is in milliseconds since 1970.
-    init(_ input: RuleInput, now: Int64 = 0) {
+    init(_ input: RuleInput, now: Int64 = 0, mentions: MentionStyle = .raw) {
         self.input = input
         self.count = 1
-        self.scope = TemplateScope(now: now)
+        self.scope = TemplateScope(now: now, mentions: mentions)
     }
 
     /// For texts that may say nothing of any event.

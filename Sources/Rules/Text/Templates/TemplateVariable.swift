@@ -7,8 +7,13 @@ struct TemplateVariable: Sendable, Hashable {
         case eventID
         /// Seconds since 1970.
         case moment
-        /// A tag's value, which may be any of these.
-        case tag
+        /// Where the newest version of an event is found.
+        case address
+        case number
+        /// A tag's value or a field's, which may be any of these.
+        case any
+        /// Several of them, for a section.
+        case list
     }
 
     /// As a template writes it.
@@ -20,32 +25,67 @@ struct TemplateVariable: Sendable, Hashable {
         self.content = content
     }
 
-    /// What texts about one event may put in, besides ``tagPrefix`` and the name of a tag.
+    /// What texts about one event may put in, besides ``tagPrefix``, ``listPrefix`` and ``fieldPrefix`` with names behind.
     static let ofEvents: [TemplateVariable] =
         [
-            TemplateVariable("event.id", .eventID), TemplateVariable("event.pubkey", .publicKey),
+            TemplateVariable("event.id", .eventID), TemplateVariable("event.address", .address),
+            TemplateVariable("event.pubkey", .publicKey),
             TemplateVariable("event.kind"), TemplateVariable("event.content"),
             TemplateVariable("event.created_at", .moment), TemplateVariable("event.subject"),
             TemplateVariable("author.name"), TemplateVariable("author.pubkey", .publicKey),
             TemplateVariable("author.npub"), TemplateVariable("recipient.pubkey", .publicKey),
             TemplateVariable("recipient.npub"), TemplateVariable("referenced.id", .eventID),
             TemplateVariable("referenced.kind"), TemplateVariable("referenced.content"),
-            TemplateVariable("zap.amount"), TemplateVariable("zap.comment"), TemplateVariable("zap.anonymous"),
+            TemplateVariable("referenced.author.name"), TemplateVariable("referenced.author.pubkey", .publicKey),
+            TemplateVariable("zap.amount", .number), TemplateVariable("zap.comment"), TemplateVariable("zap.anonymous"),
             TemplateVariable("signal"), TemplateVariable("relation"),
         ] + ofBatches
 
     /// What texts may put in that may say nothing of any event.
-    static let ofBatches = [TemplateVariable("count"), TemplateVariable("batch")]
+    static let ofBatches = [TemplateVariable("count", .number), TemplateVariable("batch")]
 
     static let tagPrefix = "event.tag."
+    static let listPrefix = "event.tags."
+    static let fieldPrefix = "event.json."
+    /// How far behind a tag's name a value may stand.
+    private static let places = 1...9
 
-    /// The first value of the first tag called `name`; nil if no tag in a template can be called so.
+    /// The variable that is made with one of the prefixes; nil if there is none of that name.
+    static func made(_ name: String) -> TemplateVariable? {
+        if name.hasPrefix(tagPrefix) { return tag(name.dropFirst(tagPrefix.count)) }
+        if name.hasPrefix(listPrefix) { return list(name.dropFirst(listPrefix.count)) }
+        if name.hasPrefix(fieldPrefix) { return field(name.dropFirst(fieldPrefix.count)) }
+        return nil
+    }
+
+    /// The first value of the first tag called `name`, or with a number behind it the value at that place; nil if no tag
+    /// in a template can be called so.
     static func tag(_ name: some StringProtocol) -> TemplateVariable? {
-        let isName = name.utf8.allSatisfy {
-            (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
-                || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+        let parts = String(name).split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let first = parts.first, isName(first) else { return nil }
+        if parts.count == 2 {
+            guard let place = Int(parts[1]), places.contains(place), parts[1].utf8.count == 1 else { return nil }
         }
-        guard isName, (1...32).contains(name.utf8.count) else { return nil }
-        return TemplateVariable(tagPrefix + name, .tag)
+        return TemplateVariable(tagPrefix + name, .any)
+    }
+
+    /// The first values of all tags called `name`.
+    private static func list(_ name: some StringProtocol) -> TemplateVariable? {
+        isName(name) ? TemplateVariable(listPrefix + name, .list) : nil
+    }
+
+    /// A field of content that is JSON.
+    private static func field(_ path: some StringProtocol) -> TemplateVariable? {
+        let path = String(path)
+        guard JSONPath(path) != nil, path.split(separator: ".").allSatisfy({ isName($0) }) else { return nil }
+        return TemplateVariable(fieldPrefix + path, .any)
+    }
+
+    private static func isName(_ name: some StringProtocol) -> Bool {
+        (1...32).contains(name.utf8.count)
+            && name.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
+                    || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+            }
     }
 }

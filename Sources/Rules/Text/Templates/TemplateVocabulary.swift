@@ -12,14 +12,18 @@ struct TemplateVocabulary: Sendable {
 
     /// Every variable, as a person is told them.
     var names: [String] {
-        variables.map(\.name) + (knowsTags ? [TemplateVariable.tagPrefix + "NAME"] : [])
+        variables.map(\.name)
+            + (knowsTags
+                ? [
+                    TemplateVariable.tagPrefix + "NAME", TemplateVariable.tagPrefix + "NAME.2",
+                    TemplateVariable.listPrefix + "NAME", TemplateVariable.fieldPrefix + "NAME",
+                ] : [])
     }
 
     /// The variable of that whole name.
     func variable(_ name: String) -> TemplateVariable? {
         if let variable = variables.first(where: { $0.name == name }) { return variable }
-        guard knowsTags, name.hasPrefix(TemplateVariable.tagPrefix) else { return nil }
-        return TemplateVariable.tag(name.dropFirst(TemplateVariable.tagPrefix.count))
+        return knowsTags ? TemplateVariable.made(name) : nil
     }
 
     /// Whether variables stand behind `name` and a dot.

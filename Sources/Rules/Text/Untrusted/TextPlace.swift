@@ -13,6 +13,8 @@ enum TextPlace: Sendable {
 
     var isMultiline: Bool { self == .paragraph }
 
+    var isForPeople: Bool { self == .line || self == .paragraph }
+
     /// In bytes: more than any identifier that is compared.
     static let identifierLimit = 256
 

@@ -1,0 +1,61 @@
+import Nostr
+import Synchronization
+
+/// What rules read out of an event: each once, when it is asked for first, however many rules and recipients ask.
+package final class EventFacts: Sendable {
+    private struct Known {
+        var json: JSONValue??
+        var mentionedKeys: [PublicKey]?
+        var references: [NostrReference]?
+    }
+
+    /// In bytes. What is longer counts as no JSON.
+    private static let jsonLimit = 65_536
+    /// How many references of a text are looked up.
+    package static let referenceLimit = 8
+
+    private let event: Event
+    private let known = Mutex(Known())
+
+    package init(_ event: Event) {
+        self.event = event
+    }
+
+    /// The content, if it is a JSON object or list.
+    package var json: JSONValue? {
+        known.withLock { known in
+            if let json = known.json { return json }
+            let json = Self.json(event.content)
+            known.json = json
+            return json
+        }
+    }
+
+    /// Whom the `p` tags name.
+    var mentionedKeys: [PublicKey] {
+        known.withLock { known in
+            if let keys = known.mentionedKeys { return keys }
+            let keys = event.mentionedKeys
+            known.mentionedKeys = keys
+            return keys
+        }
+    }
+
+    /// What the content names by `nostr:` URIs, the first few.
+    package var references: [NostrReference] {
+        known.withLock { known in
+            if let references = known.references { return references }
+            let references = NostrReference.all(in: event.content, limit: Self.referenceLimit).map(\.reference)
+            known.references = references
+            return references
+        }
+    }
+
+    private static func json(_ content: String) -> JSONValue? {
+        guard content.utf8.count <= jsonLimit,
+            let first = content.utf8.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }),
+            first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+        else { return nil }
+        return try? JSONValue(parsing: content)
+    }
+}

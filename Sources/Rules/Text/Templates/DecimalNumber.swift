@@ -1,0 +1,125 @@
+import Foundation
+import Notifications
+
+/// A number as people and JSON write it, exact to the last digit: what texts compute with.
+struct DecimalNumber: Equatable {
+    /// In digits, before and behind the point. `Decimal` holds as many.
+    private static let limit = 38
+    /// The most that are shown behind the point where nobody says how many.
+    private static let usualFraction = 6
+
+    private var isNegative: Bool
+    /// Without zeros in front, and without any for 0.
+    private var whole: [UInt8]
+    /// Without zeros at the end.
+    private var fraction: [UInt8]
+
+    /// Reads digits with at most one point between them, a minus before and an exponent behind them; nil for all else.
+    init?(_ text: some StringProtocol) {
+        var rest = Array(text.utf8)[...]
+        guard rest.count <= 2 * Self.limit else { return nil }
+        isNegative = rest.first == UInt8(ascii: "-")
+        if isNegative { rest.removeFirst() }
+        whole = Self.takeDigits(&rest)
+        fraction = []
+        guard !whole.isEmpty else { return nil }
+        if rest.first == UInt8(ascii: ".") {
+            rest.removeFirst()
+            fraction = Self.takeDigits(&rest)
+            guard !fraction.isEmpty else { return nil }
+        }
+        if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
+            rest.removeFirst()
+            let sign = rest.first
+            if sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { rest.removeFirst() }
+            let digits = Self.takeDigits(&rest)
+            guard (1...3).contains(digits.count) else { return nil }
+            let exponent = digits.reduce(0) { $0 * 10 + Int($1) }
+            guard exponent <= Self.limit else { return nil }
+            shift(sign == UInt8(ascii: "-") ? -exponent : exponent)
+        }
+        guard rest.isEmpty else { return nil }
+        normalize()
+        guard whole.count + fraction.count <= Self.limit else { return nil }
+    }
+
+    init(_ number: UInt64) {
+        isNegative = false
+        whole = String(number).utf8.map { $0 - 0x30 }
+        fraction = []
+        normalize()
+    }
+
+    /// The same in thousands.
+    var thousandths: DecimalNumber {
+        var number = self
+        number.shift(-3)
+        number.normalize()
+        return number
+    }
+
+    /// The nearest with that many digits behind the point; what lies in the middle goes away from 0.
+    func rounded(to digits: Int = 0) -> DecimalNumber {
+        guard fraction.count > digits else { return self }
+        var number = self
+        let isUp = number.fraction[digits] >= 5
+        number.fraction.removeLast(number.fraction.count - digits)
+        if isUp { number.increment() }
+        number.normalize()
+        return number
+    }
+
+    /// As programs write it.
+    var text: String {
+        let digits = { (digits: [UInt8]) in String(decoding: digits.map { $0 + 0x30 }, as: UTF8.self) }
+        return (isNegative ? "-" : "") + (whole.isEmpty ? "0" : digits(whole))
+            + (fraction.isEmpty ? "" : "." + digits(fraction))
+    }
+
+    /// As people of `language` write it, of English if nobody said which, with that many digits behind the point, or as
+    /// many as there are.
+    func text(in language: LanguageTag?, fractionDigits: Int?) -> String {
+        let rounded = rounded(to: fractionDigits ?? Self.usualFraction)
+        guard let decimal = Decimal(string: rounded.text, locale: Locale(identifier: "en")) else { return rounded.text }
+        let digits = fractionDigits ?? rounded.fraction.count
+        let style = Decimal.FormatStyle(locale: Locale(identifier: language?.description ?? "en"))
+        return decimal.formatted(style.precision(.fractionLength(digits)))
+    }
+
+    private static func takeDigits(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
+        let digits = rest.prefix { (0x30...0x39).contains($0) }
+        rest = rest.dropFirst(digits.count)
+        return digits.map { $0 - 0x30 }
+    }
+
+    /// Moves the point to the right, or to the left by a negative number.
+    private mutating func shift(_ places: Int) {
+        for _ in 0..<abs(places) {
+            if places > 0 {
+                whole.append(fraction.isEmpty ? 0 : fraction.removeFirst())
+            } else {
+                fraction.insert(whole.popLast() ?? 0, at: 0)
+            }
+        }
+    }
+
+    /// Adds one to the last digit.
+    private mutating func increment() {
+        var digits = [0] + whole + fraction
+        var index = digits.count - 1
+        while digits[index] == 9 {
+            digits[index] = 0
+            index -= 1
+        }
+        digits[index] += 1
+        let fractionCount = fraction.count
+        fraction = Array(digits.suffix(fractionCount))
+        whole = Array(digits.dropLast(fractionCount))
+    }
+
+    private mutating func normalize() {
+        whole = Array(whole.drop { $0 == 0 })
+        while fraction.last == 0 { fraction.removeLast() }
+        if whole.isEmpty, fraction.isEmpty { isNegative = false }
+    }
+}

@@ -2,10 +2,9 @@ import CarillonRouter
 
 /// The files that rules come from.
 enum ConfiguredRules {
-    /// `files`, the configuration file and the rules files that it names, as far as it can be read.
+    /// `files`, the configuration file and the rules files that it names, and what rules name, as far as they can be read.
     static func files(_ files: [String], config: String?) -> [String] {
-        guard let config else { return files }
-        let named = (try? Configuration(file: config, withoutCredentials: true))?.allRulesFiles ?? []
-        return files + [config] + named.filter { !files.contains($0) }
+        let configuration = config.flatMap { try? Configuration(file: $0, withoutCredentials: true) }
+        return (config.map { [$0] } ?? []) + RulesCheck(files: files, configuration: configuration).allFiles
     }
 }

@@ -164,7 +164,8 @@ struct RulesTry: AsyncParsableCommand {
     private func files() -> [String] {
         let rules =
             rules.isEmpty
-            ? ConfiguredRules.files([], config: configurationPath) : rules + (configurationPath.map { [$0] } ?? [])
+            ? ConfiguredRules.files([], config: configurationPath)
+            : ConfiguredRules.files(rules, config: nil) + (configurationPath.map { [$0] } ?? [])
         return rules + event.filter { $0 != "-" }
     }
 

@@ -15,6 +15,12 @@ package struct RulesCheck: Sendable {
         ofApps = configuration?.rulesFilesOfApps ?? [:]
     }
 
+    /// All files that are read: the rules and what they name, such as lists of keys, as far as the rules can be read.
+    package var allFiles: [String] {
+        let rules = files + ofApps.sorted { $0.key < $1.key }.flatMap(\.value).filter { !files.contains($0) }
+        return rules + RulesFiles(files, ofApps: ofApps).otherFiles()
+    }
+
     /// One line for each file. Throws all mistakes of all files.
     package func summary() throws(Mistakes) -> [String] {
         let book = try RulesFiles(files, ofApps: ofApps).read()

@@ -67,7 +67,7 @@ import YAMLReading
         let lines = try summary(RulesCheck(files: [], configuration: configuration))
         #expect(lines.count == 2 && lines[0].hasPrefix("built-in rules: 8 rules;"))
         #expect(lines[1] == "app shop: ~/shop.yaml: 1 rule; kinds 30402; signals offer")
-        #expect(configuration.allRulesFiles == [own])
+        #expect(RulesCheck(files: [], configuration: configuration).allFiles == [own])
     }
 
     @Test func keysStandInFilesBesideTheRules() throws {
@@ -81,6 +81,11 @@ import YAMLReading
                     "~/own.yaml: 1 rule; kinds 1; signals what the event is taken for"
                 ]
             )
+        }
+        // Whoever watches the rules watches these, also while they are wrong.
+        for name in ["friends.txt", "gone.txt"] {
+            let own = try write("own.yaml", rules.replacing("FILE", with: name))
+            #expect(RulesCheck(files: [own]).allFiles == [own, "\(folder)/\(name)"])
         }
         func mistake(_ name: String) throws -> String? {
             let own = try write("own.yaml", rules.replacing("FILE", with: name))

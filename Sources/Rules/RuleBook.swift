@@ -4,6 +4,9 @@ import Notifications
 /// An operator's rules in their order; the first that matches an event decides. Apps may have books of their own.
 package struct RuleBook: Sendable {
     package let rules: [Rule]
+    /// The file's texts for several events, and for what may not be seen.
+    let summary: NotificationTemplate
+    let nudge: NeutralTemplates
     /// What several events say together.
     let batch: BatchTemplates
     /// The same where none of them is more urgent than low.
@@ -29,6 +32,8 @@ package struct RuleBook: Sendable {
         let telling = rules.filter { !$0.drops && $0.mode > .wake }
         self.rules = rules
         self.ofApps = ofApps
+        self.summary = summary
+        self.nudge = nudge
         batch = BatchTemplates(summary, nudge, standingFor: telling, isQuiet: false)
         quietBatch = BatchTemplates(summary, nudge, standingFor: telling, isQuiet: true)
         index = RuleIndex(rules)

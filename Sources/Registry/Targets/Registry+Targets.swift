@@ -73,7 +73,7 @@ extension Registry {
             for device in try rows.devicesWithoutTargets(where: ChosenTarget.isChosen) {
                 // One that cannot be opened keeps nobody else from being served.
                 guard let sealed = try rows.sealedAddress(of: device),
-                    let bytes = try? vault.open(sealed, of: device, for: .address),
+                    let bytes = try? vault.open(sealed.bytes, of: device, for: .address),
                     let address = AddressCodec.decode(bytes),
                     let target = ChosenTarget(platform: address.platform, token: address.token)
                 else { continue }

@@ -45,6 +45,9 @@ struct TagCondition: Sendable {
 
     var pattern: PatternCondition? { matching?.pattern }
 
+    /// Whether it holds only for events without a tag of that name.
+    func rulesOut(_ tag: String) -> Bool { isAbsent && name == tag }
+
     func holds(for question: borrowing RuleQuestion) -> Bool {
         let event = question.event
         if isAbsent { return !event.tags.contains { $0.first == name } }

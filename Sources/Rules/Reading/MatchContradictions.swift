@@ -21,10 +21,7 @@ struct MatchContradictions {
     private func checkNames() {
         let everybody = "every event that gets here names its recipient in a p tag"
         if let most = match.pTags?.upperBound, most < 1 { mapping["p_tags"]?.mistake(everybody) }
-        for value in match.values {
-            guard case .tag("p") = value.source, case .absent = value.test else { continue }
-            mapping["tags"]?.mistake("p: false never holds: " + everybody)
-        }
+        if hasNo("p") { mapping["tags"]?.mistake("p: false never holds: " + everybody) }
     }
 
     private func checkSignals() {
@@ -57,7 +54,7 @@ struct MatchContradictions {
 
     private func hasNo(_ tag: String) -> Bool {
         match.values.contains { value in
-            if case .tag(tag) = value.source, case .absent = value.test { true } else { false }
+            if case .tag(let condition) = value { condition.rulesOut(tag) } else { false }
         }
     }
 }

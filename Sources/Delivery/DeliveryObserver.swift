@@ -14,7 +14,8 @@ package protocol DeliveryObserver: Sendable {
     func outboxRecovered()
     /// Attempts were handed to transports.
     func attemptsBegan(_ attempts: [AttemptStart])
-    /// The turn of these deliveries came, and they were put off (``DeliveryReport/Kind/postponed``): no attempt was made.
+    /// The turn of these deliveries came, and they were put off (``DeliveryReport/Kind/postponed``): no attempt was
+    /// made.
     func deliveriesPostponed(_ reports: [DeliveryReport])
 }
 

@@ -38,8 +38,8 @@ enum TraceSchema {
         )
     }
 
-    /// Steps are found by their event, reports by their delivery. `row` rises through all segments, in the order in which things
-    /// happened.
+    /// Steps are found by their event, reports by their delivery. `row` rises through all segments, in the order in
+    /// which things happened.
     static func begin(_ segment: TraceSegments.Segment, in db: Database) throws {
         let number = segment.number
         try db.execute(

@@ -1,8 +1,8 @@
 /// Which table the next entries go to, and which ones have had their time. A trace is some ten tables, so that what is old goes as
 /// a whole and nothing has to be searched for what may go. Knows no database.
 ///
-/// Whoever causes many entries has their further ones in tables of the crowd. Where there is too much in all, the larger part gives
-/// way: so however much a few cause, what became of everybody else's events stays.
+/// Whoever causes many entries has their further ones in tables of the crowd. Where there is too much in all, the
+/// larger part gives way: so however much a few cause, what became of everybody else's events stays.
 struct TraceSegments: Equatable {
     struct Segment: Equatable {
         let number: Int64
@@ -37,8 +37,8 @@ struct TraceSegments: Equatable {
 
     private var segmentAge: Int64 { max(1, limits.age / Int64(Self.count)) }
 
-    /// Makes room for so many entries, or a whole segment, of the time `now`, in milliseconds since 1970. Says which segment takes how
-    /// many of them, which one is to be made for that, and which ones are to go.
+    /// Makes room for so many entries, or a whole segment, of the time `now`, in milliseconds since 1970. Says which
+    /// segment takes how many of them, which one is to be made for that, and which ones are to go.
     mutating func makeRoom(
         for count: Int = .max,
         ofCrowd: Bool = false,
@@ -90,8 +90,8 @@ struct TraceSegments: Equatable {
         entries.removeAll(keepingCapacity: true)
     }
 
-    /// Lets go of segments that are too old, or too much once there are `count` more rows, and are written to no more. Returns their
-    /// numbers.
+    /// Lets go of segments that are too old, or too much once there are `count` more rows, and are written to no more.
+    /// Returns their numbers.
     private mutating func dropOld(at now: Int64, for count: Int) -> [Int64] {
         let current = [false, true].compactMap { kind in segments.last { $0.isOfCrowd == kind } }
         let past = segments.filter { segment in !current.contains { $0.number == segment.number } }

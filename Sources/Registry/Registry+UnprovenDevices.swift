@@ -1,7 +1,8 @@
 import Notifications
 import Synchronization
 
-/// Devices whose token no push service has taken yet. Anybody can make tokens up; what they cost is the operator's name there.
+/// Devices whose token no push service has taken yet. Anybody can make tokens up; what they cost is the operator's name
+/// there.
 extension Registry {
     /// Which of `devices` have such a token. Throws a ``RegistryStoreError``.
     package func unproven(among devices: [DeviceID]) throws -> Set<DeviceID> {

@@ -32,7 +32,7 @@ def test_an_endpoint_that_refuses_everything_gets_no_more_than_one_that_takes_it
     lab.accepted(100)
     targets = [push.target for push in lab.received()]
     assert targets.count("upCarol") == 100
-    # Four in a row have no consequence.
+    # After four in a row it is left alone.
     assert 4 <= targets.count("upAlice") <= 8
     lines = [line for line in router.log_text.splitlines() if "outcome=rejected" in line]
     assert len(lines) <= 8, lines[:10]

@@ -222,6 +222,61 @@ def test_the_seeds_environment_variables_are_enough(tmp_path, lab):
     assert token not in text and "PRIVATE KEY" not in text
 
 
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("APNS_AUTH_KEY", "nonsense"),
+        ("TOPIC", "no bundle id"),
+        ("APPLE_TEAM_ID", "T"),
+        ("APNS_KEY_ID", "ABC"),
+        ("CARILLON_APNS_ORIGIN", "ftp://x"),
+        ("CARILLON_CA_FILE", "/nowhere.pem"),
+        ("CONNECTION_POOL_SIZE", "many"),
+        ("PORT", "http"),
+        ("PORT", None),
+    ],
+)
+def test_a_mistake_names_the_variable_that_caused_it(tmp_path, lab, name, value):
+    apns = lab.addresses["apns"]
+    with sockets.create_server(("0.0.0.0", 0)) as taken:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "APNS_KEY_ID": apns["key_id"],
+            "APNS_AUTH_KEY": open(apns["key_file"]).read(),
+            "APPLE_TEAM_ID": apns["team_id"],
+            "TOPIC": apns["topic"],
+            "PORT": "0",
+            # One that is taken.
+            name: value or str(taken.getsockname()[1]),
+        }
+        result = subprocess.run(
+            [built("carillon"), "serve", "--log-level", "error"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=environment,
+        )
+    assert result.returncode != 0
+    [line] = result.stderr.strip().splitlines()
+    assert line.removeprefix("Error: ").startswith(f"{name}: "), line
+
+
+def test_a_longer_body_need_not_wait_for_patience_to_end(ingress, lab, tmp_path):
+    """curl waits a second for the answer to Expect: 100-continue, which it sends by itself with bodies of a megabyte."""
+    body = tmp_path / "body"
+    body.write_bytes(os.urandom(3_000))
+    run = subprocess.run(
+        ["curl", "-sv", "-H", "Expect: 100-continue", "--expect100-timeout", "60", "--data-binary", f"@{body}"]
+        + [url(ingress, device_token())],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert "< HTTP/1.1 100 Continue" in run.stderr and "< HTTP/1.1 202 Accepted" in run.stderr, run.stderr
+    lab.accepted(1)
+
+
 def test_missing_environment_variables_are_named_all_at_once(tmp_path):
     result = subprocess.run(
         [built("carillon"), "serve"],

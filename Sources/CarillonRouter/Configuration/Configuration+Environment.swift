@@ -90,7 +90,8 @@ extension Configuration {
         }
     }
 
-    /// Runs `body`; where this configuration is the environment's, what it throws is told under the variable that caused it.
+    /// Runs `body`; where this configuration is the environment's, what it throws is told under the variable that
+    /// caused it.
     func inItsWords<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
@@ -105,9 +106,13 @@ extension Configuration {
             "key_id": "APNS_KEY_ID", "key": "APNS_AUTH_KEY", "team_id": "APPLE_TEAM_ID", "topic": "TOPIC",
             "environment": "CARILLON_APNS_ORIGIN", "http.ca_file": "CARILLON_CA_FILE", "store.path": "STATE_DIRECTORY",
         ]
-        let parts = reason.split(separator: ": ", maxSplits: 1).map(String.init)
-        guard parts.count == 2, let name = names[parts[0]] else { return Mistake(file: "APNs", message: reason) }
-        return Mistake(file: name, message: parts[1])
+        // A plugin's words stand behind the host's: "the ios transport refuses its configuration: key: expected …".
+        let parts = reason.split(separator: ": ", maxSplits: 2).map(String.init)
+        guard let place = parts.dropLast().firstIndex(where: { names[$0] != nil }), let name = names[parts[place]]
+        else {
+            return Mistake(file: "APNs", message: reason)
+        }
+        return Mistake(file: name, message: parts[(place + 1)...].joined(separator: ": "))
     }
 
     /// Beside the executable as it was built, or where it was installed.

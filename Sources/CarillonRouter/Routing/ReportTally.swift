@@ -1,6 +1,7 @@
 import Delivery
 
-/// Reports of deliveries that did not go through, gathered where they repeat: a server that refuses everything is not to fill the log.
+/// Reports of deliveries that did not go through, gathered where they repeat: a server that refuses everything is not
+/// to fill the log.
 ///
 /// Of each sort the first few of a minute are told in full, and how many more there were once a minute.
 struct ReportTally: Sendable {

@@ -7,8 +7,8 @@ package struct CourierEnvironment: Sendable {
     package var directory: any DeviceDirectory
     /// The transport that serves a queue; nil: its deliveries wait. Asked anew for every batch of attempts.
     package var transport: @Sendable (QueueName) -> (any Transport)?
-    /// What attempts are counted by where users choose the endpoint, such as its host, and ``newDevices`` for a token that its
-    /// push service has not taken yet; nil: not counted.
+    /// What attempts are counted by where users choose the endpoint, such as its host, and ``newDevices`` for a token
+    /// that its push service has not taken yet; nil: not counted.
     package var host: @Sendable (DeviceAddress) -> String?
     package var observer: any DeliveryObserver
     /// Milliseconds since 1970.

@@ -18,8 +18,8 @@ package struct CourierLimits: Sendable, Equatable {
     package var firstBreak: Int64
     /// The longest of these, in milliseconds.
     package var longestBreak: Int64
-    /// The longest that a host which cannot be reached, or a device whose endpoint refuses everything, is left alone, in
-    /// milliseconds. It begins with `firstBreak` as well.
+    /// The longest that a host which cannot be reached, or a device whose endpoint refuses everything, is left alone,
+    /// in milliseconds. It begins with `firstBreak` as well.
     package var longestDoubt: Int64
 
     package init(

@@ -54,7 +54,7 @@ struct CourierQueue: Sendable {
             doubts: limits.doubts,
             newDeviceLimit: limits.inFlight
         )
-        endpoints = EndpointBreaks(tolerated: limits.standAsideAfter, breaks: limits.doubts)
+        endpoints = EndpointBreaks(limit: limits.standAsideAfter, breaks: limits.doubts)
     }
 
     /// A delivery that is on disk now, and comes into memory if nothing before it waits on disk and there is room.

@@ -2,8 +2,8 @@ import Notifications
 
 /// Leaves devices alone for a while whose endpoint refuses one push after the other, where users choose the endpoint.
 ///
-/// A refusal costs its push and asks for no pause, so an endpoint that refuses at once would be sent more than one that takes
-/// everything.
+/// A refusal costs its push and asks for no pause, so an endpoint that refuses at once would be sent more than one that
+/// takes everything.
 struct EndpointBreaks: Sendable {
     private struct Endpoint: Sendable {
         var refusals = 0
@@ -17,12 +17,12 @@ struct EndpointBreaks: Sendable {
 
     private var endpoints: [DeviceID: Endpoint] = [:]
     private var sweepAt = 256
-    private let tolerated: Int
+    private let limit: Int
     private let breaks: GrowingPause
 
-    /// `tolerated` is how many refusals in a row have no consequence.
-    init(tolerated: Int, breaks: GrowingPause) {
-        self.tolerated = tolerated
+    /// `limit` is after how many refusals in a row the first break begins.
+    init(limit: Int, breaks: GrowingPause) {
+        self.limit = limit
         self.breaks = breaks
     }
 
@@ -38,7 +38,7 @@ struct EndpointBreaks: Sendable {
         var endpoint = endpoints[device] ?? Endpoint(breaks: breaks)
         endpoint.refusals += 1
         endpoint.refusedAt = now
-        if endpoint.refusals >= tolerated { endpoint.pausedUntil = now + endpoint.breaks.next() }
+        if endpoint.refusals >= limit { endpoint.pausedUntil = now + endpoint.breaks.next() }
         endpoints[device] = endpoint
     }
 

@@ -3,11 +3,13 @@ import DequeModule
 /// How much goes to one host at a time, where endpoints are chosen by users: one slow or angry host must not hold what is
 /// meant for others.
 ///
-/// A host that asked for a break, or could not be reached, gets one attempt at a time until it answers as it should. While it cannot
-/// be reached there is a growing pause between these: one that refuses at once gets no more of them than one that lets us wait.
+/// A host that asked for a break, or could not be reached, gets one attempt at a time until it answers as it should.
+/// While it cannot be reached there is a growing pause between these: one that refuses at once gets no more of them
+/// than one that lets us wait.
 ///
-/// ``newDevices`` stands for devices whose token no push service has taken yet, at push services that users do not choose.
-/// One is tried at a time, and one more with each that is taken until none waits: made-up tokens cost the operator's name there.
+/// ``newDevices`` stands for devices whose token no push service has taken yet, at push services that users do not
+/// choose. One is tried at a time, and one more with each that is taken until none waits: made-up tokens cost the
+/// operator's name there.
 struct HostLimits: Sendable {
     enum Admission: Equatable {
         case send
@@ -88,8 +90,8 @@ struct HostLimits: Sendable {
     private var waiting = 0
 
     /// `limit` is how much goes to one host at a time. As much may wait for each, and more while fewer than `room` wait in all:
-    /// what waits here stays in memory, so no host may have all of it. `breaks` are for hosts that do not say how long, `doubts` for
-    /// those that cannot be reached. `newDeviceLimit` is how many new devices are tried at a time at most.
+    /// what waits here stays in memory, so no host may have all of it. `breaks` are for hosts that do not say how long,
+    /// `doubts` for those that cannot be reached. `newDeviceLimit` is how many new devices are tried at a time at most.
     init(
         limit: Int,
         room: Int,

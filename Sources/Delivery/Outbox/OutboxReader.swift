@@ -34,8 +34,8 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// For those of these deliveries that wait behind an earlier one for the same device: when that one is tried again, in milliseconds
-    /// since 1970. Looks at all that there are.
+    /// For those of these deliveries that wait behind an earlier one for the same device: when that one is tried again,
+    /// in milliseconds since 1970. Looks at all that there are.
     package func predecessors(of deliveries: Set<String>) throws -> [String: Int64] {
         guard !deliveries.isEmpty else { return [:] }
         return try read { database in

@@ -35,8 +35,8 @@ package struct RetryPolicy: Sendable, Equatable {
     /// When to try again after `attempts` failed ones, in milliseconds since 1970; nil: `delivery` has expired by then.
     ///
     /// The wait is drawn evenly between 0 and ``ceiling(attempts:)``, behind the milliseconds the push service asked for:
-    /// those who were told the same do not come back together. Who asks for longer than `delivery` lives is asked again after
-    /// ``cap``: they may have meant less.
+    /// those who were told the same do not come back together. Who asks for longer than `delivery` lives is asked again
+    /// after ``cap``: they may have meant less.
     package func nextAttempt(
         of delivery: Delivery,
         attempts: Int,

@@ -1,8 +1,8 @@
 import CCurl
 
 extension CurlTransfer {
-    /// Sets every option of the handle; false when libcurl refuses one. Alone, it shares its connection with no other; fresh, it
-    /// opens one that others may use after it.
+    /// Sets every option of the handle; false when libcurl refuses one. Alone, it shares its connection with no other;
+    /// fresh, it opens one that others may use after it.
     func prepare(_ configuration: HTTPLanes.Configuration, isAlone: Bool, isFresh: Bool) -> Bool {
         let isProxied = configuration.proxy != nil
         let codes = [

@@ -34,9 +34,9 @@ final class CurlTransfer {
     /// Whether the request may have left.
     var mayHaveBeenProcessed: Bool { ccurl_may_have_sent(easy) != 0 }
 
-    /// A connection between these ends is about to carry the request. False for another one: when a connection that was used before
-    /// ends without an answer libcurl sends the request again by itself, though it may have been processed. False also for one on
-    /// which something lies that belongs to an earlier exchange.
+    /// A connection between these ends is about to carry the request. False for another one: when a connection that was
+    /// used before ends without an answer libcurl sends the request again by itself, though it may have been processed.
+    /// False also for one on which something lies that belongs to an earlier exchange.
     func begin(_ ends: KeptConnections.Ends?) -> Bool {
         if !hasBegun, let ends, !connections.isClean(ends) {
             metUnreadInput = true

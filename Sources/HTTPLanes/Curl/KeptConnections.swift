@@ -2,9 +2,9 @@ import CCurl
 
 /// The HTTP/1.1 connections in libcurl's pool, as far as it takes to see whether one may carry another request.
 ///
-/// A server may send more than the answer to a request: a body behind a 204, or a second answer. libcurl (7.88) would take that for
-/// the answer to the next request on the connection, which is somebody else's. So nothing is sent on a connection on which
-/// something lies unread. Used on libcurl's thread alone.
+/// A server may send more than the answer to a request: a body behind a 204, or a second answer. libcurl (7.88) would
+/// take that for the answer to the next request on the connection, which is somebody else's. So nothing is sent on a
+/// connection on which something lies unread. Used on libcurl's thread alone.
 final class KeptConnections {
     /// The two ends of a connection.
     struct Ends: Hashable {

@@ -89,7 +89,8 @@ import YAMLReading
 
     @Test func mistakesOfThePluginAreToldInTheEnvironmentsWords() {
         let mistakes = [
-            "key: expected Apple's .p8 file", "team_id: expected: ten", "http.ca_file: no certificates",
+            "the ios transport refuses its configuration: key: expected Apple's .p8 file", "team_id: expected: ten",
+            "http.ca_file: no certificates",
             "store.path: another router runs", "no plugin for ios",
         ]
         #expect(

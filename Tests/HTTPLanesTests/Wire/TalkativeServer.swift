@@ -2,7 +2,8 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// A server on the loopback that answers every request with the same bytes, whatever they are, and says more when it is told to.
+/// A server on the loopback that answers every request with the same bytes, whatever they are, and says more when it is
+/// told to.
 final class TalkativeServer: Sendable {
     let port: Int
     private let listener: any Channel

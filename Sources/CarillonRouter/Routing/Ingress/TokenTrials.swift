@@ -3,8 +3,8 @@ import Listening
 import Notifications
 import Synchronization
 
-/// Which clients of the sealed ingress bring device tokens that the push service refuses: whoever makes tokens up loses their allowance
-/// for a while. Each new token counts once, for the client that brought it first.
+/// Which clients of the sealed ingress bring device tokens that the push service refuses: whoever makes tokens up loses
+/// their allowance for a while. Each new token counts once, for the client that brought it first.
 struct TokenTrialBook: Sendable {
     private struct Record: Sendable {
         var since: Int64

@@ -1,8 +1,10 @@
 """What refuses at once gets no more of us than what is slow, and hides nobody else's events."""
 
 import contextlib
+import datetime
 import http.client
 import json
+import re
 import socket as sockets
 import threading
 
@@ -60,6 +62,38 @@ def test_a_flood_at_a_port_that_is_closed_hides_nothing(stopped_router, lab, ali
     assert len(failed) <= 30, len(failed)
     # What waits says when it will really be tried, and counts.
     assert devices(router)[0]["waiting"] > 0
+
+
+def test_explain_names_the_time_at_which_a_paused_host_is_asked_again(router, lab, socket, alice, bob):
+    carol = Person()
+    socket.publish(alice.registration(router, registration(lab.endpoint("upAlice"))))
+    socket.publish(carol.registration(router, registration(lab.endpoint("upCarol"))))
+    lab.misbehave("answer", status=503, retry_after=600, target="upAlice", times=0)
+    first, second = bob.message("hello", alice), bob.message("hello", carol)
+    socket.publish(first)
+    lab.attempts(1)
+    router.wait_for_log("outcome=retry")
+    socket.publish(second)
+
+    def outcome(event: dict) -> str:
+        told = carillon("explain", event["id"], "--config", router.configuration_file).stdout
+        return next((line.strip() for line in told.splitlines() if "→" in line), "")
+
+    def until(event: dict) -> datetime.datetime:
+        found = re.search(r"it is tried (?:again )?from (\S+ \S+) UTC on", outcome(event))
+        assert found, outcome(event)
+        return datetime.datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S")
+
+    wait_until(lambda: "waits: the device's server asked for a pause" in outcome(second), "the pause is told")
+    now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+    for event in [first, second]:
+        assert datetime.timedelta(minutes=9) < until(event) - now <= datetime.timedelta(minutes=10, seconds=5)
+    # One behind the first to the same device waits for that one.
+    third = bob.message("hello again", alice)
+    socket.publish(third)
+    wait_until(lambda: "an earlier push to this device is tried again from" in outcome(third), "the other one is told")
+    waiting = {device["account"]: device["waiting"] for device in devices(router)}
+    assert waiting == {alice.hex: 2, carol.hex: 1}
 
 
 class TwoAnswersServer:

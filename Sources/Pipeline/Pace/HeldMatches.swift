@@ -1,3 +1,4 @@
+import Delivery
 import Nostr
 import Notifications
 
@@ -75,7 +76,7 @@ struct HeldMatches {
     /// Where the group of a place is now.
     private mutating func present(_ place: Place) -> Place {
         var place = place
-        for _ in 0..<HeldGroup.slots {
+        for _ in 0..<HeldKey.slots {
             guard let other = merged.value(for: place) else { break }
             place.first = other
         }

@@ -230,6 +230,17 @@ struct BatchTests {
         #expect(try batch("rules: [{ match: { kinds: [1] }, title: a }]").native["ios"] == #"{"mutable-content":1}"#)
     }
 
+    @Test func takesNoCriticalSoundOfOneRule() throws {
+        let rules = """
+            rules:
+              - { match: { kinds: [1] }, title: a, apns: { sound: { critical: 1, name: alarm.caf } } }
+              - { match: { kinds: [6] }, apns: { content-available: 1 } }
+            """
+        #expect(try batch(rules).native["ios"]?.contains("alarm.caf") == true)
+        let others = rules + "\n  - { match: { kinds: [7] }, title: b }"
+        #expect(try batch(others).native["ios"] == #"{"mutable-content":1,"sound":"default"}"#)
+    }
+
     /// An app that leaves drawing to FCM would show nothing of a message without a notification.
     @Test func isDrawnByFCMWhereRulesAre() throws {
         let rules =

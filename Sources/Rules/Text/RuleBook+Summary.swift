@@ -73,8 +73,12 @@ struct BatchTemplates: Sendable {
     /// nothing.
     private static func blocks(of rules: [Rule], isQuiet: Bool) -> PlatformBlocks {
         var apns = [JSONTemplate.Member(key: "mutable-content", value: .literal(1))]
-        let apple = rules.map { $0.payload.blocks.members(of: "ios") }
-        if !isQuiet, let sound = common("sound", apple, else: .literal("default")) { apns.append(sound) }
+        let apple = rules.filter { !$0.isSilent(on: "ios") }.map { $0.payload.blocks.members(of: "ios") }
+        if !isQuiet, var sound = common("sound", apple, else: .literal("default")) {
+            // One rule's critical sound is not for what other rules tell.
+            if !apple.allSatisfy({ $0.contains { $0.key == "sound" } }) { sound.value = .literal("default") }
+            apns.append(sound)
+        }
         if let badge = common("badge", apple, else: .literal(1)) { apns.append(badge) }
         if isQuiet {
             apns.append(JSONTemplate.Member(key: "interruption-level", value: .literal("passive")))

@@ -17,8 +17,8 @@ package struct DeviceListing: Hashable, Sendable {
     package var registeredAt: Int64
     /// The same of its first registration.
     package var firstRegisteredAt: Int64
-    /// Until when the device counts, in milliseconds since 1970, since the newest kind 10050 of its account says nothing of devices; nil
-    /// where it names the device, or the account registered it itself.
+    /// Until when the device counts, in milliseconds since 1970, since the newest kind 10050 of its account says
+    /// nothing of devices; nil where it names the device, or the account registered it itself.
     package var countsUntil: Int64?
     /// Whether its target is another account's, so that nothing goes there on its behalf.
     package var waitsForCode: Bool

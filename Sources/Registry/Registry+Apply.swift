@@ -58,8 +58,8 @@ extension Registry {
         return value
     }
 
-    /// Reads events as far as that needs no writing. An event that was taken before is not even decrypted; of every other one that
-    /// cannot be taken its author first learns what is wrong with it, and then that it comes too late.
+    /// Reads events as far as that needs no writing. An event that was taken before is not even decrypted; of every
+    /// other one that cannot be taken its author first learns what is wrong with it, and then that it comes too late.
     private func drafts(of events: [Event], now: Int64) throws -> [Draft] {
         let readings = events.map { desk.read($0, now: now) }
         let weighed = try store.read { rows in

@@ -7,8 +7,8 @@ extension Registry {
         try store.readOnce { try $0.hasRegistered(author) }
     }
 
-    /// Ends what a deletion takes back of its author's registrations; with everything, what other keys registered for that author ends
-    /// too. Its signature must have been verified, and a request to vanish must be for us.
+    /// Ends what a deletion takes back of its author's registrations; with everything, what other keys registered for
+    /// that author ends too. Its signature must have been verified, and a request to vanish must be for us.
     ///
     /// Returns how many registrations ended; nil when the deletion is dated too far ahead to be taken.
     package func apply(_ deletion: Deletion) throws -> Int? {
@@ -45,7 +45,8 @@ extension Registry {
         }
     }
 
-    /// Where a registration is found. A replaceable event has no `d` in its address (NIP-01), though this one carries one.
+    /// Where a registration is found. A replaceable event has no `d` in its address (NIP-01), though this one carries
+    /// one.
     private func addresses(of registration: HeldRegistration) -> Set<EventAddress> {
         let (slot, kind) = (registration.slot, registration.kind)
         let ours = identity.publicKey.hex

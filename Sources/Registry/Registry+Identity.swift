@@ -22,7 +22,8 @@ extension Registry {
         try store.readOnce { try $0.isRootOfInterest(key) }
     }
 
-    /// Whether `key` may speak for `root`: it is the same, or a device in the newest kind 10050 of that root that speaks of devices.
+    /// Whether `key` may speak for `root`: it is the same, or a device in the newest kind 10050 of that root that
+    /// speaks of devices.
     package func speaks(_ key: PublicKey, for root: PublicKey) throws -> Bool {
         try key == root || store.readOnce { try $0.lists(key, for: root, now: now()) }
     }

@@ -17,7 +17,7 @@ package protocol RelayPoolDelegate: Sendable {
     /// Everything that `relay` had for its established keys up to that moment, in seconds since 1970, was read and dealt with.
     func marked(_ relay: RelayURL, upTo moment: Int64)
 
-    /// So often stored events of `relay` turned out to be out of reach: for each second of which it holds more than it gives out, and
-    /// for each reading that was given up for its length.
+    /// So often stored events of `relay` turned out to be out of reach: for each second of which it holds more than it
+    /// gives out, and for each reading that was given up for its length.
     func couldNotRead(_ times: Int, at relay: RelayURL)
 }

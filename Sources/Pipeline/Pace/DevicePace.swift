@@ -119,7 +119,7 @@ package struct DevicePace: Hashable, Sendable {
     }
 
     /// The group that goes by an event.
-    func group(of first: EventID) -> HeldGroup? { groups.first { $0.event == first } }
+    func heldGroup(of first: EventID) -> HeldGroup? { groups.first { $0.event == first } }
 
     /// One of the group that goes by `first` shall not be told any more. Where only the latest counts, it is that one, and the group
     /// goes. Returns the group as it was; nil when there is none.

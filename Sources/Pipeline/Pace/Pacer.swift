@@ -130,7 +130,8 @@ package struct Pacer {
         reconsider(device)
     }
 
-    /// One of the device's group that goes by `first` was deleted by its author. Returns the group as it was; nil when there is none.
+    /// One of the device's group that goes by `first` was deleted by its author. Returns the group as it was; nil when
+    /// there is none.
     mutating func withdraw(fromGroupOf first: EventID, of device: DeviceID) -> HeldGroup? {
         guard places[device] != nil else { return nil }
         return change(device, mayMerge: false) { $0.withdraw(fromGroupOf: first) }

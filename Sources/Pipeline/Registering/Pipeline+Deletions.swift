@@ -2,12 +2,14 @@ import Nostr
 import Registry
 import Storage
 
-/// What authors take back: registrations, notes that notifications may speak of, and events that wait for a device's time.
+/// What authors take back: registrations, notes that notifications may speak of, and events that wait for a device's
+/// time.
 extension Pipeline {
     /// Of so many events and addresses it is looked up whether anything is kept of them.
     private static let namesLookedAt = 100
 
-    /// Whether a deletion is worth a signature check: something is kept that it may take back. When that cannot be told, it is.
+    /// Whether a deletion is worth a signature check: something is kept that it may take back. When that cannot be
+    /// told, it is.
     func wantsDeletion(_ scanned: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
         guard let event = try? Event(scanned: scanned, in: json), let deletion = Deletion(event) else { return true }
         if (try? registry.hasRegistered(event.pubkey)) ?? true { return true }
@@ -73,7 +75,7 @@ extension Pipeline {
                 continue
             }
             for place in match.places {
-                guard let held = pacing.pacer[place.device]?.group(of: place.first),
+                guard let held = pacing.pacer[place.device]?.heldGroup(of: place.first),
                     pacing.matches.isSaid(id, by: held, at: place),
                     let group = pacing.pacer.withdraw(fromGroupOf: place.first, of: place.device)
                 else { continue }

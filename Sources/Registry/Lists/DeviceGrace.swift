@@ -2,8 +2,8 @@ import Nostr
 import Notifications
 import Synchronization
 
-/// Plain NIP-17 apps write a root identity's kind 10050 anew and know nothing of devices. Those that an earlier list named count for a
-/// while yet, so that an app that does know has time to name them again.
+/// Plain NIP-17 apps write a root identity's kind 10050 anew and know nothing of devices. Those that an earlier list
+/// named count for a while yet, so that an app that does know has time to name them again.
 enum DeviceGrace {
     /// How long after the last list that named them devices count, in milliseconds.
     static let period: Int64 = 7 * 86_400_000
@@ -25,7 +25,8 @@ extension Registry {
         try store.readOnce { try $0.waitingRegistrations(for: root, limit: limit) }
     }
 
-    /// Sends devices back to waiting whose root identity's lists have named them no more for too long. Cheap when there are none.
+    /// Sends devices back to waiting whose root identity's lists have named them no more for too long. Cheap when there
+    /// are none.
     func endDeviceGrace() {
         let now = now()
         guard graceEnd.withLock({ $0 <= now }) else { return }

@@ -29,7 +29,8 @@ package enum RegistrationResult: Hashable, Sendable {
         }
     }
 
-    /// Whether an `OK` answer (NIP-01) to the event should say true: what it asks for is in force, or waits for its root identity.
+    /// Whether an `OK` answer (NIP-01) to the event should say true: what it asks for is in force, or waits for its
+    /// root identity.
     package var isAccepted: Bool {
         switch self {
         case .registered, .updated, .deregistered, .waiting, .duplicate: true

@@ -79,8 +79,8 @@ extension RegistryRows {
         try bury(slot, SlotMark(createdAt: moment, id: EventID(Bytes32(words: (0, 0, 0, 0)))))
     }
 
-    /// Forgets what is known of an author by events that are dated up to that second, in seconds since 1970, and lets none of them
-    /// register anything. What it registered must have ended.
+    /// Forgets what is known of an author by events that are dated up to that second, in seconds since 1970, and lets
+    /// none of them register anything. What it registered must have ended.
     func forget(
         _ author: PublicKey,
         until moment: Int64,
@@ -115,7 +115,10 @@ extension RegistryRows {
         try execute("DELETE FROM recipient_lists WHERE account = ? AND created_at <= ?", [key, moment])
         try execute("DELETE FROM followed WHERE account = ? AND created_at <= ?", [key, moment])
         try execute(
-            "DELETE FROM follows WHERE author = ?1 AND EXISTS (SELECT 1 FROM contact_lists WHERE author = ?1 AND created_at <= ?2)",
+            """
+            DELETE FROM follows WHERE author = ?1
+                AND EXISTS (SELECT 1 FROM contact_lists WHERE author = ?1 AND created_at <= ?2)
+            """,
             [key, moment]
         )
         try execute("DELETE FROM contact_lists WHERE author = ? AND created_at <= ?", [key, moment])

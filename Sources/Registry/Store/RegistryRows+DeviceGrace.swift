@@ -3,8 +3,8 @@ import GRDB
 import Nostr
 
 extension RegistryRows {
-    /// Lets the devices of a root count until `moment` only, in milliseconds since 1970, of which its newest list says nothing. What
-    /// was said before of such a list stays.
+    /// Lets the devices of a root count until `moment` only, in milliseconds since 1970, of which its newest list says
+    /// nothing. What was said before of such a list stays.
     func letLapse(devicesOf root: PublicKey, at moment: Int64) throws {
         try execute("UPDATE listed_devices SET until = ? WHERE root = ? AND until IS NULL", [moment, root.bytes.data])
     }

@@ -25,8 +25,8 @@ extension RegistryRows {
         )
     }
 
-    /// Whether the root's newest list that speaks of devices names that one, and no list has said nothing of it for too long at `now`,
-    /// in milliseconds since 1970.
+    /// Whether the root's newest list that speaks of devices names that one, and no list has said nothing of it for too
+    /// long at `now`, in milliseconds since 1970.
     func lists(_ device: PublicKey, for root: PublicKey, now: Int64) throws -> Bool {
         try one(
             "SELECT 1 FROM listed_devices WHERE root = ? AND device = ? AND (until IS NULL OR until > ?)",

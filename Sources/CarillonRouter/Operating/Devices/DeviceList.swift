@@ -6,7 +6,8 @@ package struct DeviceList: OperatorAnswer, Equatable {
     package var devices: [DeviceOverview]
     /// Behind which device the next answer begins; nil: there are no more.
     package var next: Int64?
-    /// Registrations without effect until their root identity's kind 10050 names the key that signed them; with the first devices.
+    /// Registrations without effect until their root identity's kind 10050 names the key that signed them; with the
+    /// first devices.
     package var waiting: [WaitingDevice] = []
 
     package var text: String {

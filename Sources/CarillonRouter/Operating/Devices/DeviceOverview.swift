@@ -28,7 +28,8 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     package var signals: [String]
     /// When it was registered last, RFC 3339 in UTC.
     package var registeredAt: String
-    /// Until when it is woken, RFC 3339 in UTC, for the newest kind 10050 of its account says nothing of devices; nil: for good.
+    /// Until when it is woken, RFC 3339 in UTC, for the newest kind 10050 of its account says nothing of devices; nil:
+    /// for good.
     package var countsUntil: String?
     package var wishes: DeviceWishesOverview?
     /// Whether it is written down how pushes go; else their last success and error are not known.

@@ -3,7 +3,7 @@ import Nostr
 /// How it stands with devices that have keys of their own, in words that a person understands.
 enum IdentityWords {
     static let silentList =
-        "the newest kind 10050 of its user names no devices; the next one that names it changes that"
+        "the newest kind 10050 of its user says nothing of devices; one that names it again ends that"
 
     static func waiting(_ key: String) -> String {
         "until the newest kind 10050 of theirs has [\"device\", \"\(key)\"]"

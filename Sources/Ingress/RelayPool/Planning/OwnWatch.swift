@@ -1,9 +1,11 @@
 import Nostr
 
-/// What a relay is asked for on our own key's account: registrations, and at the operator's relays requests of remote signing too.
+/// What a relay is asked for on our own key's account: registrations, and at the operator's relays requests of remote
+/// signing too.
 ///
-/// A relay finds a tag by its whole value. So a registration of a named device (`d` = `<our key>:<name>`) is found by a `p` tag that
-/// names us, or by its kind alone. Other projects use these kinds as well: a relay that has too many of theirs is asked for fewer.
+/// A relay finds a tag by its whole value. So a registration of a named device (`d` = `<our key>:<name>`) is found by a
+/// `p` tag that names us, or by its kind alone. Other projects use these kinds as well: a relay that has too many of
+/// theirs is asked for fewer.
 struct OwnWatch: Sendable {
     enum Place: Sendable {
         /// One that the configuration names: registrations are looked for there, however they name us.
@@ -89,7 +91,8 @@ struct OwnWatch: Sendable {
         return event.identifier.hasPrefix(key)
     }
 
-    /// Counts a registration for somebody else that came live. Returns false when there are too many: its kind is asked for no more.
+    /// Counts a registration for somebody else that came live. Returns false when there are too many: its kind is asked
+    /// for no more.
     mutating func bears(_ kind: Kind, now: Int64) -> Bool {
         guard wholeKinds.contains(kind), paces[kind]?.take(at: now) == false else { return true }
         wholeKinds.remove(kind)

@@ -2,16 +2,17 @@ import Nostr
 
 /// Reads what a filter matches page after page, from the newest to the oldest, at relays that keep to NIP-01 and at others.
 ///
-/// A page is asked for up to the second after that of the oldest event before: further events may share that second, and some relays
-/// take `until` as exclusive. A page that brings nothing new ends the reading, unless the relay may have cut it. A second with more
-/// events than a page holds is read by narrower filters.
+/// A page is asked for up to the second after that of the oldest event before: further events may share that second,
+/// and some relays take `until` as exclusive. A page that brings nothing new ends the reading, unless the relay may
+/// have cut it. A second with more events than a page holds is read by narrower filters.
 struct Paging: Sendable {
     let stage: SweepStage
     private let limit: Int
     private var pagesLeft: Int
     /// What is left to read; the last one is being read.
     private var windows: [PagingWindow]
-    /// A page with so many events may lack others: it has as many as were asked for, or as the relay cut another one to.
+    /// A page with so many events may lack others: it has as many as were asked for, or as the relay cut another one
+    /// to.
     private var cap: Int
     private var largestPage = 0
     /// Whether the relay gave an event of the very second that was named in `until`.
@@ -55,8 +56,8 @@ struct Paging: Sendable {
         return true
     }
 
-    /// Ends the page. Returns whether another one follows, and how often events turned out to be out of reach: for each second of
-    /// which the relay holds more than it gives out, and when the reading is given up for its length.
+    /// Ends the page. Returns whether another one follows, and how often events turned out to be out of reach: for each
+    /// second of which the relay holds more than it gives out, and when the reading is given up for its length.
     mutating func nextPage() -> (follows: Bool, unread: Int) {
         pagesLeft -= 1
         taken += new
@@ -116,7 +117,8 @@ struct Paging: Sendable {
         return !isSure || narrow(window, to: page.newest, except: ids)
     }
 
-    /// Has the events of one second read by halves of a window's filter, before anything else. Returns false when there are none.
+    /// Has the events of one second read by halves of a window's filter, before anything else. Returns false when there
+    /// are none.
     private mutating func narrow(_ window: PagingWindow, to second: Int64, except known: Set<EventID>? = nil) -> Bool {
         guard let halves = window.filter.halves else { return false }
         for half in halves {
@@ -239,8 +241,8 @@ private struct PagingWindow: Sendable {
 }
 
 extension Filter {
-    /// Two filters that together match what this one does: half of its kinds each, or else half of the keys that it names. Nil when
-    /// it has one kind and one key.
+    /// Two filters that together match what this one does: half of its kinds each, or else half of the keys that it
+    /// names. Nil when it has one kind and one key.
     fileprivate var halves: [Filter]? {
         if let kinds, kinds.count > 1 {
             return Self.halves(of: kinds.sorted { $0.rawValue < $1.rawValue }).map { half in

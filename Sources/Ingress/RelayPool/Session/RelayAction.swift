@@ -10,10 +10,11 @@ enum RelayAction: Hashable, Sendable {
     case established([PublicKey])
     /// Tell the delegate: all that the relay had up to that moment, in seconds since 1970, was read and dealt with.
     case marked(Int64)
-    /// Tell the delegate: so often stored events turned out to be out of reach, for each second of which the relay holds more than it
-    /// gives out, and for each reading that was given up for its length.
+    /// Tell the delegate: so often stored events turned out to be out of reach, for each second of which the relay
+    /// holds more than it gives out, and for each reading that was given up for its length.
     case unread(Int)
-    /// Tell the operator: the relay has so many registrations for others that named devices are only found by a `p` tag there.
+    /// Tell the operator: the relay has so many registrations for others that named devices are only found by a `p` tag
+    /// there.
     case tooManyRegistrations
     /// The relay says that it has nothing more for the fetch of that number, whose end follows.
     case fetchAnswered(UInt64)

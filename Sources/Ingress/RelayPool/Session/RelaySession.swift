@@ -111,8 +111,8 @@ struct RelaySession: Sendable {
         return finish(now)
     }
 
-    /// Watches what is addressed to our own key, registrations and remote signing, as far as that is looked for at such a relay; nil:
-    /// no longer.
+    /// Watches what is addressed to our own key, registrations and remote signing, as far as that is looked for at such
+    /// a relay; nil: no longer.
     mutating func watchOwnKey(at place: OwnWatch.Place?, now: Int64) -> [RelayAction] {
         guard place != own.place else { return [] }
         abandon(.own)

@@ -7,8 +7,8 @@ package struct DeviceList: Hashable, Sendable {
     package var messageKeys: [PublicKey]
     /// From `relay` tags; URLs are as the author wrote them.
     package var relays: [String]
-    /// Whether it has any `device` or `dm_key` tag, even one without a value. A list without them was written by an app that knows of
-    /// relays only (NIP-17), and says nothing of devices.
+    /// Whether it has any `device` or `dm_key` tag, even one without a value. A list without them was written by an app
+    /// that knows of relays only (NIP-17), and says nothing of devices.
     package var speaksOfDevices: Bool
 
     package init(

@@ -14,7 +14,8 @@ struct RulePace: Sendable {
 
     init(reading rule: YAMLMapping) {
         // In mode nudge it shows the file's neutral text instead of its own.
-        let hasTexts = ["title", "subtitle", "body"].contains { rule[$0] != nil } || rule["mode"]?.literal == Mode.nudge.name
+        let hasTexts =
+            ["title", "subtitle", "body"].contains { rule[$0] != nil } || rule["mode"]?.literal == Mode.nudge.name
         let stated = rule["pace"]?.choice(PushPace.allCases.map(\.rawValue)).flatMap(PushPace.init)
         var pushes: [String: PacedPush] = [:]
         for platform in PlatformKey.all {

@@ -58,7 +58,7 @@ extension ConfigurationSchema {
                                 ),
                                 (
                                     "path",
-                                    SchemaParts.text("The file that keeps what was fetched; it may be lost at any time.")
+                                    SchemaParts.text("The file of what was fetched; it may be lost at any time.")
                                 ),
                             ]
                         ),

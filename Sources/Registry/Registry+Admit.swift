@@ -34,7 +34,12 @@ extension Registry {
         if former == nil, case .take(let holders) = ruling, holders.isEmpty,
             try rows.devices(atLeast: desk.limits.devices)
         {
-            return .refused(.blocked("this router has as many devices as it takes"))
+            guard let unreached = try rows.longestUnreachedDevice() else {
+                return .refused(.blocked("this router has as many devices as it takes"))
+            }
+            // It did nothing wrong: its event may register it again where it comes by, and its app will at its next start.
+            try rows.deleteEvent(in: unreached.slot)
+            try rows.delete(unreached, &changes)
         }
         guard case .take(let holders) = ruling else {
             try rows.clear(draft.slot, leaving: draft.mark, &changes)
@@ -93,6 +98,7 @@ extension Registry {
         let isElsewhere = try former.map { try !rows.isRegistered($0.device, on: row.route, handle) } ?? false
         let (device, firstRegisteredAt) = try rows.put(row)
         if former == nil || isElsewhere { try rows.setProven(device, isProven) }
+        if isProven { try rows.markReached(device) }
         try rows.putSecrets(
             of: device,
             handle: handle,

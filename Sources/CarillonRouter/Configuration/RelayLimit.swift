@@ -113,7 +113,12 @@ struct RelayLimit: Sendable {
         ),
         RelayLimit("registration_burst", \.registrations.registrationBurst, "Registrations signed by one key at once."),
         RelayLimit("devices_per_account", \.registrations.devicesPerAccount, "Devices of one account.", 1...10_000),
-        RelayLimit("devices", \.registrations.devices, "Devices altogether.", 1...1_000_000_000),
+        RelayLimit(
+            "devices",
+            \.registrations.devices,
+            "Devices altogether; those that never got a push go first.",
+            1...1_000_000_000
+        ),
         RelayLimit(
             "waiting_registrations",
             \.registrations.waiting,

@@ -32,6 +32,18 @@ extension RegistryRows {
         return (try one("SELECT count(*) FROM devices")?[0] ?? 0) >= count
     }
 
+    /// The device that never got a push and was registered anew the longest time ago; nil when all got one.
+    func longestUnreachedDevice() throws -> RegisteredDevice? {
+        try one("SELECT \(Self.holderColumns) FROM devices WHERE is_reached = 0 ORDER BY registered_at LIMIT 1").map(
+            holder
+        )
+    }
+
+    /// Says that a push service took a push for the device, whatever its token was.
+    func markReached(_ device: DeviceID) throws {
+        try execute("UPDATE devices SET is_reached = 1 WHERE id = ? AND is_reached = 0", [device.rawValue])
+    }
+
     /// The devices of an account that keys other than its own registered.
     func delegatedDevices(of account: PublicKey) throws -> [RegisteredDevice] {
         try all(

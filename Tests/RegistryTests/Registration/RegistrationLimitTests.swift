@@ -42,13 +42,65 @@ import Testing
         let bench = try bench { $0.devices = 2 }
         #expect(try register(bench, 1, "a").isAccepted)
         #expect(try register(bench, 2, "b").isAccepted)
+        try bench.registry.markProven([DeviceID(rawValue: 1), DeviceID(rawValue: 2)])
         let refused = try register(bench, 3, "c")
         #expect(refused.message == "blocked: this router has as many devices as it takes")
         // A device that is there stays, a token may move, and who leaves makes room.
         #expect(try register(bench, 1, "a2", at: 1).isAccepted)
-        #expect(try register(bench, 4, "b", at: 1).isAccepted)
+        let moved = try #require(try device(register(bench, 4, "b", at: 1)))
+        try bench.registry.markProven([moved])
+        #expect(try register(bench, 3, "c", at: 1).message == "blocked: this router has as many devices as it takes")
         #expect(try deregister(bench, 1, at: 2) == .deregistered)
         #expect(try register(bench, 3, "c", at: 2).isAccepted)
+    }
+
+    @Test func whereThereIsNoRoomThoseGoFirstThatNeverGotAPush() throws {
+        let bench = try bench { $0.devices = 3 }
+        let reached = try #require(try device(register(bench, 1, "reached")))
+        try bench.registry.markProven([reached])
+        bench.clock.now += 10_000
+        #expect(try register(bench, 2, "older", at: 1).isAccepted)
+        #expect(try register(bench, 3, "newer", at: 2).isAccepted)
+        // Registering anew makes it the last to go of those.
+        #expect(try register(bench, 2, "older", at: 3).isAccepted)
+        #expect(try register(bench, 4, "one more", at: 4).isAccepted)
+        var index = try bench.registry.load()
+        #expect(try accounts(in: index, bench) == [1, 2, 4])
+        // What gives way may come again: nobody said that it is gone.
+        #expect(try register(bench, 3, "newer", at: 2).isAccepted)
+        #expect(try register(bench, 5, "yet one more", at: 5).isAccepted)
+        bench.registry.update(&index)
+        #expect(try accounts(in: index, bench) == [1, 4, 5])
+        #expect(try bench.registry.storedEvents(of: bench.key(2)) == [])
+    }
+
+    @Test func whatWasReachedIsKnownAfterARestart() throws {
+        let bench = try Bench()
+        let first = try #require(try device(register(bench, 1, "a")))
+        let second = try #require(try device(register(bench, 2, "b")))
+        for _ in 0..<2 { try bench.registry.markProven([first]) }
+        try bench.reopen()
+        #expect(try unreached(bench) == second)
+        try bench.registry.markProven([second])
+        // A new token in the same slot is the same device.
+        #expect(try register(bench, 1, "a2", at: 1) == .updated(first))
+        #expect(try unreached(bench) == nil)
+    }
+
+    private func unreached(_ bench: Bench) throws -> DeviceID? {
+        try bench.registry.store.read { try $0.longestUnreachedDevice()?.device }
+    }
+
+    private func device(_ result: RegistrationResult) -> DeviceID? {
+        if case .registered(let device) = result { device } else { nil }
+    }
+
+    private func accounts(in index: borrowing MatchIndex, _ bench: Bench) throws -> [UInt8] {
+        var accounts: [UInt8] = []
+        for seed in 1...5 as ClosedRange<UInt8> where index.account(of: try bench.key(seed)) != nil {
+            accounts.append(seed)
+        }
+        return accounts
     }
 
     @Test func oneSignerCannotPushOutWhatWaits() throws {

@@ -22,6 +22,7 @@ enum RegistrySchema {
         migrator.registerMigration("12 unproven devices") { try $0.execute(sql: unprovenDevices) }
         migrator.registerMigration("13 grace of devices that lists say nothing of") { try $0.execute(sql: deviceGrace) }
         migrator.registerMigration("14 targets that people choose") { try $0.execute(sql: chosenTargets) }
+        migrator.registerMigration("15 devices that were reached") { try $0.execute(sql: reached) }
         return migrator
     }
 }

@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func aNetworkOfOneOwnerCountsAsOneAddress() {
-        var census = census()
+        var census = ConnectionCensus(limit: 20, limitPerAddress: 2, now: 0)
         #expect(census.admit("2001:db8:1:2::1", now: 0) == .admitted)
         #expect(census.admit("2001:db8:1:2:ffff::7", now: 0) == .admitted)
         #expect(census.admit("2001:db8:1:2:3:4:5:6", now: 0) == .refused(limit: 2, isWorthALine: true))
@@ -51,5 +51,33 @@ import Testing
         for _ in 0..<5 { _ = census.admit("::1", now: 0) }
         let lines = (0..<1000).count { _ in census.admit("::1", now: 0) == .refused(limit: 5, isWorthALine: true) }
         #expect(lines == 3)
+    }
+
+    @Test func manyNetworksOfOneOwnerCannotTakeEveryPlace() {
+        var census = ConnectionCensus(limit: 1_000, limitPerAddress: 100, now: 0)
+        func admitted(_ network: (Int) -> String) -> Int {
+            (0..<20).reduce(0) { sum, number in
+                sum + (0..<100).count { _ in census.admit(network(number), now: 0) == .admitted }
+            }
+        }
+        #expect(admitted { "2001:db8:1:\($0)::1" } == 250)
+        #expect(admitted { "2001:db8:\($0 + 2)::1" } == 250)
+        #expect(admitted { "2001:db9:\($0):1::1" } == 500)
+        #expect(census.admit("192.0.2.1", now: 60_000) == .refused(limit: 1_000, isWorthALine: true))
+    }
+
+    @Test func aNetworkThatLeftHasItsPlacesBack() {
+        var census = ConnectionCensus(limit: 100, limitPerAddress: 10, now: 0)
+        for _ in 0..<2 {
+            let addresses = (0..<10).map { "2001:db8:1:\($0)::1" }
+            let admitted = addresses.filter { address in
+                (0..<3).allSatisfy { _ in census.admit(address, now: 0) == .admitted }
+            }
+            #expect(admitted.count == 8)
+            #expect(census.crowd(around: ClientAddress("2001:db8:1:77::1")) == 25)
+            for address in admitted { for _ in 0..<3 { census.leave(address) } }
+            census.leave("2001:db8:1:8::1")
+            #expect(census.crowd(around: ClientAddress("2001:db8:1:77::1")) == 0)
+        }
     }
 }

@@ -1,5 +1,6 @@
 import Listening
 import Nostr
+import Synchronization
 import Testing
 
 @testable import RelayServer
@@ -161,6 +162,37 @@ import Testing
             #expect(counts.refused[.connections] == 1 && counts.refused[.openings] == 1)
             #expect(counts.openConnections >= 1)
             try await client.close()
+        }
+    }
+
+    private final class Clock: Sendable {
+        let time = Atomic<Int64>(1_700_000_000_000)
+    }
+
+    @Test func whenPlacesRunOutAnIdleConnectionIsToldAndClosed() async throws {
+        var limits = RelayServerConfiguration.Limits()
+        limits.connections = 2
+        let counts = DoorCounts(RelayServer.clientLimits)
+        let clock = Clock()
+        let now: @Sendable () -> Int64 = { clock.time.load(ordering: .relaxed) }
+        try await ServedRelay.run(limits: limits, counts: counts, now: now) { port, _ in
+            var idle = try await WebSocketClient(port: port)
+            var busy = try await WebSocketClient(port: port)
+            #expect(await idle.nextText().contains("AUTH"))
+            #expect(await busy.nextText().contains("AUTH"))
+            clock.time.add(SocketPlaces<Int>.idleAfter, ordering: .relaxed)
+            try await busy.send(#"["REQ","s",{"kinds":[10067]}]"#)
+            #expect(await busy.nextText().contains("EOSE"))
+            var newcomer = try await WebSocketClient(port: port)
+            #expect(await newcomer.nextText().contains("AUTH"))
+            #expect(await idle.nextText().contains(#"["NOTICE","rate-limited: too many connections are open"#))
+            #expect(await idle.next() == .closed(1013))
+            #expect(counts.refused[.idle] == 1 && counts.refused[.connections] == 0)
+            // Nobody else is idle.
+            await #expect(throws: (any Error).self) { _ = try await WebSocketClient(port: port) }
+            #expect(counts.refused[.connections] == 1)
+            try await busy.close()
+            try await newcomer.close()
         }
     }
 

@@ -73,6 +73,40 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (["127.0.0.1", "127.0.0.1"], "ws://127.0.0.1:7447", true), (["127.0.0.1"], "ws://localhost:7447/", true),
+        (["::1"], "ws://[0:0:0:0:0:0:0:1]:7447", true), (["::ffff:192.0.2.1"], "ws://192.0.2.1", true),
+        (["2001:DB8::1"], "wss://[2001:db8:0::1]/", true), (["192.0.2.1", "Relay.lan"], "ws://relay.LAN:7447", true),
+        (["192.0.2.1"], "wss://localhost", false), (["127.0.0.1"], "wss://relay.example", false),
+        (["192.0.2.1"], "wss://192.0.2.11", false), (["127.0.0.1"], "", false), ([], "wss://relay.example", false),
+        ([], "", false),
+    ])
+    func withoutAURLOfOursAProofNamesWhereWeListen(_ addresses: [String], _ relay: String, _ isTaken: Bool) throws {
+        var connection = RelayConnection(
+            limits: RelayServerConfiguration.Limits(),
+            url: "",
+            addresses: addresses,
+            challenge: "word",
+            now: now
+        )
+        let proof = try event(kind: .clientAuthentication, tags: [["relay", relay], ["challenge", "word"]])
+        let answer = texts(connection.receive(Array("[\"AUTH\",\(proof)]".utf8), now: now)).first
+        #expect(answer?.contains("true") == isTaken && answer?.contains("set no relay.url") == !isTaken)
+        #expect(connection.authenticated.isEmpty == !isTaken && connection.isProven == isTaken)
+    }
+
+    @Test(arguments: [(true, Kind.pushRegistration), (false, .pushRegistration), (true, .textNote)])
+    func aRegistrationThatIsTakenProvesAClient(_ isAccepted: Bool, _ kind: Kind) throws {
+        var connection = connection()
+        let keys = try KeyPair(random: SecureRandom.bytes)
+        let event = try Event.signed(kind: kind, createdAt: now / 1000, by: keys)
+        let json = String(decoding: event.json, as: UTF8.self)
+        _ = connection.receive(Array("[\"EVENT\",\(json)]".utf8), now: now)
+        #expect(!connection.isProven)
+        _ = connection.answered(events: 1, bytes: json.utf8.count, [EventAnswer(id: event.id, accepted: isAccepted)])
+        #expect(connection.isProven == (isAccepted && kind == .pushRegistration))
+    }
+
     @Test func tooManyFiltersAreRefused() {
         var connection = connection { $0.filters = 1 }
         let refusal = texts(connection.receive(Array("[\"REQ\",\"c\",{},{}]".utf8), now: now))

@@ -11,6 +11,7 @@ enum ServedRelay {
         limits: RelayServerConfiguration.Limits = RelayServerConfiguration.Limits(),
         counts: DoorCounts = DoorCounts(),
         isTrustedProxy: @escaping @Sendable (String) -> Bool = { _ in false },
+        now: @escaping @Sendable () -> Int64 = { 1_700_000_000_000 },
         _ body: (Int, RelayServer) async throws -> Void
     ) async throws {
         var configuration = RelayServerConfiguration()
@@ -30,7 +31,7 @@ enum ServedRelay {
             ),
             backend: backend,
             group: .singletonMultiThreadedEventLoopGroup,
-            now: { 1_700_000_000_000 },
+            now: now,
             challenge: { "word" },
             counts: counts,
             logger: Logger(label: "test")

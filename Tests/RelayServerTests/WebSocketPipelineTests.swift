@@ -30,6 +30,7 @@ import Testing
                 limits: limits,
                 audience: LiveAudience(logger: Logger(label: "test")),
                 progress: progress,
+                activity: SocketActivity(now: now),
                 now: { now }
             )
         )

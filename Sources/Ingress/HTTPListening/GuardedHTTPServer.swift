@@ -104,7 +104,7 @@ package final class GuardedHTTPServer: Sendable {
         ConnectionGate(
             admit: { self.admit($0) },
             leave: { address in
-                self.census.withLock { $0.leave(address) }
+                self.census.withLock { $0.leave(address, isProxy: self.terms.isTrustedProxy(address)) }
                 self.counts.closed()
             }
         )

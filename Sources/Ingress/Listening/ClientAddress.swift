@@ -1,9 +1,34 @@
 import Glibc
 
-/// Whose doing a request is, as far as limits are concerned.
-package struct ClientAddress: Hashable {
-    /// The four bytes of an IPv4 address or the first eight of an IPv6 one, of which everybody has the rest.
-    private let bytes: [UInt8]
+/// Whose doing a request is, as far as limits are concerned: an IPv4 address, the first 64 bits of an IPv6 one, of which everybody has the
+/// rest, or a larger network of those.
+package struct ClientAddress: Hashable, Sendable {
+    /// A network of IPv6 that one owner may have all of: most providers hand out 48 bits to whoever asks, and have 32 themselves.
+    package enum Network: UInt8, Sendable, CaseIterable {
+        case bits48 = 48
+        case bits32 = 32
+
+        /// How much more it may do than one client.
+        package var allowance: Int {
+            switch self {
+            case .bits48: 4
+            case .bits32: 16
+            }
+        }
+
+        /// The part of all places that it may take at most: one of so many.
+        package var share: Int {
+            switch self {
+            case .bits48: 4
+            case .bits32: 2
+            }
+        }
+    }
+
+    /// The address's first bits, the first of them highest.
+    private let bits: UInt64
+    /// How many of them count, which is more for IPv6.
+    private let length: UInt8
     package let isLoopback: Bool
 
     /// Finds the client of a request that came from `peer`: `peer` itself, or, where that is a trusted proxy, the last of those in
@@ -19,10 +44,30 @@ package struct ClientAddress: Hashable {
         self.init(client)
     }
 
-    private init?(_ text: String) {
-        guard let all = Self.bytes(of: text) else { return nil }
-        bytes = Array(all.prefix(8))
+    /// The client at an address as the system spells it; nil for what is no address.
+    package init?(_ text: String) {
+        guard let all = Self.bytes(of: Self.plain(text)) else { return nil }
+        bits = all.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        length = all.count == 4 ? 4 : 64
         isLoopback = LoopbackAddress.contains(text)
+    }
+
+    private init(_ network: Network, of client: ClientAddress) {
+        bits = client.bits & ~(UInt64.max >> network.rawValue)
+        length = network.rawValue
+        isLoopback = false
+    }
+
+    /// The network that it lies in; nil for IPv4, where neighbours have nothing to do with each other.
+    package func network(_ network: Network) -> ClientAddress? {
+        length > network.rawValue ? ClientAddress(network, of: self) : nil
+    }
+
+    package func `is`(_ network: Network) -> Bool { length == network.rawValue }
+
+    /// Whether it is `network`, or lies in it.
+    package func lies(in network: ClientAddress) -> Bool {
+        self == network || Network.allCases.contains { self.network($0) == network }
     }
 
     /// An IPv4 address as such, also where a socket for both kinds has put it into an IPv6 one.

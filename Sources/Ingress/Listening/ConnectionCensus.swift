@@ -1,5 +1,4 @@
-/// Counts open connections, all together and by address, so that nobody takes every place. Of IPv6 addresses only the first half
-/// counts: everybody has the rest.
+/// Counts open connections, all together, by client and by the networks that clients lie in, so that nobody takes every place.
 package struct ConnectionCensus: Sendable {
     package enum Verdict: Equatable, Sendable {
         case admitted
@@ -7,39 +6,103 @@ package struct ConnectionCensus: Sendable {
         case refused(limit: Int, isWorthALine: Bool)
     }
 
+    /// What has no place left.
+    package enum Obstacle: Hashable, Sendable {
+        case all
+        /// One client, by what it does itself.
+        case client
+        /// A network, by what its clients do together.
+        case network(ClientAddress)
+    }
+
     private let limit: Int
-    private let limitPerAddress: Int
+    private let limitPerClient: Int
     private var total = 0
-    private var byAddress: [String: Int] = [:]
+    private var counts: [ClientAddress: Int] = [:]
     private var lines: TokenBucket
 
-    /// `limit` is for all connections together, `limitPerAddress` for those from one address. `now` is in milliseconds since 1970.
+    /// `limit` is for all connections together, `limitPerAddress` for those of one client. `now` is in milliseconds since 1970.
     package init(limit: Int, limitPerAddress: Int, now: Int64) {
         self.limit = limit
-        self.limitPerAddress = limitPerAddress
+        self.limitPerClient = limitPerAddress
         self.lines = TokenBucket(capacity: 3, perSecond: 0.1, now: now)
     }
 
     /// Counts a connection from `address`, or refuses it. `now` is in milliseconds since 1970. A proxy, and this machine, where
     /// one may be, stand for many and have no limit of their own.
     package mutating func admit(_ address: String, isProxy: Bool = false, now: Int64) -> Verdict {
-        guard total < limit else {
-            return .refused(limit: limit, isWorthALine: lines.take(at: now))
-        }
-        let owner = AddressOwner.of(address)
-        guard isProxy || LoopbackAddress.contains(address) || byAddress[owner, default: 0] < limitPerAddress else {
-            return .refused(limit: limitPerAddress, isWorthALine: lines.take(at: now))
-        }
-        total += 1
-        byAddress[owner, default: 0] += 1
+        let client = isProxy ? nil : ClientAddress(address)
+        if let obstacle = obstacle(to: client) { return refusal(by: obstacle, now: now) }
+        add(client)
         return .admitted
     }
 
     /// A connection from `address` that was admitted has ended.
-    package mutating func leave(_ address: String) {
-        let owner = AddressOwner.of(address)
+    package mutating func leave(_ address: String, isProxy: Bool = false) {
+        remove(isProxy ? nil : ClientAddress(address))
+    }
+
+    /// What stands against one more connection of `client`; nil when nothing does. Clients that nobody knows have no limit of their own.
+    package func obstacle(to client: ClientAddress?) -> Obstacle? {
+        total < limit ? obstacle(toOneOfThese: client) : .all
+    }
+
+    /// The same for a connection that is counted already, of a client that is known only now.
+    package func obstacle(toOneOfThese client: ClientAddress?) -> Obstacle? {
+        guard let client, !client.isLoopback else { return nil }
+        guard counts[client, default: 0] < limitPerClient else { return .client }
+        for network in ClientAddress.Network.allCases {
+            guard let address = client.network(network) else { continue }
+            if counts[address, default: 0] >= limit(of: network) { return .network(address) }
+        }
+        return nil
+    }
+
+    package mutating func refusal(by obstacle: Obstacle, now: Int64) -> Verdict {
+        let limit =
+            switch obstacle {
+            case .all: limit
+            case .client: limitPerClient
+            case .network(let address): ClientAddress.Network.allCases.first { address.is($0) }.map(limit(of:)) ?? limit
+            }
+        return .refused(limit: limit, isWorthALine: lines.take(at: now))
+    }
+
+    private func limit(of network: ClientAddress.Network) -> Int {
+        max(limitPerClient, min(limitPerClient.multipliedWithoutOverflow(by: network.allowance), limit / network.share))
+    }
+
+    /// Counts a connection whatever stands against it.
+    package mutating func add(_ client: ClientAddress?) {
+        total += 1
+        name(client, by: 1)
+    }
+
+    package mutating func remove(_ client: ClientAddress?) {
         total -= 1
-        byAddress[owner, default: 0] -= 1
-        if byAddress[owner] == 0 { byAddress[owner] = nil }
+        name(client, by: -1)
+    }
+
+    /// A connection that is counted already turns out to be of `client`.
+    package mutating func name(_ client: ClientAddress?) { name(client, by: 1) }
+
+    /// How many connections there are of the client and its neighbours.
+    package func crowd(around client: ClientAddress?) -> Int {
+        client.map { counts[$0.network(.bits48) ?? $0, default: 0] } ?? 0
+    }
+
+    private mutating func name(_ client: ClientAddress?, by change: Int) {
+        guard let client, !client.isLoopback else { return }
+        for address in [client] + ClientAddress.Network.allCases.compactMap(client.network) {
+            let count = counts[address, default: 0] + change
+            counts[address] = count == 0 ? nil : count
+        }
+    }
+}
+
+extension Int {
+    fileprivate func multipliedWithoutOverflow(by factor: Int) -> Int {
+        let (product, isOverflow) = multipliedReportingOverflow(by: factor)
+        return isOverflow ? .max : product
     }
 }

@@ -35,9 +35,9 @@ package struct RateTable<Key: Hashable & Sendable>: Sendable {
         return passes
     }
 
-    /// One of `key` that passed has come to nothing after all.
-    package mutating func giveBack(_ key: Key) {
-        younger[key]?.giveBack()
-        older[key]?.giveBack()
+    /// One of `key` that passed, or so many, has come to nothing after all.
+    package mutating func giveBack(_ key: Key, _ count: Int = 1) {
+        younger[key]?.giveBack(Double(count))
+        older[key]?.giveBack(Double(count))
     }
 }

@@ -11,7 +11,9 @@ import Nostr
 /// what comes to be.
 package final class RelayServer: Sendable {
     /// What clients can meet here.
-    package static let clientLimits: [ClientLimit] = [.connections, .openings, .messages, .bytes, .registrations]
+    package static let clientLimits: [ClientLimit] = [
+        .connections, .idle, .openings, .messages, .bytes, .registrations,
+    ]
 
     private let configuration: RelayServerConfiguration
     private let information: RelayInformation
@@ -21,7 +23,7 @@ package final class RelayServer: Sendable {
     private let now: @Sendable () -> Int64
     private let challenge: @Sendable () -> String
     private let logger: Logger
-    private let census: NIOLockedValueBox<ConnectionCensus>
+    private let places: NIOLockedValueBox<SocketPlaces<any Channel>>
     private let audience: LiveAudience
     private let clients: ClientTables
     private let counts: DoorCounts
@@ -54,13 +56,12 @@ package final class RelayServer: Sendable {
         self.challenge = challenge
         self.counts = counts
         self.logger = logger
-        self.census = NIOLockedValueBox(
-            ConnectionCensus(
-                limit: configuration.limits.connections,
-                limitPerAddress: configuration.limits.connectionsPerClient,
-                now: now()
-            )
+        let census = ConnectionCensus(
+            limit: configuration.limits.connections,
+            limitPerAddress: configuration.limits.connectionsPerClient,
+            now: now()
         )
+        self.places = NIOLockedValueBox(SocketPlaces(census: census))
         self.clients = ClientTables(configuration.limits)
         Self.instantiateDecoders()
         self.audience = LiveAudience(logger: logger)
@@ -110,7 +111,8 @@ package final class RelayServer: Sendable {
     }
 
     private func initialize(_ channel: any Channel) -> EventLoopFuture<Void> {
-        guard admit(channel) else { return channel.close() }
+        let activity = SocketActivity(now: now())
+        guard let place = admit(channel, activity) else { return channel.close() }
         return channel.eventLoop.makeCompletedFuture {
             let information = InformationHandler(
                 documents: { self.documents.withLockedValue { $0 } },
@@ -118,7 +120,7 @@ package final class RelayServer: Sendable {
             )
             let bound = NIOLoopBound(information, eventLoop: channel.eventLoop)
             let upgrade: NIOHTTPServerUpgradeSendableConfiguration = (
-                upgraders: [upgrader(bound)],
+                upgraders: [upgrader(bound, place, activity)],
                 completionHandler: { context in
                     context.pipeline.syncOperations.removeHandler(bound.value, promise: nil)
                 }
@@ -135,26 +137,35 @@ package final class RelayServer: Sendable {
         }
     }
 
-    private func upgrader(_ information: NIOLoopBound<InformationHandler>) -> NIOWebSocketServerUpgrader {
+    private func upgrader(
+        _ information: NIOLoopBound<InformationHandler>,
+        _ place: SocketPlaces<any Channel>.Number,
+        _ activity: SocketActivity
+    ) -> NIOWebSocketServerUpgrader {
         NIOWebSocketServerUpgrader(
             maxFrameSize: configuration.limits.messageBytes,
             automaticErrorHandling: false,
             shouldUpgrade: { channel, head in
-                guard self.admitForwarded(channel, head) else {
+                guard self.admitForwarded(channel, head, place) else {
                     information.value.refusesUpgrade = true
                     return channel.eventLoop.makeSucceededFuture(nil)
                 }
                 return channel.eventLoop.makeSucceededFuture(HTTPHeaders())
             },
-            upgradePipelineHandler: { channel, head in self.addWebSocket(to: channel, head) }
+            upgradePipelineHandler: { channel, head in self.addWebSocket(to: channel, head, activity) }
         )
     }
 
-    private func addWebSocket(to channel: any Channel, _ head: HTTPRequestHead) -> EventLoopFuture<Void> {
+    private func addWebSocket(
+        to channel: any Channel,
+        _ head: HTTPRequestHead,
+        _ activity: SocketActivity
+    ) -> EventLoopFuture<Void> {
         channel.eventLoop.makeCompletedFuture {
             let connection = RelayConnection(
                 limits: configuration.limits,
                 url: configuration.url,
+                addresses: addresses(of: channel),
                 challenge: challenge(),
                 share: ClientShare(of: client(of: channel, head), in: clients),
                 counts: counts,
@@ -178,6 +189,7 @@ package final class RelayServer: Sendable {
                     limits: configuration.limits,
                     audience: audience,
                     progress: progress,
+                    activity: activity,
                     now: now
                 )
             )
@@ -195,46 +207,67 @@ extension RelayServer {
         )
     }
 
-    /// Counts the connection until it ends; false when there are too many.
-    private func admit(_ channel: any Channel) -> Bool {
+    /// The address that a client has reached us at, and the name that we were told to listen at.
+    private func addresses(of channel: any Channel) -> [String] {
+        let name = ["0.0.0.0", "::"].contains(configuration.host) ? nil : configuration.host
+        return [channel.localAddress?.ipAddress, name].compactMap(\.self)
+    }
+
+    /// Gives the connection a place until it ends; nil when there is none.
+    private func admit(_ channel: any Channel, _ activity: SocketActivity) -> SocketPlaces<any Channel>.Number? {
         let address = ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")
-        let isProxy = configuration.isTrustedProxy(address)
+        let client = configuration.isTrustedProxy(address) ? nil : ClientAddress(address)
         let now = now()
-        if !isProxy, let client = client(of: channel), !client.isLoopback, !clients.mayOpen(client, now: now) {
+        if let client, !client.isLoopback, !clients.mayOpen(client, now: now) {
+            counts.refused(by: .openings)
+            return nil
+        }
+        let verdict = places.withLockedValue { $0.admit(client, channel, activity, now: now) }
+        guard let place = settle(verdict) else { return nil }
+        counts.opened()
+        channel.closeFuture.whenComplete { _ in
+            self.places.withLockedValue { $0.leave(place) }
+            self.counts.closed()
+        }
+        return place
+    }
+
+    /// Counts a connection that a trusted proxy brought for the client that it names; false when that has too many.
+    private func admitForwarded(
+        _ channel: any Channel,
+        _ head: HTTPRequestHead,
+        _ place: SocketPlaces<any Channel>.Number
+    ) -> Bool {
+        guard configuration.isTrustedProxy(ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")),
+            let client = client(of: channel, head), !client.isLoopback
+        else { return true }
+        let now = now()
+        guard clients.mayOpen(client, now: now) else {
             counts.refused(by: .openings)
             return false
         }
-        switch census.withLockedValue({ $0.admit(address, isProxy: isProxy, now: now) }) {
-        case .admitted:
-            counts.opened()
-            channel.closeFuture.whenComplete { _ in
-                self.census.withLockedValue { $0.leave(address) }
-                self.counts.closed()
+        return settle(places.withLockedValue { $0.name(place, client, now: now) }) != nil
+    }
+
+    /// The place that was given; nil for none.
+    private func settle(_ verdict: SocketPlaces<any Channel>.Verdict) -> SocketPlaces<any Channel>.Number? {
+        switch verdict {
+        case .admitted(let place, let former):
+            if let former {
+                counts.refused(by: .idle)
+                former.pipeline.fireUserInboundEventTriggered(GiveWay())
+                // Whatever its pipeline makes of that, which may be about to change.
+                former.eventLoop.scheduleTask(in: .seconds(configuration.limits.handshakeSeconds)) {
+                    former.close(promise: nil)
+                }
             }
-            return true
+            return place
         case .refused(let limit, let isWorthALine):
             counts.refused(by: .connections)
             if isWorthALine {
                 logger.warning("Refusing connections: too many are open", metadata: ["limit": "\(limit)"])
             }
-            return false
+            return nil
         }
-    }
-
-    /// Counts a connection that a trusted proxy brought, for the client that it names, until it ends; false when that has too many.
-    private func admitForwarded(_ channel: any Channel, _ head: HTTPRequestHead) -> Bool {
-        guard configuration.isTrustedProxy(ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")),
-            let client = client(of: channel, head), !client.isLoopback
-        else { return true }
-        guard clients.mayOpen(client, now: now()) else {
-            counts.refused(by: .openings)
-            return false
-        }
-        guard clients.enter(client) else {
-            counts.refused(by: .connections)
-            return false
-        }
-        channel.closeFuture.whenComplete { _ in self.clients.leave(client) }
-        return true
     }
 }

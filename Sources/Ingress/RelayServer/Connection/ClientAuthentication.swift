@@ -1,3 +1,5 @@
+import Glibc
+import Listening
 import Nostr
 
 /// Who a client has proven to be on this connection (NIP-42).
@@ -9,12 +11,24 @@ struct ClientAuthentication {
     private static let keys = 32
 
     let challenge: String
-    private let host: Substring
+    /// Whom a proof may name, in one spelling each.
+    private let hosts: Set<String>
+    private let expected: String
     private(set) var publicKeys: Set<PublicKey> = []
 
-    init(url: String, challenge: String) {
+    /// `url` is how clients reach us. Where it is empty a proof has to name one of `addresses`, at which we listen: a proof that names
+    /// any other relay may have been made for that one, which passes it on.
+    init(url: String, addresses: [String] = [], challenge: String) {
         self.challenge = challenge
-        self.host = Self.host(of: url)
+        if url.isEmpty {
+            let hosts = addresses.map(Self.plain)
+            self.hosts = Set(hosts + (hosts.contains(where: LoopbackAddress.contains) ? ["localhost"] : []))
+            expected =
+                "the relay tag must name the address of this relay's socket, as its operator has set no relay.url"
+        } else {
+            hosts = [Self.host(of: url)]
+            expected = "the relay tag must be this relay's URL"
+        }
     }
 
     /// Judges the event of an AUTH message and says OK or why not. `now` is in milliseconds since 1970.
@@ -33,10 +47,8 @@ struct ClientAuthentication {
     private func mistake(in event: Event, now: Int64) -> String? {
         guard event.kind == .clientAuthentication else { return "AUTH takes an event of kind 22242" }
         guard event.value(of: "challenge") == challenge else { return "the challenge tag must be this connection's" }
-        // Proxies and ports make URLs differ, so that comparing hosts is what NIP-42 advises. Without a public URL of ours any goes.
-        guard let relay = event.value(of: "relay"), host.isEmpty || Self.host(of: relay) == host else {
-            return "the relay tag must be this relay's URL"
-        }
+        // Proxies and ports make URLs differ, so that comparing hosts is what NIP-42 advises.
+        guard let relay = event.value(of: "relay"), hosts.contains(Self.host(of: relay)) else { return expected }
         guard abs(event.createdAt - now / 1000) <= Self.tolerance else {
             return "created_at must be within ten minutes of now"
         }
@@ -45,10 +57,21 @@ struct ClientAuthentication {
     }
 
     /// The host of a URL in lower case, without scheme, port and path.
-    private static func host(of url: String) -> Substring {
+    private static func host(of url: String) -> String {
         let rest = url.lowercased().split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false).last ?? ""
         let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        if authority.hasPrefix("[") { return authority.prefix { $0 != "]" } }
-        return authority.prefix { $0 != ":" }
+        if authority.hasPrefix("[") { return plain(String(authority.dropFirst().prefix { $0 != "]" })) }
+        return plain(String(authority.prefix { $0 != ":" }))
+    }
+
+    /// An address in the spelling of the system, which has several for IPv6; a name as it is.
+    private static func plain(_ host: String) -> String {
+        var bytes = in6_addr()
+        guard inet_pton(AF_INET6, host, &bytes) == 1 else { return host.lowercased() }
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard inet_ntop(AF_INET6, &bytes, &text, socklen_t(INET6_ADDRSTRLEN)) != nil else { return host }
+        return ClientAddress.plain(
+            String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        )
     }
 }

@@ -29,6 +29,9 @@ struct RelayConnection {
     private var scanner = EventScanner()
     private var subscriptions: Set<SubscriptionID> = []
     private var live = LiveSubscriptions()
+    /// Registrations that are being worked on.
+    private var registrations: Set<EventID> = []
+    private var hasRegistered = false
     private var eventsTaken = 0
     private var eventsAnswered = 0
     private var bytesInWork = 0
@@ -40,6 +43,7 @@ struct RelayConnection {
     init(
         limits: RelayServerConfiguration.Limits,
         url: String,
+        addresses: [String] = [],
         challenge: String,
         share: ClientShare? = nil,
         counts: DoorCounts = DoorCounts(),
@@ -48,7 +52,7 @@ struct RelayConnection {
         self.limits = limits
         self.share = share
         self.counts = counts
-        self.authentication = ClientAuthentication(url: url, challenge: challenge)
+        self.authentication = ClientAuthentication(url: url, addresses: addresses, challenge: challenge)
         self.bucket = TokenBucket(capacity: limits.burst, perSecond: limits.messagesPerSecond, now: now)
         self.patience = TokenBucket(capacity: 4 * limits.burst, perSecond: limits.messagesPerSecond, now: now)
     }
@@ -61,6 +65,9 @@ struct RelayConnection {
         eventsTaken - eventsAnswered < limits.eventsInWork && bytesInWork < limits.bytesInWork
             && waitingQueries.count < limits.subscriptions
     }
+
+    /// Whether the client has shown a key, or registered a device.
+    var isProven: Bool { hasRegistered || !authentication.publicKeys.isEmpty }
 
     /// Whom the client has proven to be (NIP-42).
     var authenticated: Set<PublicKey> { authentication.publicKeys }
@@ -121,7 +128,11 @@ struct RelayConnection {
     }
 
     /// The answers to the next `count` events, of `bytes` bytes in all, are out. Returns the queries that waited for them.
-    mutating func answered(events count: Int, bytes: Int) -> [Action] {
+    mutating func answered(events count: Int, bytes: Int, _ answers: [EventAnswer] = []) -> [Action] {
+        for answer in answers {
+            guard let id = answer.id, registrations.remove(id) != nil, answer.accepted else { continue }
+            hasRegistered = true
+        }
         eventsAnswered += count
         bytesInWork -= bytes
         return readyQueries()
@@ -147,6 +158,7 @@ struct RelayConnection {
         guard withinRate, !registers || mayRegister(now: now) else {
             return .send([EventAnswer(id: scanned?.id, accepted: false, message: Self.slowDown).relayMessage])
         }
+        if registers, let id = scanned?.id { registrations.insert(id) }
         eventsTaken += 1
         bytesInWork += event.count
         return .submit(event)

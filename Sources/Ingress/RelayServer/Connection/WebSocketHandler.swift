@@ -16,6 +16,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private let limits: RelayServerConfiguration.Limits
     private let audience: LiveAudience
     private let progress: MessageDeadline.Progress
+    private let activity: SocketActivity
     private let now: @Sendable () -> Int64
     private var batch: [[UInt8]] = []
     private var pinged = false
@@ -32,6 +33,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         limits: RelayServerConfiguration.Limits,
         audience: LiveAudience,
         progress: MessageDeadline.Progress,
+        activity: SocketActivity,
         now: @escaping @Sendable () -> Int64
     ) {
         self.connection = connection
@@ -39,6 +41,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         self.limits = limits
         self.audience = audience
         self.progress = progress
+        self.activity = activity
         self.now = now
     }
 
@@ -64,7 +67,10 @@ final class WebSocketHandler: ChannelDuplexHandler {
         switch frame.opcode {
         case .text:
             progress.messageIsComplete()
-            handle(connection.receive(Array(buffer: frame.unmaskedData), now: now()), context: context)
+            let now = now()
+            activity.noteMessage(at: now)
+            handle(connection.receive(Array(buffer: frame.unmaskedData), now: now), context: context)
+            if connection.isProven { activity.prove() }
         case .binary:
             progress.messageIsComplete()
             close(.unacceptableData, context: context)
@@ -123,6 +129,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event is MessageDeadline.Passed { return messageIsLate(context: context) }
         if event is FrameRules.Fragment { return partOfMessage(context: context) }
+        if event is GiveWay { return giveWay(context: context) }
         guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
         guard context.channel.isWritable else {
             guard !stuck else { return context.close(promise: nil) }
@@ -137,6 +144,13 @@ final class WebSocketHandler: ChannelDuplexHandler {
             wrapOutboundOut(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer())),
             promise: nil
         )
+    }
+
+    private func giveWay(context: ChannelHandlerContext) {
+        let sentence = "too many connections are open, and this one was idle; come again"
+        send([.notice(MachineReadablePrefix.rateLimited.message(sentence))], context: context)
+        // Try again later.
+        close(WebSocketErrorCode(codeNumber: 1013), context: context)
     }
 
     /// Late because we did not read is not late.
@@ -183,7 +197,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
         backend.submit(events, authenticated: connection.authenticated) { answers in
             loop.execute {
                 let (handler, context) = bound.value
-                let queries = handler.connection.answered(events: events.count, bytes: bytes)
+                let queries = handler.connection.answered(events: events.count, bytes: bytes, answers)
+                if handler.connection.isProven { handler.activity.prove() }
                 handler.send(answers.map(\.relayMessage), context: context)
                 for query in queries { handler.handle(query, context: context) }
                 handler.resumeReading(context: context)

@@ -50,7 +50,9 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Whoever has not asked or upgraded by now only holds a connection.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
+        guard event is IdleStateHandler.IdleStateEvent || event is GiveWay else {
+            return context.fireUserInboundEventTriggered(event)
+        }
         context.close(promise: nil)
     }
 

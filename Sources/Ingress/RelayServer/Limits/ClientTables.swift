@@ -7,21 +7,17 @@ final class ClientTables: Sendable {
     private static let capacity = 50_000
 
     private struct Tables {
-        var openings: RateTable<ClientAddress>
-        var messages: RateTable<ClientAddress>
-        var bytes: RateTable<ClientAddress>
-        var registrations: RateTable<ClientAddress>
-        /// Of clients behind proxies; others are counted as they connect.
-        var connections: [ClientAddress: Int] = [:]
+        var openings: ClientRates
+        var messages: ClientRates
+        var bytes: ClientRates
+        var registrations: ClientRates
     }
 
     private let tables: NIOLockedValueBox<Tables>
-    private let connectionsPerClient: Int
 
     init(_ limits: RelayServerConfiguration.Limits) {
-        connectionsPerClient = limits.connectionsPerClient
-        func table(_ burst: Int, _ perSecond: Double) -> RateTable<ClientAddress> {
-            RateTable(burst: burst, perSecond: perSecond, capacity: Self.capacity)
+        func table(_ burst: Int, _ perSecond: Double) -> ClientRates {
+            ClientRates(burst: burst, perSecond: perSecond, capacity: Self.capacity)
         }
         let openings = limits.openingsPerClientPerMinute
         // A message of the longest kind must be possible.
@@ -39,24 +35,6 @@ final class ClientTables: Sendable {
     /// Whether `client` may open one more connection at `now`, in milliseconds since 1970.
     func mayOpen(_ client: ClientAddress, now: Int64) -> Bool {
         tables.withLockedValue { $0.openings.take(client, now: now) }
-    }
-
-    /// Counts a connection that a proxy brought; false when the client has too many.
-    func enter(_ client: ClientAddress) -> Bool {
-        tables.withLockedValue { tables in
-            let count = tables.connections[client, default: 0]
-            guard count < connectionsPerClient else { return false }
-            tables.connections[client] = count + 1
-            return true
-        }
-    }
-
-    /// A connection that a proxy brought has ended.
-    func leave(_ client: ClientAddress) {
-        tables.withLockedValue { tables in
-            let count = tables.connections[client, default: 0]
-            tables.connections[client] = count > 1 ? count - 1 : nil
-        }
     }
 
     fileprivate func take(messageOf bytes: Int, from client: ClientAddress, now: Int64) -> ClientLimit? {

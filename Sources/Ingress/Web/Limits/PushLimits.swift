@@ -8,10 +8,10 @@ final class PushLimits: Sendable {
     private static let capacity = 100_000
 
     private struct Tables {
-        var clients: RateTable<ClientAddress>
+        var clients: ClientRates
         /// Refusals of their requests that are answered before connections end.
-        var patience: RateTable<ClientAddress>
-        var bytes: RateTable<ClientAddress>
+        var patience: ClientRates
+        var bytes: ClientRates
         /// By the hash of the device token: tokens are not to lie about in memory.
         var devices: RateTable<Int>
     }
@@ -24,17 +24,17 @@ final class PushLimits: Sendable {
         self.counts = counts
         tables = Mutex(
             Tables(
-                clients: RateTable(
+                clients: ClientRates(
                     burst: limits.clientBurst,
                     perSecond: Double(limits.perClientPerSecond),
                     capacity: Self.capacity
                 ),
-                patience: RateTable(
+                patience: ClientRates(
                     burst: limits.clientBurst * 4,
                     perSecond: Double(limits.perClientPerSecond),
                     capacity: Self.capacity
                 ),
-                bytes: RateTable(
+                bytes: ClientRates(
                     burst: limits.bytesPerClientPerSecond * 8,
                     perSecond: Double(limits.bytesPerClientPerSecond),
                     capacity: Self.capacity

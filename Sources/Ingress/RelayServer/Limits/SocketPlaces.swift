@@ -1,0 +1,139 @@
+import Listening
+import Synchronization
+
+/// What is known of an open connection when places run out. Written on its event loop, read by any.
+final class SocketActivity: Sendable {
+    private let lastMessage: Atomic<Int64>
+    private let proven = Atomic(false)
+
+    /// `now` is in milliseconds since 1970.
+    init(now: Int64) {
+        lastMessage = Atomic(now)
+    }
+
+    var lastMessageAt: Int64 { lastMessage.load(ordering: .relaxed) }
+    /// Whether its client has shown a key (NIP-42), or registered a device.
+    var isProven: Bool { proven.load(ordering: .relaxed) }
+
+    func noteMessage(at now: Int64) { lastMessage.store(now, ordering: .relaxed) }
+    func prove() { proven.store(true, ordering: .relaxed) }
+}
+
+/// The event that a connection's pipeline is told: its place goes to another one.
+struct GiveWay: Sendable {}
+
+/// Who has a place at the socket. When there is none left, an idle connection whose client has proven nothing gives way, of those with
+/// the most neighbours the one that was silent for longest. `Socket` is what its owner closes then.
+struct SocketPlaces<Socket: Sendable>: Sendable {
+    /// A number that no other connection has.
+    typealias Number = UInt64
+
+    enum Verdict {
+        /// It has a place, perhaps that of another one.
+        case admitted(Number, inPlaceOf: Socket?)
+        case refused(limit: Int, isWorthALine: Bool)
+    }
+
+    private struct Place: Sendable {
+        let number: Number
+        let socket: Socket
+        let activity: SocketActivity
+        var client: ClientAddress?
+    }
+
+    /// How long a connection must have been silent to give way, in milliseconds.
+    static var idleAfter: Int64 { 10_000 }
+    /// How many connections are looked at for one that gives way. Of more each has its turn.
+    static var glance: Int { 1_024 }
+
+    private var census: ConnectionCensus
+    private var places: [Place] = []
+    private var indices: [Number: Int] = [:]
+    private var latest: Number = 0
+    /// Where the next look for one that gives way begins.
+    private var cursor = 0
+
+    init(census: ConnectionCensus) {
+        self.census = census
+    }
+
+    /// Gives a new connection a place. `client` is nil for a proxy, which may stand for many, and who it stands for may show
+    /// later (``name(_:_:now:)``).
+    mutating func admit(
+        _ client: ClientAddress?,
+        _ socket: Socket,
+        _ activity: SocketActivity,
+        now: Int64
+    ) -> Verdict {
+        var former: Socket?
+        if let obstacle = census.obstacle(to: client) {
+            guard let index = idlest(for: obstacle, now: now) else { return refusal(by: obstacle, now) }
+            former = remove(at: index).socket
+        }
+        latest += 1
+        census.add(client)
+        indices[latest] = places.count
+        places.append(Place(number: latest, socket: socket, activity: activity, client: client))
+        return .admitted(latest, inPlaceOf: former)
+    }
+
+    /// Says who a connection is of that a proxy brought. It keeps its place, perhaps at another one's cost, or is refused, and has it
+    /// till it ends.
+    mutating func name(_ number: Number, _ client: ClientAddress, now: Int64) -> Verdict {
+        guard indices[number] != nil else { return .refused(limit: 0, isWorthALine: false) }
+        var former: Socket?
+        if let obstacle = census.obstacle(toOneOfThese: client) {
+            guard let index = idlest(for: obstacle, now: now) else { return refusal(by: obstacle, now) }
+            former = remove(at: index).socket
+        }
+        guard let index = indices[number] else { return .refused(limit: 0, isWorthALine: false) }
+        census.name(client)
+        places[index].client = client
+        return .admitted(number, inPlaceOf: former)
+    }
+
+    /// A connection has ended. One that gave way has no place to give up.
+    mutating func leave(_ number: Number) {
+        if let index = indices[number] { _ = remove(at: index) }
+    }
+
+    private mutating func refusal(by obstacle: ConnectionCensus.Obstacle, _ now: Int64) -> Verdict {
+        guard case .refused(let limit, let isWorthALine) = census.refusal(by: obstacle, now: now) else {
+            return .refused(limit: 0, isWorthALine: false)
+        }
+        return .refused(limit: limit, isWorthALine: isWorthALine)
+    }
+
+    /// Who has too many connections itself is to close one.
+    private mutating func idlest(for obstacle: ConnectionCensus.Obstacle, now: Int64) -> Int? {
+        let network: ClientAddress?
+        switch obstacle {
+        case .client: return nil
+        case .all: network = nil
+        case .network(let address): network = address
+        }
+        var best: (index: Int, crowd: Int, silentSince: Int64)?
+        let count = min(places.count, Self.glance)
+        for offset in 0..<count {
+            let index = (cursor + offset) % places.count
+            let place = places[index]
+            guard !place.activity.isProven, now - place.activity.lastMessageAt >= Self.idleAfter else { continue }
+            if let network, place.client?.lies(in: network) != true { continue }
+            let (crowd, silentSince) = (census.crowd(around: place.client), place.activity.lastMessageAt)
+            if let best, (best.crowd, -best.silentSince) >= (crowd, -silentSince) { continue }
+            best = (index, crowd, silentSince)
+        }
+        if !places.isEmpty { cursor = (cursor + count) % places.count }
+        return best?.index
+    }
+
+    private mutating func remove(at index: Int) -> Place {
+        let place = places[index]
+        places.swapAt(index, places.count - 1)
+        places.removeLast()
+        indices[place.number] = nil
+        if index < places.count { indices[places[index].number] = index }
+        census.remove(place.client)
+        return place
+    }
+}

@@ -1,0 +1,54 @@
+import Testing
+
+@testable import Listening
+
+@Suite struct ClientRatesTests {
+    private func client(_ text: String) throws -> ClientAddress { try #require(ClientAddress(text)) }
+
+    /// How many of so many clients pass with one each.
+    private func passing(_ count: Int, _ rates: inout ClientRates, _ address: (Int) -> String) throws -> Int {
+        try (0..<count).count { rates.take(try client(address($0)), now: 0) }
+    }
+
+    @Test func manyNetworksOfOneOwnerShareWhatItMayDo() throws {
+        var rates = ClientRates(burst: 10, perSecond: 1, capacity: 1_000)
+        // 48 bits: four times as much as one client may do.
+        let asMany = try (0..<10).map { _ in try passing(20, &rates) { "2001:db8:1:\(String($0, radix: 16))::1" } }
+        #expect(asMany.reduce(0, +) == 40)
+        // 32 bits: sixteen times as much, what the 48 bits have taken included.
+        #expect(try passing(1_000, &rates) { "2001:db8:\(String($0 + 2, radix: 16))::1" } == 120)
+        #expect(try passing(1_000, &rates) { "2001:db9:\(String($0 + 2, radix: 16))::1" } == 160)
+        #expect(try passing(1_000, &rates) { "198.51.\($0 / 250).\($0 % 250)" } == 1_000)
+    }
+
+    @Test func whatANetworkRefusesCostsItsClientNothing() throws {
+        var rates = ClientRates(burst: 1, perSecond: 1, capacity: 1_000)
+        #expect(try passing(16, &rates) { "2001:db8:\($0):1::1" } == 16)
+        for _ in 0..<5 { #expect(!rates.take(try client("2001:db8:ffff::1"), now: 0)) }
+        // The network may do one more soon; the client's own turn was never taken.
+        #expect(rates.take(try client("2001:db8:ffff::1"), now: 100))
+    }
+
+    @Test func countsPassAltogetherOrNotAtAll() throws {
+        var rates = ClientRates(burst: 100, perSecond: 1, capacity: 1_000)
+        #expect(rates.take(try client("2001:db8::1"), 100, now: 0))
+        #expect(rates.take(try client("2001:db8:0:1::1"), 100, now: 0))
+        #expect(rates.take(try client("2001:db8:0:2::1"), 100, now: 0))
+        #expect(rates.take(try client("2001:db8:0:3::1"), 50, now: 0))
+        #expect(!rates.take(try client("2001:db8:0:4::1"), 60, now: 0))
+        #expect(rates.take(try client("2001:db8:0:4::1"), 50, now: 0))
+    }
+
+    @Test func networksAreThoseTheirFirstBitsName() throws {
+        let client = try client("2001:db8:1:2:3::4")
+        #expect(client == (try self.client("2001:db8:1:2::")))
+        #expect(client.network(.bits48) == (try self.client("2001:db8:1:ffff::")).network(.bits48))
+        #expect(client.network(.bits48) != (try self.client("2001:db8:2:2::")).network(.bits48))
+        #expect(client.network(.bits32) == (try self.client("2001:db8:ffff::")).network(.bits32))
+        #expect(try #require(client.network(.bits48)).network(.bits32) == client.network(.bits32))
+        #expect(client.lies(in: try #require(client.network(.bits32))) && client.lies(in: client))
+        #expect(!(try self.client("2001:db9::1")).lies(in: try #require(client.network(.bits32))))
+        #expect(try self.client("192.0.2.1").network(.bits32) == nil)
+        #expect(try self.client("::ffff:192.0.2.1") == self.client("192.0.2.1"))
+    }
+}

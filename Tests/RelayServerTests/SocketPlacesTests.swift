@@ -1,0 +1,119 @@
+import Listening
+import Testing
+
+@testable import RelayServer
+
+@Suite struct SocketPlacesTests {
+    private var places: SocketPlaces<String>
+
+    init() {
+        places = SocketPlaces(census: ConnectionCensus(limit: 8, limitPerAddress: 3, now: 0))
+    }
+
+    private enum Seen: Equatable {
+        case admitted(inPlaceOf: String?)
+        case refused(limit: Int)
+    }
+
+    @discardableResult
+    private mutating func admit(
+        _ address: String,
+        _ name: String = "",
+        silentSince: Int64 = 0,
+        isProven: Bool = false,
+        now: Int64 = 0
+    ) -> (seen: Seen, number: UInt64) {
+        let activity = SocketActivity(now: silentSince)
+        if isProven { activity.prove() }
+        switch places.admit(ClientAddress(address), name, activity, now: now) {
+        case .admitted(let number, let former): return (.admitted(inPlaceOf: former), number)
+        case .refused(let limit, _): return (.refused(limit: limit), 0)
+        }
+    }
+
+    @Test mutating func whoIsIdleForLongestGivesWayWhenThereIsNoPlace() {
+        for number in 0..<8 { admit("192.0.2.\(number)", "\(number)", silentSince: Int64(100 - number)) }
+        #expect(admit("198.51.100.1", now: 10_092).seen == .refused(limit: 8))
+        #expect(admit("198.51.100.1", silentSince: 10_093, now: 10_093).seen == .admitted(inPlaceOf: "7"))
+        #expect(admit("198.51.100.2", silentSince: 10_100, now: 10_100).seen == .admitted(inPlaceOf: "6"))
+    }
+
+    @Test mutating func whoHasProvenAnythingKeepsItsPlace() {
+        for number in 0..<8 { admit("192.0.2.\(number)", "\(number)", isProven: number != 5) }
+        #expect(admit("198.51.100.1", silentSince: 60_000, now: 60_000).seen == .admitted(inPlaceOf: "5"))
+        #expect(admit("198.51.100.2", now: 60_000).seen == .refused(limit: 8))
+    }
+
+    @Test mutating func whoSpeaksIsNotIdle() {
+        let activity = SocketActivity(now: 0)
+        _ = places.admit(ClientAddress("192.0.2.100"), "speaker", activity, now: 0)
+        for number in 0..<7 { admit("192.0.2.\(number)", "\(number)", silentSince: 1) }
+        activity.noteMessage(at: 30_000)
+        #expect(admit("198.51.100.1", silentSince: 30_000, now: 30_000).seen == .admitted(inPlaceOf: "0"))
+    }
+
+    @Test mutating func thoseWithTheMostNeighboursGiveWayFirst() {
+        admit("192.0.2.1", "alone")
+        for number in 0..<7 { admit("2001:\(100 + number % 4):1:\(number)::1", "\(number)", silentSince: 5_000) }
+        for _ in 0..<3 {
+            guard case .admitted(let former) = admit("198.51.100.1", silentSince: 20_000, now: 20_000).seen else {
+                Issue.record("no place was given up")
+                return
+            }
+            #expect(former != nil && former != "alone")
+        }
+    }
+
+    @Test mutating func aClientWithTooManyIsRefusedAndNobodyGivesWay() {
+        for _ in 0..<3 { admit("192.0.2.1", "mine") }
+        #expect(admit("192.0.2.1", now: 60_000).seen == .refused(limit: 3))
+        #expect(admit("192.0.2.2", now: 60_000).seen == .admitted(inPlaceOf: nil))
+    }
+
+    @Test mutating func inAFullNetworkANeighbourGivesWayAndNobodyElse() {
+        // A network of 48 bits may take a quarter of all places, and not less than one client.
+        admit("192.0.2.1", "stranger")
+        for number in 0..<3 { admit("2001:db8:1:\(number)::1", "\(number)", silentSince: Int64(number)) }
+        #expect(admit("2001:db8:1:ff::1", now: 1_000).seen == .refused(limit: 3))
+        #expect(admit("2001:db8:1:ff::1", silentSince: 60_000, now: 60_000).seen == .admitted(inPlaceOf: "0"))
+    }
+
+    @Test mutating func aPlaceIsGivenUpOnce() {
+        let numbers = (0..<8).map { admit("192.0.2.\($0)", "\($0)").number }
+        #expect(admit("198.51.100.1", silentSince: 60_000, now: 60_000).seen == .admitted(inPlaceOf: "0"))
+        // Its connection ends after that.
+        places.leave(numbers[0])
+        #expect(admit("198.51.100.2", silentSince: 60_000, now: 60_000).seen == .admitted(inPlaceOf: "7"))
+        places.leave(numbers[1])
+        #expect(admit("198.51.100.3", silentSince: 60_000, now: 60_000).seen == .admitted(inPlaceOf: nil))
+    }
+
+    @Test mutating func whomAProxyNamesCountsAsHavingComeItself() throws {
+        var numbers: [UInt64] = []
+        for _ in 0..<4 {
+            guard
+                case .admitted(let number, inPlaceOf: _) = places.admit(nil, "proxied", SocketActivity(now: 0), now: 0)
+            else {
+                Issue.record("a proxy was refused")
+                return
+            }
+            numbers.append(number)
+        }
+        let client = try #require(ClientAddress("203.0.113.7"))
+        for number in numbers.prefix(3) {
+            guard case .admitted = places.name(number, client, now: 0) else {
+                Issue.record("a client was refused that had places left")
+                return
+            }
+        }
+        guard case .refused(limit: 3, isWorthALine: _) = places.name(numbers[3], client, now: 60_000) else {
+            Issue.record("a client took more places than it may")
+            return
+        }
+        places.leave(numbers[0])
+        guard case .admitted = places.name(numbers[3], client, now: 60_000) else {
+            Issue.record("a place was not given back")
+            return
+        }
+    }
+}

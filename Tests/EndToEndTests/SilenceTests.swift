@@ -86,6 +86,7 @@ struct SilenceTests {
     @Test(arguments: ["nudge", "sealed"])
     func whatIsShownInItsPlaceComesAsTheRuleSays(mode: String) async throws {
         let rules = """
+            categories: [NOTE]
             rules:
               - match: { kinds: [1] }
                 title: t

@@ -19,10 +19,12 @@ enum RegistrySchema {
             try db.execute(sql: wishes)
             try db.execute(sql: recipientLists)
         }
-        migrator.registerMigration("12 unproven devices") { try $0.execute(sql: unprovenDevices) }
-        migrator.registerMigration("13 grace of devices that lists say nothing of") { try $0.execute(sql: deviceGrace) }
-        migrator.registerMigration("14 targets that people choose") { try $0.execute(sql: chosenTargets) }
-        migrator.registerMigration("15 devices that were reached") { try $0.execute(sql: reached) }
+        migrator.registerMigration("12 unproven and reached devices, grace, chosen targets") { db in
+            try db.execute(sql: unprovenDevices)
+            try db.execute(sql: deviceGrace)
+            try db.execute(sql: chosenTargets)
+            try db.execute(sql: reached)
+        }
         return migrator
     }
 }

@@ -65,7 +65,7 @@ struct StricterPresentationTests {
         others: String = ""
     ) throws -> Notification {
         let book = try RuleBook(
-            yaml: "version: 1\nrules:\n  - { match: { kinds: [1] }, title: t, \(keys) }\n\(others)\n\(top)",
+            yaml: "version: 1\ncategories: [NOTE, COINS, NEWS]\nrules:\n  - { match: { kinds: [1] }, title: t, \(keys) }\n\(others)\n\(top)",
             name: "r"
         )
         let rule = try #require(book.rules.first)
@@ -141,7 +141,7 @@ struct StricterPresentationTests {
               url: app://inbox
               urgency: low
               actions: [{ id: open, label: { default: Open, de: Öffnen }, url: "app://open" }]
-              data: { inbox: true, n: !!int "{{count}}" }
+              data: { inbox: true, many: !!int "{{count}}" }
               apns: { sound: soft.caf, badge: "{{count}}", category: NEWS }
               fcm: { notification: { channelId: news } }
               native: { other: { a: 1 } }
@@ -152,7 +152,7 @@ struct StricterPresentationTests {
         #expect(presentation.subtitle == "Inbox" && presentation.category == "news" && presentation.thread == "inbox")
         #expect(presentation.collapseKey == "inbox" && presentation.url == "app://inbox")
         #expect(presentation.actions == [NotificationAction(id: "open", label: "Open", url: "app://open")])
-        #expect(presentation.data == #"{"inbox":true,"n":1}"#)
+        #expect(presentation.data == #"{"inbox":true,"many":1}"#)
         #expect(presentation.native["ios"] == #"{"sound":"soft.caf","badge":1,"category":"NEWS"}"#)
         #expect(presentation.native["android"] == #"{"notification":{"channelId":"news"}}"#)
         #expect(presentation.native["other"] == #"{"a":1}"#)
@@ -265,13 +265,13 @@ struct BatchTests {
               urgency: low
               expires: 4h
               actions: [{ id: open, label: Open }]
-              data: { n: !!int "{{count}}" }
+              data: { many: !!int "{{count}}" }
               apns: { badge: "{{count}}", stale: 1 }
             """#.replacing(", stale: 1", with: "")
         )
         #expect(batch.title == "7 things" && batch.subtitle == "s" && batch.body == "b" && batch.category == "many")
         #expect(batch.thread == "t" && batch.collapseKey == "c" && batch.url == "app://inbox" && batch.urgency == .low)
-        #expect(batch.actions.map(\.id) == ["open"] && batch.data == #"{"n":7}"#)
+        #expect(batch.actions.map(\.id) == ["open"] && batch.data == #"{"many":7}"#)
         #expect(batch.native["ios"] == #"{"badge":7}"# && batch.expiresAt == 1_000_000 + 4 * 3_600_000)
     }
 

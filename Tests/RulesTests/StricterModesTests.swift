@@ -65,7 +65,14 @@ struct StricterPresentationTests {
         others: String = ""
     ) throws -> Notification {
         let book = try RuleBook(
-            yaml: "version: 1\ncategories: [NOTE, COINS, NEWS]\nrules:\n  - { match: { kinds: [1] }, title: t, \(keys) }\n\(others)\n\(top)",
+            yaml: """
+                version: 1
+                categories: [NOTE, COINS, NEWS]
+                rules:
+                  - { match: { kinds: [1] }, title: t, \(keys) }
+                \(others)
+                \(top)
+                """,
             name: "r"
         )
         let rule = try #require(book.rules.first)

@@ -13,6 +13,7 @@ package final class HTTPLanes: HTTPSender {
     private let pool: LanePool
     private let curl: CurlClients
     private let usesLanes: Bool
+    private let hasProxy: Bool
     private let addressGuard: AddressGuard
     private let shares = Synchronization.Atomic<UInt32>(0)
 
@@ -33,6 +34,7 @@ package final class HTTPLanes: HTTPSender {
             return proxy
         }
         usesLanes = proxy?.carriesLanes ?? true
+        hasProxy = proxy != nil
         let connector: LaneConnector
         do {
             connector = try LaneConnector(
@@ -77,10 +79,11 @@ package final class HTTPLanes: HTTPSender {
         }
     }
 
-    /// Why no request to a user's URL could ever be sent; nil where one may be, if the names in it lead to permitted addresses.
+    /// Why no request to a user's URL could ever be sent; nil where one may be, if the names in it lead to permitted addresses. A proxy
+    /// judges addresses itself.
     package func objection(toUserURL url: String) -> HTTPFailure.Reason? {
         guard let url = URLParts(url) else { return .invalidURL }
-        return addressGuard.mayPermit(url.origin) ? nil : .forbiddenAddress
+        return hasProxy || addressGuard.mayPermit(url.origin) ? nil : .forbiddenAddress
     }
 
     package func retire(_ scope: ConnectionScope) {

@@ -70,7 +70,6 @@ def ruled(stopped_router):
 def scene(ruled, lab, alice, bob):
     ruled.start()
     with Socket(ruled) as socket:
-        socket.publish(bob.event(0, json.dumps({"name": "bob"})))
         yield ruled, socket
 
 
@@ -79,6 +78,11 @@ def alert_for(lab, socket, event) -> dict:
     socket.publish(event)
     [push] = lab.accepted(1)
     return push.payload
+
+
+def introduce(socket, person, name):
+    """Names are kept from when some device may be shown them."""
+    socket.publish(person.event(0, json.dumps({"name": name})))
 
 
 def register(router, socket, person, **more):
@@ -102,12 +106,14 @@ def explained(router, event: dict, words: str) -> str:
 def test_a_device_reads_its_own_language(scene, lab, alice, bob, locale, title):
     router, socket = scene
     register(router, socket, alice, **({"locale": locale} if locale else {}))
+    introduce(socket, bob, "bob")
     assert alert_for(lab, socket, bob.note("hello there", alice))["aps"]["alert"]["title"] == title
 
 
 def test_tags_and_patterns_decide(scene, lab, alice, bob):
     router, socket = scene
     register(router, socket, alice)
+    introduce(socket, bob, "bob")
     urgent = bob.note("x", alice, tags=[["t", "urgent"], ["subject", "re: fire!"]])
     assert alert_for(lab, socket, urgent)["aps"]["alert"]["title"] == "urgent: re: fire!"
     calm = bob.note("hello there", alice, tags=[["t", "urgent"], ["subject", "no fire"]])

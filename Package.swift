@@ -577,7 +577,8 @@ if Context.environment["CARILLON_FUZZ"] == "1" {
                 dependencies: ["Cipher", "Schnorr", "Nostr", "Notifications"],
                 path: "Sources/Registry",
                 sources: [
-                    "Content", "Wishes", "Registration", "Vault/AddressCodec.swift",
+                    "Content", "Wishes", "TimeZones", "Registration", "Targets/ChosenTarget.swift",
+                    "PlatformCheck.swift", "Vault/AddressCodec.swift",
                     "Vault/SealingKey+Registration.swift",
                 ]
             ),

@@ -185,8 +185,11 @@ def test_a_topic_that_somebody_guesses_stays_whose_it_is(router, lab, socket, al
     # And nothing of what is Bob's comes there, also after a restart.
     router.restart()
     with Socket(router) as again:
-        again.publish(alice.note("for bob", bob))
+        note = alice.note("for bob", bob)
+        again.publish(note)
         assert [post[2]["topic"] for post in readable.wait(3)[2:]] == ["free"]
+        why = carillon("explain", note["id"], "--recipient", bob.hex, "--config", router.configuration_file).stdout
+        assert "is not woken: its target is another account's" in why
 
         assert again.offer(bob.registration(router, {**content, "code": code.lower()})) == (True, "")
         again.publish(alice.note("for bob again", bob), bob.note("for alice again", alice))

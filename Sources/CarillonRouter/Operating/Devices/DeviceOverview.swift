@@ -101,9 +101,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         ]
         if let waiting { rows.append(("in the outbox", waiting == 0 ? "nothing" : "\(waiting) not delivered yet")) }
         rows += pace?.rows ?? []
-        if waitsForCode {
-            rows.append(("but", "its target is another account's; it waits for the code that was pushed there"))
-        }
+        if waitsForCode { rows.append(("but", IdentityWords.waitsForCode)) }
         if let queuePause { rows.append(("but", queuePause)) }
         return rows.map { "\($0.0.padded(to: 14))\($0.1)" }.joined(separator: "\n")
     }

@@ -4,6 +4,7 @@ import Nostr
 enum IdentityWords {
     static let silentList =
         "the newest kind 10050 of its user says nothing of devices; one that names it again ends that"
+    static let waitsForCode = "its target is another account's; it waits for the code that was pushed there"
 
     static func waiting(_ key: String) -> String {
         "until the newest kind 10050 of theirs has [\"device\", \"\(key)\"]"
@@ -14,7 +15,8 @@ enum IdentityWords {
         let npub = NIP19.npub(account)
         return waiting.map { "A registration of \(npub) waits, and wakes nobody, \(Self.waiting($0.key))." }
             + devices.compactMap { device in
-                device.countsUntil.map {
+                if device.waitsForCode { return "Device \(device.device) of \(npub) is not woken: \(waitsForCode)." }
+                return device.countsUntil.map {
                     "Device \(device.device) of \(npub) is woken until \($0) only: \(silentList)."
                 }
             }

@@ -127,7 +127,8 @@ struct Explainer {
         _ queue: QueueName?
     ) -> String {
         // The courier may be faster than those who say that it has something to do.
-        guard let last = entries.last(where: \.isEnd) ?? entries.last(where: { !$0.isRemark }) else { return "" }
+        let last = entries.last(where: \.isEnd) ?? entries.last(where: \.isReport) ?? entries.last { !$0.isRemark }
+        guard let last else { return "" }
         guard last.isOpen else { return line(last).words }
         if let held = deliveries.lazy.compactMap({ surroundings.held[$0] }).first { return "held: \(held)" }
         if surroundings.outbox.map(deliveries.isDisjoint) ?? false {
@@ -180,6 +181,10 @@ extension TraceEntry {
     fileprivate var isEnd: Bool {
         guard case .report(let report) = what else { return false }
         return report.isFinal
+    }
+
+    fileprivate var isReport: Bool {
+        if case .report = what { true } else { false }
     }
 
     fileprivate var queue: QueueName? {

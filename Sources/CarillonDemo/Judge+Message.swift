@@ -19,21 +19,28 @@ extension Judge {
             case (.wake, _): return .object(["t": .string(signal)])
             case (.nudge, _):
                 let alert: JSON = .object(["title": .string(Self.neutralTitle)])
-                return .object([
-                    "aps": .object(["alert": alert, "mutable-content": .integer(1)]), "t": .string(signal),
-                ])
+                let nudge: [String: JSON] = ["aps": aps(alert), "t": .string(signal)]
+                return .object(isCategoryFixed ? nudge.adding(["category": category]) : nudge)
             case (.sealed, _): return .object(keys.adding(named).adding(shown))
             case (.alert, .webPush):
                 let notification = shown.adding(["data": .object(keys.adding(named))])
                 return .object(["t": .string(signal), "notification": .object(notification)])
             case (.alert, _):
-                let aps: [String: JSON] = [
-                    "alert": .object(shown), "badge": .integer(1), "sound": .string("default"),
-                    "mutable-content": .integer(1),
-                ]
-                return .object(keys.adding(["aps": .object(aps)]))
+                return .object(keys.adding(["aps": aps(.object(shown))]))
             }
         }
+
+        /// As loud as the built-in rules are, in every mode that shows something.
+        private func aps(_ alert: JSON) -> JSON {
+            .object([
+                "alert": alert, "badge": .integer(1), "sound": .string("default"), "mutable-content": .integer(1),
+            ])
+        }
+
+        private var category: JSON { .string("kind_\(scene.event.kind.rawValue)") }
+
+        /// The rules for reposts and direct messages take several kinds, so their category tells which one came.
+        private var isCategoryFixed: Bool { !["repost", "dm"].contains(signal) }
 
         /// What the router called the notification, which nobody can know before.
         func id(in content: JSON) -> JSON {
@@ -47,7 +54,7 @@ extension Judge {
         private var keys: [String: JSON] {
             let event = scene.event
             var keys: [String: JSON] = [
-                "category": .string("kind_\(event.kind.rawValue)"), "event_id": .string(event.id.hex),
+                "category": category, "event_id": .string(event.id.hex),
                 "author_pubkey": .string(event.pubkey.hex), "kind": .integer(Int64(event.kind.rawValue)),
                 "created_at": .integer(event.createdAt),
             ]

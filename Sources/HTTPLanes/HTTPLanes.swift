@@ -79,8 +79,8 @@ package final class HTTPLanes: HTTPSender {
         }
     }
 
-    /// Why no request to a user's URL could ever be sent; nil where one may be, if the names in it lead to permitted addresses. A proxy
-    /// judges addresses itself.
+    /// Why no request to a user's URL could ever be sent; nil where one may be, if the names in it lead to permitted
+    /// addresses. A proxy judges addresses itself.
     package func objection(toUserURL url: String) -> HTTPFailure.Reason? {
         guard let url = URLParts(url) else { return .invalidURL }
         return hasProxy || addressGuard.mayPermit(url.origin) ? nil : .forbiddenAddress

@@ -23,7 +23,8 @@ package struct LanguageTag: Hashable, Sendable, CustomStringConvertible {
     package var fallbacks: [LanguageTag] { LanguageLineage.of(self).fallbacks }
 
     /// The one of `available` that people of this language read best: this one, the first of ``fallbacks`` in the same
-    /// script, the language of another region in the same script (`pt-BR` for `pt-PT`), or in another script. Nil: none.
+    /// script, the language of another region in the same script (`pt-BR` for `pt-PT`), or in another script. Nil:
+    /// none.
     package func nearest(among available: some Collection<LanguageTag>) -> LanguageTag? {
         guard !available.isEmpty else { return nil }
         if available.contains(self) { return self }

@@ -37,7 +37,8 @@ extension Registry {
             guard let unreached = try rows.longestUnreachedDevice() else {
                 return .refused(.blocked("this router has as many devices as it takes"))
             }
-            // It did nothing wrong: its event may register it again where it comes by, and its app will at its next start.
+            // It did nothing wrong: its event may register it again where it comes by, and its app will at its next
+            // start.
             try rows.deleteEvent(in: unreached.slot)
             try rows.delete(unreached, &changes)
         }
@@ -47,8 +48,8 @@ extension Registry {
         }
         let isProven = try holders.contains { try rows.isProven($0.device) }
         for holder in holders { try rows.evict(holder, &changes) }
-        // Under another account it is another device: what is on its way to this one is not for that one's eyes. The same goes for
-        // a target that is somebody else's.
+        // Under another account it is another device: what is on its way to this one is not for that one's eyes. The
+        // same goes for a target that is somebody else's.
         if let former, try former.account != draft.account || (claim.owner != nil && !rows.waitsForCode(former.device))
         {
             try rows.delete(former, &changes)

@@ -10,7 +10,8 @@ extension Registry {
         return try store.read { rows in try Set(devices.filter { try !rows.isProven($0) }) }
     }
 
-    /// A push service took pushes for these devices. Where there is no room for further devices, those go first that never got any.
+    /// A push service took pushes for these devices. Where there is no room for further devices, those go first that
+    /// never got any.
     package func markProven(_ devices: [DeviceID]) throws {
         try store.write { rows in
             for device in devices {

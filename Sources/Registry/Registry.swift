@@ -33,12 +33,12 @@ package final class Registry: Sendable {
     /// Opens the door of `store`.
     ///
     /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed
-    /// under keys drawn from it. `now` is in milliseconds since 1970. `changed` is told, once it is on disk, of which accounts
-    /// and roots something changed that ``watchedAccount(_:)``, ``partners(of:)`` or ``rootsOfInterest()`` speak of; it is
-    /// called on the thread of the change and is to be quick. `zones` are those that quiet hours may name. `check` and `checkSignal`
-    /// judge new registrations; `pushCode` is told, as `changed` is, of codes to push to targets that somebody else has. Throws a
-    /// ``RegistryStoreError`` when the store
-    /// was made with another identity.
+    /// under keys drawn from it. `now` is in milliseconds since 1970. `changed` is told, once it is on disk, of which
+    /// accounts and roots something changed that ``watchedAccount(_:)``, ``partners(of:)`` or ``rootsOfInterest()``
+    /// speak of; it is called on the thread of the change and is to be quick. `zones` are those that quiet hours may
+    /// name. `check` and `checkSignal` judge new registrations; `pushCode` is told, as `changed` is, of codes to push
+    /// to targets that somebody else has. Throws a ``RegistryStoreError`` when the store was made with another
+    /// identity.
     package init(
         store: RegistryStore,
         identity: KeyPair,

@@ -65,11 +65,12 @@ package struct StoreFile: Sendable {
         return false
     }
 
-    /// A new file at this place, with what `body` puts into it; each of its commits is flushed. It is made beside its place and moved
-    /// there when it is whole, so that a killed process leaves either all of it or nothing. It is in WAL mode by then: turning a file
-    /// to WAL takes a rollback journal, which must not be left beside a store.
+    /// A new file at this place, with what `body` puts into it; each of its commits is flushed. It is made beside its
+    /// place and moved there when it is whole, so that a killed process leaves either all of it or nothing. It is in
+    /// WAL mode by then: turning a file to WAL takes a rollback journal, which must not be left beside a store.
     ///
-    /// Where root makes it, it will belong to whom `original` belongs, if that is named: a service could not open root's.
+    /// Where root makes it, it will belong to whom `original` belongs, if that is named: a service could not open
+    /// root's.
     func make<Value>(ownedLike original: String? = nil, _ body: (DatabaseQueue) throws -> Value) throws -> Value {
         let unfinished = StoreFile(path: path + "-new", kind: kind)
         unfinished.remove()
@@ -117,8 +118,9 @@ package struct StoreFile: Sendable {
         }
     }
 
-    /// Lets SQLite undo what a killed process left half done. The rollback journal holds the pages as they were; without it the file
-    /// is no whole database, and a connection that may only read cannot apply it. Another process that is writing keeps its journal.
+    /// Lets SQLite undo what a killed process left half done. The rollback journal holds the pages as they were;
+    /// without it the file is no whole database, and a connection that may only read cannot apply it. Another process
+    /// that is writing keeps its journal.
     func rollBackInterruptedTransaction() throws {
         guard let size = Self.size(of: path + "-journal"), size > 0 else { return }
         var configuration = Configuration()

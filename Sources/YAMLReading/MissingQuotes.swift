@@ -7,7 +7,8 @@ enum MissingQuotes {
 
     private static let ofColon = "a text with a colon and a blank in it needs quotes around it, as in \"New: a note\""
 
-    /// `; a text … needs quotes` if missing quotes explain why YAML failed at `mark` in what began at `start`; else nothing.
+    /// `; a text … needs quotes` if missing quotes explain why YAML failed at `mark` in what began at `start`; else
+    /// nothing.
     static func hint(at mark: Mark, from start: Mark?, in text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         func line(_ mark: Mark?) -> Substring {

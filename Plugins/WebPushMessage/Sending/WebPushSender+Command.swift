@@ -1,8 +1,8 @@
 package import PluginKit
 
 extension WebPushSender {
-    /// What an operator may ask: `vapid` shows the public keys, of which apps subscribe with the current one. `status` tells the
-    /// router, which tells the apps.
+    /// What an operator may ask: `vapid` shows the public keys, of which apps subscribe with the current one. `status`
+    /// tells the router, which tells the apps.
     package func command(
         _ words: [String],
         completion: @escaping @Sendable (CommandAnswer) -> Void

@@ -40,7 +40,8 @@ final class Advertising: Sendable {
     /// What is advertised; nil before anything is.
     var event: Event? { state.withLock { $0.desk.event } }
 
-    /// Advertises this from now on; each relay gets it unless it is what is advertised already. `stored` are the events kept of our own; `keep` keeps another one of them. Returns it.
+    /// Advertises this from now on; each relay gets it unless it is what is advertised already. `stored` are the events
+    /// kept of our own; `keep` keeps another one of them. Returns it.
     @discardableResult
     func advertise(_ advertisement: Advertisement, stored: [Event], keep: (Event) throws -> Void) throws -> Event {
         let kept = stored.filter { $0.kind == .notificationRelay }.max { $0.createdAt < $1.createdAt }

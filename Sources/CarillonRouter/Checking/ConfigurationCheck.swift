@@ -32,8 +32,8 @@ package struct ConfigurationCheck {
             + context(configuration) + api(configuration) + stranded(configuration) + plugins(configuration)
     }
 
-    /// What works and had better not: secrets that others can get at, an outbox that is gone, and what filters are hardly meant to
-    /// be told. None when all is well.
+    /// What works and had better not: secrets that others can get at, an outbox that is gone, and what filters are
+    /// hardly meant to be told. None when all is well.
     package func warnings() -> [Mistake] {
         guard let configuration = try? Configuration(file: path) else { return [] }
         let exposed = ExposedFiles(configuration).found.map {

@@ -2,7 +2,8 @@ import Delivery
 import Registry
 import Storage
 
-/// An outbox that is gone while the registry beside it has devices. Service goes on with an empty one, but not in silence.
+/// An outbox that is gone while the registry beside it has devices. Service goes on with an empty one, but not in
+/// silence.
 enum LostOutbox {
     /// What to tell the operator; nil when nothing is missing, or when that cannot be told.
     static func warning(_ configuration: Configuration) -> String? {

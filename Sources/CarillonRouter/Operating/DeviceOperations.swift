@@ -156,7 +156,8 @@ package final class DeviceOperations: Sendable {
         try attempt { try registry.waitingRegistrations(for: root, limit: Self.page).map { WaitingDevice($0) } }
     }
 
-    /// What is to be said of an account's devices that are not woken although they are registered, or will not be for long.
+    /// What is to be said of an account's devices that are not woken although they are registered, or will not be for
+    /// long.
     private func identityLines(of account: PublicKey) throws(OperationFailure) -> [String] {
         let passing = try attempt {
             try registry.devices(of: account, limit: Self.page).filter { $0.countsUntil != nil || $0.waitsForCode }

@@ -4,8 +4,8 @@ import Logging
 import Notifications
 import Registry
 
-/// Pushes codes to targets that somebody wants to have moved. Beside the pipeline, so that whoever registers cannot tell from the
-/// time it takes whether the target was anybody's.
+/// Pushes codes to targets that somebody wants to have moved. Beside the pipeline, so that whoever registers cannot
+/// tell from the time it takes whether the target was anybody's.
 struct TargetCodes: Sendable {
     private static let queue = DispatchQueue(label: "carillon.target-codes")
 

@@ -2,8 +2,8 @@ import Glibc
 
 /// Makes files that hold a secret: readable by us alone, and whole from the moment they have their name.
 package enum NewSecretFile {
-    /// Writes `bytes` to a file that must not be there yet. The name appears once all bytes are on disk, so that a killed process never
-    /// leaves an empty key behind. Answers with the system's error number; 0 when it is done.
+    /// Writes `bytes` to a file that must not be there yet. The name appears once all bytes are on disk, so that a
+    /// killed process never leaves an empty key behind. Answers with the system's error number; 0 when it is done.
     package static func create(_ path: String, _ bytes: [UInt8]) -> Int32 {
         removeRemains(of: path)
         let unfinished = path + suffix
@@ -13,7 +13,8 @@ package enum NewSecretFile {
         defer { close(descriptor) }
         let written = write(bytes, to: descriptor)
         guard written == 0 else { return written }
-        // Unlike a renaming, this fails when there is a file by now. It names what was written here, whoever has changed the name since.
+        // Unlike a renaming, this fails when there is a file by now. It names what was written here, whoever has
+        // changed the name since.
         guard linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 else {
             return errno
         }

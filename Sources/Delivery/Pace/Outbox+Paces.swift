@@ -37,7 +37,8 @@ extension Outbox: PaceStore {
         UPDATE outbox_held SET expires = 0 WHERE count > 1;
         """
 
-    /// What waits is told apart by its nature, and a device may have more of it. Rows of before all become part of a batch.
+    /// What waits is told apart by its nature, and a device may have more of it. Rows of before all become part of a
+    /// batch.
     static let heldNatures = """
         ALTER TABLE outbox_held RENAME TO outbox_held_former;
         CREATE TABLE outbox_held (

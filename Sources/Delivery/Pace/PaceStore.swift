@@ -8,6 +8,7 @@ package protocol PaceStore: Sendable {
     /// Rows that mean nothing any more at `now`, in milliseconds since 1970, are dropped.
     func loadPaces(at now: Int64, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws
 
-    /// What the only member of that group says, or the latest where only that counts; nil when there is nothing, or it cannot be read.
+    /// What the only member of that group says, or the latest where only that counts; nil when there is nothing, or it
+    /// cannot be read.
     func heldNotification(_ key: HeldKey) throws -> HeldNotification?
 }

@@ -5,7 +5,8 @@ package struct PushEnd: Sendable, Hashable {
     package var device: DeviceID
     /// The delivery's id.
     package var delivery: String
-    /// Whether it counts: it was delivered, or the push service had it and refused it. What failed otherwise counts for nothing.
+    /// Whether it counts: it was delivered, or the push service had it and refused it. What failed otherwise counts for
+    /// nothing.
     package var counts: Bool
     /// Whether it may still be delivered, but keeps nothing else waiting.
     package var standsAside: Bool

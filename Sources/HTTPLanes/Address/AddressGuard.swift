@@ -20,8 +20,8 @@ package struct AddressGuard: Sendable {
         return Self.isPublic(address)
     }
 
-    /// Whether connections to that host may be made on behalf of a user, as far as its spelling tells: other names are judged by
-    /// the addresses that they turn out to have.
+    /// Whether connections to that host may be made on behalf of a user, as far as its spelling tells: other names are
+    /// judged by the addresses that they turn out to have.
     func mayPermit(_ origin: Origin) -> Bool {
         if let address = origin.address { return permits(address) }
         // RFC 6761 section 6.3.

@@ -1,9 +1,10 @@
 import Glibc
 
-/// Whose doing a request is, as far as limits are concerned: an IPv4 address, the first 64 bits of an IPv6 one, of which everybody has the
-/// rest, or a larger network of those.
+/// Whose doing a request is, as far as limits are concerned: an IPv4 address, the first 64 bits of an IPv6 one, of
+/// which everybody has the rest, or a larger network of those.
 package struct ClientAddress: Hashable, Sendable {
-    /// A network of IPv6 that one owner may have all of: most providers hand out 48 bits to whoever asks, and have 32 themselves.
+    /// A network of IPv6 that one owner may have all of: most providers hand out 48 bits to whoever asks, and have 32
+    /// themselves.
     package enum Network: UInt8, Sendable, CaseIterable {
         case bits48 = 48
         case bits32 = 32
@@ -31,8 +32,9 @@ package struct ClientAddress: Hashable, Sendable {
     private let length: UInt8
     package let isLoopback: Bool
 
-    /// Finds the client of a request that came from `peer`: `peer` itself, or, where that is a trusted proxy, the last of those in
-    /// `X-Forwarded-For` who is none. Nil where there is no such address: a proxy that names nobody may stand for everybody.
+    /// Finds the client of a request that came from `peer`: `peer` itself, or, where that is a trusted proxy, the last
+    /// of those in `X-Forwarded-For` who is none. Nil where there is no such address: a proxy that names nobody may
+    /// stand for everybody.
     package init?(peer: String, forwardedFor lines: [String], isTrustedProxy: (String) -> Bool) {
         var client = Self.plain(peer)
         var hops = lines.flatMap { $0.split(separator: ",") }[...]

@@ -2,7 +2,8 @@
 package enum ClientLimit: String, Sendable, CaseIterable {
     /// Connections open at the same time, of one client or altogether.
     case connections
-    /// Connections open at the same time: an idle one of a client that has proven nothing gave its place to a newer one.
+    /// Connections open at the same time: an idle one of a client that has proven nothing gave its place to a newer
+    /// one.
     case idle
     /// Connections opened of late.
     case openings

@@ -1,10 +1,11 @@
-/// A token bucket for each client, and larger ones for the networks that clients lie in: whoever has a large network has as many clients as
-/// they like.
+/// A token bucket for each client, and larger ones for the networks that clients lie in: whoever has a large network
+/// has as many clients as they like.
 package struct ClientRates: Sendable {
     private var clients: RateTable<ClientAddress>
     private var networks: [(network: ClientAddress.Network, table: RateTable<ClientAddress>)]
 
-    /// `burst` and `perSecond` are for one client. `capacity` is how many clients, and networks of each sort, are remembered at most.
+    /// `burst` and `perSecond` are for one client. `capacity` is how many clients, and networks of each sort, are
+    /// remembered at most.
     package init(burst: Int, perSecond: Double, capacity: Int) {
         clients = RateTable(burst: burst, perSecond: perSecond, capacity: capacity)
         networks = ClientAddress.Network.allCases.map { network in

@@ -1,4 +1,5 @@
-/// Counts open connections, all together, by client and by the networks that clients lie in, so that nobody takes every place.
+/// Counts open connections, all together, by client and by the networks that clients lie in, so that nobody takes every
+/// place.
 package struct ConnectionCensus: Sendable {
     package enum Verdict: Equatable, Sendable {
         case admitted
@@ -21,7 +22,8 @@ package struct ConnectionCensus: Sendable {
     private var counts: [ClientAddress: Int] = [:]
     private var lines: TokenBucket
 
-    /// `limit` is for all connections together, `limitPerAddress` for those of one client. `now` is in milliseconds since 1970.
+    /// `limit` is for all connections together, `limitPerAddress` for those of one client. `now` is in milliseconds
+    /// since 1970.
     package init(limit: Int, limitPerAddress: Int, now: Int64) {
         self.limit = limit
         self.limitPerClient = limitPerAddress
@@ -42,7 +44,8 @@ package struct ConnectionCensus: Sendable {
         remove(isProxy ? nil : ClientAddress(address))
     }
 
-    /// What stands against one more connection of `client`; nil when nothing does. Clients that nobody knows have no limit of their own.
+    /// What stands against one more connection of `client`; nil when nothing does. Clients that nobody knows have no
+    /// limit of their own.
     package func obstacle(to client: ClientAddress?) -> Obstacle? {
         total < limit ? obstacle(toOneOfThese: client) : .all
     }

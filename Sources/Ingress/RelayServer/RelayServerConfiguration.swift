@@ -4,8 +4,8 @@ package struct RelayServerConfiguration: Sendable {
     package var host: String = "127.0.0.1"
     /// The port to listen on; 0 lets the system choose.
     package var port: Int = 7447
-    /// The URL under which clients know us, as in `wss://notify.example.com`: what NIP-42 proofs must name. Where it is empty they must
-    /// name the address at which the client reached us.
+    /// The URL under which clients know us, as in `wss://notify.example.com`: what NIP-42 proofs must name. Where it is
+    /// empty they must name the address at which the client reached us.
     package var url: String = ""
     /// Whether what `X-Forwarded-For` says is believed when it comes from this address.
     package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
@@ -25,7 +25,8 @@ package struct RelayServerConfiguration: Sendable {
         package var messagesPerSecond: Double = 100
         /// Messages it may send at once, before the rate counts.
         package var burst: Double = 500
-        /// Registrations one client may send a second, over time, however many connections it has: each is a write to disk.
+        /// Registrations one client may send a second, over time, however many connections it has: each is a write to
+        /// disk.
         package var registrationsPerSecond: Double = 1
         /// Registrations it may send at once, before their rate counts.
         package var registrationBurst: Double = 100
@@ -37,12 +38,13 @@ package struct RelayServerConfiguration: Sendable {
         package var queriesInWork = 2
         /// Bytes of answers that one connection may leave unread; with more it is closed.
         package var unreadBytes = 4_194_304
-        /// Connections at the same time. A further one takes the place of an idle one whose client has proven nothing, or is closed at once.
+        /// Connections at the same time. A further one takes the place of an idle one whose client has proven nothing,
+        /// or is closed at once.
         package var connections = 1_000
-        /// Connections of one client at the same time. A client is an IPv4 address or an IPv6 network of 64 bits, and networks of 48 and 32
-        /// bits have this and the limits below as well, with larger allowances (`ClientAddress.Network`); behind a trusted
-        /// proxy it is whom that names. Loopback, and a proxy that names nobody, have none of the limits for clients: everybody may
-        /// be behind them.
+        /// Connections of one client at the same time. A client is an IPv4 address or an IPv6 network of 64 bits, and
+        /// networks of 48 and 32 bits have this and the limits below as well, with larger allowances
+        /// (`ClientAddress.Network`); behind a trusted proxy it is whom that names. Loopback, and a proxy that names
+        /// nobody, have none of the limits for clients: everybody may be behind them.
         package var connectionsPerClient = 100
         /// Connections that one client may open a minute, over time, and as many at once.
         package var openingsPerClientPerMinute = 120

@@ -50,8 +50,9 @@ package final class ContextStore: Sendable {
     private let writing = DispatchQueue(label: "carillon context cache")
     private let logger: Logger
 
-    /// Opens the file at `path`. Where there is none, the first write makes one, readable by this user only. What is there and damaged is
-    /// put aside under the same name with `.damaged` behind it. Throws a ``ContextStoreError`` when it cannot be opened, or is another program's.
+    /// Opens the file at `path`. Where there is none, the first write makes one, readable by this user only. What is
+    /// there and damaged is put aside under the same name with `.damaged` behind it. Throws a ``ContextStoreError``
+    /// when it cannot be opened, or is another program's.
     package init(path: String, limits: Limits = Limits(), logger: Logger) throws {
         self.file = try ContextFile(path: path, logger: logger)
         self.limits = limits

@@ -4,8 +4,9 @@ import Rules
 /// What is known of profiles and notes, so that a notification can name its author and the note it refers to. Bounded, and
 /// fed with verified events only.
 ///
-/// Holds the most recent in memory, over a ``ContextStore`` if it has one. Keeps what ``follow(_:)`` says that somebody may be shown,
-/// and who wrote which note, in memory alone: that tells a reply from a mention. `now` is in milliseconds since 1970.
+/// Holds the most recent in memory, over a ``ContextStore`` if it has one. Keeps what ``follow(_:)`` says that somebody
+/// may be shown, and who wrote which note, in memory alone: that tells a reply from a mention. `now` is in milliseconds
+/// since 1970.
 struct EventContext {
     /// Older profiles go on being used, but are worth looking for again. In milliseconds.
     static let profileAge: Int64 = 7 * 86_400_000
@@ -39,7 +40,8 @@ struct EventContext {
         self.notes = ContextTable(capacity: notes)
     }
 
-    /// Keeps what notifications may speak of from now on. When that is less than before, all that was kept goes, from the disk too.
+    /// Keeps what notifications may speak of from now on. When that is less than before, all that was kept goes, from
+    /// the disk too.
     mutating func follow(_ demand: RuleNeeds) {
         let isLess =
             self.demand.readsProfiles && !demand.readsProfiles || self.demand.readsNotes && !demand.readsNotes
@@ -95,9 +97,9 @@ struct EventContext {
         addressed.insert((event.id, event.createdAt), for: address)
     }
 
-    /// What a notification about `concern` would lack that is worth seeking: `needs` are those of the rule, for the modes
-    /// of the devices that want it, and `references` whom and what the event mentions. The event that settles what
-    /// `concern` is at all is among it.
+    /// What a notification about `concern` would lack that is worth seeking: `needs` are those of the rule, for the
+    /// modes of the devices that want it, and `references` whom and what the event mentions. The event that settles
+    /// what `concern` is at all is among it.
     mutating func missing(
         _ needs: RuleNeeds,
         of concern: EventConcern,

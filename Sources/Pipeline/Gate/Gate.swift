@@ -24,8 +24,8 @@ struct Gate {
         try scanner.scan(json)
     }
 
-    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or devices, an
-    /// account's own, or a deletion. `now` is in milliseconds since 1970.
+    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or
+    /// devices, an account's own, or a deletion. `now` is in milliseconds since 1970.
     mutating func judge(
         _ scanned: ScannedEvent,
         in json: UnsafeRawBufferPointer,

@@ -42,8 +42,9 @@ struct Addressees {
     }
 
     /// What `event`, read as `reading` and for rules as `facts`, comes to for an account that it names. What is dated
-    /// `newsSince` or later, in seconds since 1970, is news also to a device that was registered after that. `isFollowed`
-    /// says whether an account follows an author, nil where nobody knows; it is asked only where that matters.
+    /// `newsSince` or later, in seconds since 1970, is news also to a device that was registered after that.
+    /// `isFollowed` says whether an account follows an author, nil where nobody knows; it is asked only where that
+    /// matters.
     func plan(
         _ event: Event,
         _ reading: EventReading,

@@ -109,7 +109,8 @@ extension Event {
         values(of: "e").lazy.compactMap { EventID(hex: $0) }.first
     }
 
-    /// What a note answers, else what it quotes, else what an `e` tag mentions: seed 000 always tells the id in that tag.
+    /// What a note answers, else what it quotes, else what an `e` tag mentions: seed 000 always tells the id in that
+    /// tag.
     fileprivate var answeredOrQuoted: EventID? {
         if case .event(let parent)? = comment?.parent { return parent.id }
         if let thread { return thread.parent.id }

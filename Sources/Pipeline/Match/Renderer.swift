@@ -31,8 +31,8 @@ final class Renderer {
         self.facts = facts
     }
 
-    /// What a device of `platform` may see of the event in that mode or a stricter one of the rule; `now` is in milliseconds since
-    /// 1970.
+    /// What a device of `platform` may see of the event in that mode or a stricter one of the rule; `now` is in
+    /// milliseconds since 1970.
     func rendering(
         in mode: Mode,
         _ language: LanguageTag?,
@@ -54,8 +54,8 @@ final class Renderer {
         return rendering
     }
 
-    /// What the notification is to the pace of a device of `platform`; `eventExpiresAt` is what the event says of that (NIP-40).
-    /// All times but the event's are in milliseconds since 1970.
+    /// What the notification is to the pace of a device of `platform`; `eventExpiresAt` is what the event says of that
+    /// (NIP-40). All times but the event's are in milliseconds since 1970.
     func paceMatch(
         on platform: String,
         in mode: Mode,

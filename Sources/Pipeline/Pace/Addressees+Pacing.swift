@@ -88,8 +88,8 @@ extension Addressees {
         }
     }
 
-    /// Whether a match neither waits nor counts. Quiet hours hold alerts all the same: they are the device's own wish. What is no
-    /// alert cannot become part of a batch, so it needs no room in its push service's share.
+    /// Whether a match neither waits nor counts. Quiet hours hold alerts all the same: they are the device's own wish.
+    /// What is no alert cannot become part of a batch, so it needs no room in its push service's share.
     private func goesAtOnce(
         _ match: PaceMatch,
         to addressee: Addressee,
@@ -102,7 +102,8 @@ extension Addressees {
         return pacing.outbox.takesRoom(for: addressee.device, addressee.route) || match.nature == .special
     }
 
-    /// Sends what waits under the mark of a match that goes at once, such as an update before the end of its Live Activity.
+    /// Sends what waits under the mark of a match that goes at once, such as an update before the end of its Live
+    /// Activity.
     private func sendAhead(
         of match: PaceMatch,
         to addressee: Addressee,

@@ -95,8 +95,8 @@ package struct DevicePace: Hashable, Sendable {
         return .held(reason, in: group)
     }
 
-    /// Takes out what may go now. What is counted is one push for what is seen and one for what is not; each of the others is one by
-    /// itself. `takesRoom` is asked for each push.
+    /// Takes out what may go now. What is counted is one push for what is seen and one for what is not; each of the
+    /// others is one by itself. `takesRoom` is asked for each push.
     mutating func takeReady(_ pace: Pace, at now: Int64, takesRoom: () -> Bool = { true }) -> [[HeldGroup]] {
         guard !groups.isEmpty else { return [] }
         settle(pace, at: now)
@@ -121,8 +121,8 @@ package struct DevicePace: Hashable, Sendable {
     /// The group that goes by an event.
     func heldGroup(of first: EventID) -> HeldGroup? { groups.first { $0.event == first } }
 
-    /// One of the group that goes by `first` shall not be told any more. Where only the latest counts, it is that one, and the group
-    /// goes. Returns the group as it was; nil when there is none.
+    /// One of the group that goes by `first` shall not be told any more. Where only the latest counts, it is that one,
+    /// and the group goes. Returns the group as it was; nil when there is none.
     mutating func withdraw(fromGroupOf first: EventID) -> HeldGroup? {
         guard let index = groups.firstIndex(where: { $0.event == first }) else { return nil }
         let group = groups[index]
@@ -189,8 +189,8 @@ package struct DevicePace: Hashable, Sendable {
         }
     }
 
-    /// The end of a delivery; false if it is not the one under way. One that failed counts for nothing, but one that its push
-    /// service refused does: else whoever gets themselves refused would have no pace.
+    /// The end of a delivery; false if it is not the one under way. One that failed counts for nothing, but one that
+    /// its push service refused does: else whoever gets themselves refused would have no pace.
     mutating func end(_ delivery: String, counts: Bool, at now: Int64) -> Bool {
         guard underWay == delivery else { return false }
         if counts {
@@ -319,8 +319,8 @@ package struct DevicePace: Hashable, Sendable {
         return groups.firstIndex { $0.mark == mark }
     }
 
-    /// What gives way to a match of another mark where there is no place for more that is no alert: the oldest of its nature, or else
-    /// the oldest of all of them.
+    /// What gives way to a match of another mark where there is no place for more that is no alert: the oldest of its
+    /// nature, or else the oldest of all of them.
     private func indexToReplace(by match: PaceMatch) -> Int? {
         guard match.nature != .alert else { return nil }
         let others = groups.indices.filter { groups[$0].isKept(.silent) || groups[$0].isKept(.special) }

@@ -4,8 +4,8 @@ import Notifications
 
 /// Matches that wait for each other and go as one push.
 ///
-/// Where all of them count, it knows how many they are, and what the first says is on disk as long as it is alone. Under a ``mark``
-/// only the latest counts, and what that one says is on disk.
+/// Where all of them count, it knows how many they are, and what the first says is on disk as long as it is alone.
+/// Under a ``mark`` only the latest counts, and what that one says is on disk.
 package struct HeldGroup: Hashable, Sendable {
     /// Which of the device's groups it is; the disk knows it by that.
     let slot: UInt8
@@ -36,11 +36,13 @@ package struct HeldGroup: Hashable, Sendable {
     /// Whether another push used the turn that was this one's, too: it need not wait for the next. Not on disk.
     var isDue = false
 
-    /// Of what counts altogether there is a group for each nature that counts, for messages or not, over the window or not.
+    /// Of what counts altogether there is a group for each nature that counts, for messages or not, over the window or
+    /// not.
     static let slotsOfBatches = 8
     /// So many alerts of which only the latest counts wait for a device; further ones are counted.
     static let slotsOfAlerts = 8
-    /// So many other pushes of which only the latest counts wait for a device; a further one takes the place of the oldest.
+    /// So many other pushes of which only the latest counts wait for a device; a further one takes the place of the
+    /// oldest.
     static let slotsOfOthers = HeldKey.slots - slotsOfBatches - slotsOfAlerts
 
     /// Whether its push is that of a member, and no count.

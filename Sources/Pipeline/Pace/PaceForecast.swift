@@ -40,9 +40,9 @@ package struct PaceForecast: Sendable, Hashable {
     /// How many events wait for it.
     package var held: Int { groups.reduce(0) { $0 + $1.count } }
 
-    /// `row` and `held` are what the outbox has of the device, `now` is in milliseconds since 1970. `mode` is the most that the device
-    /// is told: what wakes it unseen may have a budget. `isCrowded` is asked about what waits though its turn is now: whether it may
-    /// lack room in the outbox.
+    /// `row` and `held` are what the outbox has of the device, `now` is in milliseconds since 1970. `mode` is the most
+    /// that the device is told: what wakes it unseen may have a budget. `isCrowded` is asked about what waits though
+    /// its turn is now: whether it may lack room in the outbox.
     package init(
         _ row: PaceRow?,
         _ held: [HeldRow],

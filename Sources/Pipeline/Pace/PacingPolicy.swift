@@ -62,8 +62,8 @@ package struct PacingPolicy: Sendable, Hashable {
         self.mostDailyCap = mostDailyCap
     }
 
-    /// What a device of `platform` gets that wishes that. Bounds are for wishes; the defaults are the operator's own word. Who gets no
-    /// cooldown is sent each push, silent ones as well.
+    /// What a device of `platform` gets that wishes that. Bounds are for wishes; the defaults are the operator's own
+    /// word. Who gets no cooldown is sent each push, silent ones as well.
     package func pace(for wishes: PaceWishes, on platform: String) -> Pace {
         let batch = wishes.batch
         let own = platforms[platform] ?? PlatformDefaults()

@@ -6,8 +6,8 @@ extension QuietHours {
 
     /// When the quiet hours end that `moment` lies in; nil when it lies in none. Both in milliseconds since 1970.
     ///
-    /// It is quiet whenever the clock there shows a time between start and end. So a night in which clocks change is an hour shorter or
-    /// longer, and an end that the clock leaps over is where it leaps.
+    /// It is quiet whenever the clock there shows a time between start and end. So a night in which clocks change is an
+    /// hour shorter or longer, and an end that the clock leaps over is where it leaps.
     func end(at moment: Int64) -> Int64? {
         let minutes = moment.flooredQuotient(by: Self.minute)
         guard let left = minutesLeft(at: minutes) else { return nil }
@@ -27,8 +27,8 @@ extension QuietHours {
 
     private func ahead(at minute: Int64) -> Int64 { Int64(zone.minutesAhead(at: minute * Self.minute)) }
 
-    /// The first minute after `first` and before `last` at which the clock shows another time than expected; nil for none. Clocks
-    /// change once a day at most.
+    /// The first minute after `first` and before `last` at which the clock shows another time than expected; nil for
+    /// none. Clocks change once a day at most.
     private func nextChange(after first: Int64, before last: Int64) -> Int64? {
         guard case .named = zone else { return nil }
         let before = ahead(at: first)

@@ -3,8 +3,8 @@ package protocol PipelineObserver: Sendable {
     func record(_ counts: [PipelineStep: Int])
     /// How many devices filters spared a batch's events, by the filter's name. Not called for a batch in which none did.
     func filtered(_ counts: [String: Int])
-    /// How often the rules' values came out unfit for their keys, so that a push went without or was not sent. Not called
-    /// for a batch in which all values fit.
+    /// How often the rules' values came out unfit for their keys, so that a push went without or was not sent. Not
+    /// called for a batch in which all values fit.
     func leftOut(_ counts: [RuleValue: Int])
     /// The steps of a batch that are worth keeping, in order; `time` is the batch's, in milliseconds since 1970. Not called
     /// for a batch that has none.

@@ -1,5 +1,6 @@
 extension TransportInstance {
-    /// What the plugin answers to the command `status`; nil for a plugin that does not know it, or does not answer in time.
+    /// What the plugin answers to the command `status`; nil for a plugin that does not know it, or does not answer in
+    /// time.
     ///
     /// Something must go on calling ``expireDeadlines()`` meanwhile.
     package func status() async -> TransportStatus? {

@@ -5,8 +5,8 @@ extension RegistrationContent {
     /// Reads the decrypted content of a registration.
     ///
     /// Throws a ``RegistrationRefusal`` that names the first field which is not as it should be. Fields it does not
-    /// know are no mistake, but names under `filters` and `signals` are, if `checkingSignals` does not know them. `zones` says what
-    /// the time zone of quiet hours means.
+    /// know are no mistake, but names under `filters` and `signals` are, if `checkingSignals` does not know them.
+    /// `zones` says what the time zone of quiet hours means.
     package init(
         json: String,
         _ zones: TimeZones = .system,

@@ -1,5 +1,5 @@
-/// A target that people choose themselves, such as a topic of ntfy's: others can guess it. So it belongs to the first account that
-/// registers it, until that account leaves it, and another account has to show that it reads there.
+/// A target that people choose themselves, such as a topic of ntfy's: others can guess it. So it belongs to the first
+/// account that registers it, until that account leaves it, and another account has to show that it reads there.
 ///
 /// Tokens and endpoints that a push service hands out are no such targets: whoever has one got it from the device.
 struct ChosenTarget: Hashable {

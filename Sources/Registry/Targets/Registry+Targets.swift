@@ -12,7 +12,8 @@ extension Registry {
         var owner: TargetHolder?
     }
 
-    /// Weighs a registration against others with the same token, or with the same chosen target (`target`, by its handle).
+    /// Weighs a registration against others with the same token, or with the same chosen target (`target`, by its
+    /// handle).
     func claim(
         _ draft: RegistrationDraft,
         _ handle: [UInt8],
@@ -66,7 +67,8 @@ extension Registry {
     /// The handle of a chosen target.
     func handle(of target: ChosenTarget) -> [UInt8] { vault.handle(of: target.name) }
 
-    /// A registry that knew nothing of chosen targets has them in sealed addresses only. Whoever has one by then keeps it.
+    /// A registry that knew nothing of chosen targets has them in sealed addresses only. Whoever has one by then keeps
+    /// it.
     func bringTargetsOut() throws {
         guard try !store.write({ try $0.areTargetsOut() }) else { return }
         try store.write { rows in

@@ -32,7 +32,8 @@ extension RegistryRows {
         }
     }
 
-    /// Whether a device has a chosen target for itself; false for one that waits for its code, and for one without such a target.
+    /// Whether a device has a chosen target for itself; false for one that waits for its code, and for one without such
+    /// a target.
     func hasChosenTarget(_ device: DeviceID) throws -> Bool {
         try one("SELECT 1 FROM chosen_targets WHERE device = ? AND confirmed", [device.rawValue]) != nil
     }

@@ -41,7 +41,8 @@ package struct TargetCodeRequest: Hashable, Sendable {
 extension TokenVault {
     private static let day: Int64 = 86_400_000
 
-    /// The code for a target at `now`, in milliseconds since 1970, and until when it is good: until the end of the next UTC day.
+    /// The code for a target at `now`, in milliseconds since 1970, and until when it is good: until the end of the next
+    /// UTC day.
     func code(for target: [UInt8], at now: Int64) -> (TargetCode, expiresAt: Int64) {
         let day = now / Self.day
         return (code(for: target, day: day), (day + 2) * Self.day)

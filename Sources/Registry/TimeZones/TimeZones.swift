@@ -22,8 +22,8 @@ package final class TimeZones: Sendable {
         self.folder = folder
     }
 
-    /// The zone of that name, as in `Europe/Berlin`; nil when no zone has such a name. One that the machine does not know counts as UTC,
-    /// as a machine that lost its tzdata must not lose devices.
+    /// The zone of that name, as in `Europe/Berlin`; nil when no zone has such a name. One that the machine does not
+    /// know counts as UTC, as a machine that lost its tzdata must not lose devices.
     package func zone(named name: String) -> NamedZone? {
         guard Self.isName(name) else { return nil }
         if let zone = known.withLock({ $0[name] }) { return zone }

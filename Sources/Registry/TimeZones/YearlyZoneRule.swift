@@ -1,5 +1,5 @@
-/// When clocks change in any year, as the footer of a TZif file says: the TZ variable of POSIX, with the hours beyond a day that
-/// RFC 9636 section 3.3.1 allows. All times are in seconds.
+/// When clocks change in any year, as the footer of a TZif file says: the TZ variable of POSIX, with the hours beyond a
+/// day that RFC 9636 section 3.3.1 allows. All times are in seconds.
 struct YearlyZoneRule: Sendable {
     private struct Summer: Sendable {
         let ahead: Int

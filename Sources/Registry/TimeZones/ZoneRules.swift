@@ -1,4 +1,5 @@
-/// What the clocks of a time zone show and when they change, as a file in TZif format says (RFC 9636). All times are in seconds.
+/// What the clocks of a time zone show and when they change, as a file in TZif format says (RFC 9636). All times are in
+/// seconds.
 struct ZoneRules: Sendable {
     /// When clocks change, in ascending order, since 1970.
     private let changes: [Int64]

@@ -78,8 +78,8 @@ struct PlatformBlocks: Sendable {
     /// Whether some event may leave the block of `platform` without a required value.
     func mayWithhold(_ platform: String) -> Bool { withheld.contains(platform) }
 
-    /// JSON objects by platform name (`ios`, `android`, `web`, …): what a transport gets as `native`. Notes in `rendering`
-    /// what is left out.
+    /// JSON objects by platform name (`ios`, `android`, `web`, …): what a transport gets as `native`. Notes in
+    /// `rendering` what is left out.
     ///
     /// `now` is in milliseconds since 1970; relative dates count from there.
     func render(_ values: TemplateValues, now: Int64, into rendering: inout Rendering) -> [String: String] {

@@ -33,8 +33,8 @@ struct TagCondition: Sendable {
         matching = nil
     }
 
-    /// At most one of `tests` is a pattern, and none where it `namesRecipient`: its answer is kept for an event, whoever
-    /// is asked about.
+    /// At most one of `tests` is a pattern, and none where it `namesRecipient`: its answer is kept for an event,
+    /// whoever is asked about.
     init(_ name: String, _ tests: [(place: Place, test: ValueTest)], namesRecipient: Bool = false) {
         self.name = name
         isAbsent = false

@@ -31,8 +31,8 @@ package struct PacedPush: Sendable, Hashable {
         return push
     }
 
-    /// The wake-up that stands for this push in ``Mode/wake``. It says nothing that a later one could replace, so those that wait
-    /// are counted.
+    /// The wake-up that stands for this push in ``Mode/wake``. It says nothing that a later one could replace, so those
+    /// that wait are counted.
     var wakeUp: PacedPush {
         PacedPush(type: "wake", nature: .silent, pace: pace == .immediate ? .immediate : .batch)
     }

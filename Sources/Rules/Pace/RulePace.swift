@@ -43,7 +43,8 @@ extension Rule {
         pace.push(on: platform, in: min(mode, self.mode))
     }
 
-    /// What belongs together of what this rule says of `input`: pushes of one type that have the same here replace each other.
+    /// What belongs together of what this rule says of `input`: pushes of one type that have the same here replace each
+    /// other.
     package func paceKey(of push: PacedPush, _ input: RuleInput, now: Int64) -> String {
         let key = pace.key.render(TemplateValues(input, now: now, mentions: mentions))
         // Alerts of two rules say different things. A device has one Live Activity, one widget state and one sync.

@@ -46,8 +46,8 @@ extension RuleBook {
         return (book, mistakes)
     }
 
-    /// `files` are the top levels of the files. Of the first `own` ones it is checked that each rule is reached; an app's
-    /// own rules may well shut out common ones.
+    /// `files` are the top levels of the files. Of the first `own` ones it is checked that each rule is reached; an
+    /// app's own rules may well shut out common ones.
     private init(_ files: [(top: YAMLMapping, file: RulesFile)], areAllRead: Bool, own: Int) {
         for (top, _) in files { Self.checkVersion(top) }
         /// Of the first file that has it. All are looked at, so that each is checked.

@@ -37,8 +37,8 @@ package struct Rendering: Sendable {
         omissions += paths.paths.map { Omission(key: $0, platform: platform, withholds: withholds) }
     }
 
-    /// The URL that `template` gives, or nothing. Notes an omission if the template gave something else, or is no more than a
-    /// variable.
+    /// The URL that `template` gives, or nothing. Notes an omission if the template gave something else, or is no more
+    /// than a variable.
     mutating func url(_ template: Template, _ values: TemplateValues, of key: String) -> String {
         let text = template.render(values)
         let url = AbsoluteURL.ifOne(text)

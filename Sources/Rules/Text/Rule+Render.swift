@@ -1,10 +1,11 @@
 import Notifications
 
 extension Rule {
-    /// What this rule makes of `input` in the device's `language`. It shows at most `mode` and at most what the rule allows.
+    /// What this rule makes of `input` in the device's `language`. It shows at most `mode` and at most what the rule
+    /// allows.
     ///
-    /// `now` is in milliseconds since 1970; texts that tell how long ago something was need it. `isSilent`: no stricter form of
-    /// it may show anything, see ``isSilent(on:)``.
+    /// `now` is in milliseconds since 1970; texts that tell how long ago something was need it. `isSilent`: no stricter
+    /// form of it may show anything, see ``isSilent(on:)``.
     package func rendering(
         _ input: RuleInput,
         signal: Signal,

@@ -27,8 +27,8 @@ import Testing
         #expect(naddr(256) == nil)
     }
 
-    /// From the tests of rust-nostr and nostr-tools; the second address has its parts in another order (go-nostr) and has
-    /// relays.
+    /// From the tests of rust-nostr and nostr-tools; the second address has its parts in another order (go-nostr) and
+    /// has relays.
     @Test(arguments: [
         (
             "naddr1qqxnzd3exgersv33xymnsve3qgs8suecw4luyht9ekff89x4uacneapk8r5dyk0gmn6uwwurf6u9rusrqsqqqa282m3gxt",

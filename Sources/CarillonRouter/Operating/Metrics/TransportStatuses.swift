@@ -7,7 +7,8 @@ import Synchronization
 final class TransportStatuses: Sendable {
     private let statuses = Mutex<[QueueName: TransportStatus]>([:])
 
-    /// Asks all of them. A plugin that does not answer is waited for a few seconds, and what it said before still counts.
+    /// Asks all of them. A plugin that does not answer is waited for a few seconds, and what it said before still
+    /// counts.
     func look(at transports: Transports) async {
         var found = statuses.withLock { $0.filter { transports.all[$0.key] != nil } }
         await withTaskGroup { group in

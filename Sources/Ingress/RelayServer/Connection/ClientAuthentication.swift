@@ -16,8 +16,8 @@ struct ClientAuthentication {
     private let expected: String
     private(set) var publicKeys: Set<PublicKey> = []
 
-    /// `url` is how clients reach us. Where it is empty a proof has to name one of `addresses`, at which we listen: a proof that names
-    /// any other relay may have been made for that one, which passes it on.
+    /// `url` is how clients reach us. Where it is empty a proof has to name one of `addresses`, at which we listen: a
+    /// proof that names any other relay may have been made for that one, which passes it on.
     init(url: String, addresses: [String] = [], challenge: String) {
         self.challenge = challenge
         if url.isEmpty {

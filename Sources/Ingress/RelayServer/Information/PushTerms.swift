@@ -52,8 +52,8 @@ package struct PushTerms: Encodable, Equatable, Sendable {
     /// What registrations may name, sorted.
     package var platforms: [String]
     package var limits: Limits
-    /// What the transports of an app tell those who register, by app, platform and name: for `web` the `vapid_public_keys`, of
-    /// which browsers subscribe with the first.
+    /// What the transports of an app tell those who register, by app, platform and name: for `web` the
+    /// `vapid_public_keys`, of which browsers subscribe with the first.
     package var apps: [String: [String: [String: [String]]]]
 
     package init(platforms: [String], limits: Limits, apps: [String: [String: [String: [String]]]]) {

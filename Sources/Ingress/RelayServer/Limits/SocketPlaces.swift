@@ -22,8 +22,8 @@ final class SocketActivity: Sendable {
 /// The event that a connection's pipeline is told: its place goes to another one.
 struct GiveWay: Sendable {}
 
-/// Who has a place at the socket. When there is none left, an idle connection whose client has proven nothing gives way, of those with
-/// the most neighbours the one that was silent for longest. `Socket` is what its owner closes then.
+/// Who has a place at the socket. When there is none left, an idle connection whose client has proven nothing gives
+/// way, of those with the most neighbours the one that was silent for longest. `Socket` is what its owner closes then.
 struct SocketPlaces<Socket: Sendable>: Sendable {
     /// A number that no other connection has.
     typealias Number = UInt64
@@ -57,8 +57,8 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
         self.census = census
     }
 
-    /// Gives a new connection a place. `client` is nil for a proxy, which may stand for many, and who it stands for may show
-    /// later (``name(_:_:now:)``).
+    /// Gives a new connection a place. `client` is nil for a proxy, which may stand for many, and who it stands for may
+    /// show later (``name(_:_:now:)``).
     mutating func admit(
         _ client: ClientAddress?,
         _ socket: Socket,
@@ -77,8 +77,8 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
         return .admitted(latest, inPlaceOf: former)
     }
 
-    /// Says who a connection is of that a proxy brought. It keeps its place, perhaps at another one's cost, or is refused, and has it
-    /// till it ends.
+    /// Says who a connection is of that a proxy brought. It keeps its place, perhaps at another one's cost, or is
+    /// refused, and has it till it ends.
     mutating func name(_ number: Number, _ client: ClientAddress, now: Int64) -> Verdict {
         guard indices[number] != nil else { return .refused(limit: 0, isWorthALine: false) }
         var former: Socket?

@@ -15,7 +15,8 @@ extension RegistrySchema {
     /// 1970; no time where that list names it.
     static let deviceGrace = "ALTER TABLE listed_devices ADD COLUMN until INTEGER;"
 
-    /// Which device has a target that people choose, by a handle that tells nothing of it, and which ones would have it. Few do.
+    /// Which device has a target that people choose, by a handle that tells nothing of it, and which ones would have
+    /// it. Few do.
     static let chosenTargets = """
         CREATE TABLE chosen_targets (
             device INTEGER PRIMARY KEY REFERENCES devices (id) ON DELETE CASCADE,
@@ -26,8 +27,8 @@ extension RegistrySchema {
         CREATE INDEX chosen_targets_target ON chosen_targets (target);
         """
 
-    /// Whether a push service ever took a push for a device. Of devices from before nobody knows, so they count as reached. The index
-    /// finds the device that goes first when there is no room.
+    /// Whether a push service ever took a push for a device. Of devices from before nobody knows, so they count as
+    /// reached. The index finds the device that goes first when there is no room.
     static let reached = """
         ALTER TABLE devices ADD COLUMN is_reached INTEGER NOT NULL DEFAULT 0;
         UPDATE devices SET is_reached = 1;

@@ -17,8 +17,8 @@ enum NumericVariable {
             + (escaped + made).joined(separator: "|") + #")\)* *\}\}$"#
     }
 
-    /// Whether `text` is one numeric variable and nothing else, as in `{{count}}`, perhaps with functions around it that
-    /// make a number of it.
+    /// Whether `text` is one numeric variable and nothing else, as in `{{count}}`, perhaps with functions around it
+    /// that make a number of it.
     static func isWhole(_ text: some StringProtocol) -> Bool {
         guard text.hasPrefix("{{"), text.hasSuffix("}}"), text.utf8.count > 4 else { return false }
         let words = text.dropFirst(2).dropLast(2).split(separator: " ")

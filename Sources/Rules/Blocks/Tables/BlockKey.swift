@@ -4,7 +4,8 @@ struct BlockKey: Sendable {
     /// Another spelling that is read, and written as ``name``.
     let alias: String?
     let type: BlockValueType
-    /// Whether the push service or the app refuses the object without it. If variables leave it out, the object goes too.
+    /// Whether the push service or the app refuses the object without it. If variables leave it out, the object goes
+    /// too.
     let isRequired: Bool
     /// One sentence for those who write rules.
     let doc: String

@@ -154,7 +154,8 @@ struct TemplateTags {
 }
 
 extension [TemplateVariable.Content] {
-    /// What comes of any of these that the innermost of `functions`, the last one, takes, each around what the next makes.
+    /// What comes of any of these that the innermost of `functions`, the last one, takes, each around what the next
+    /// makes.
     fileprivate func results(of functions: [TemplateFunction]) throws(TemplateError) -> [TemplateVariable.Content] {
         var contents = self
         for function in functions.reversed() {

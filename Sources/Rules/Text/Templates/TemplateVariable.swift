@@ -25,7 +25,8 @@ struct TemplateVariable: Sendable, Hashable {
         self.content = content
     }
 
-    /// What texts about one event may put in, besides ``tagPrefix``, ``listPrefix`` and ``fieldPrefix`` with names behind.
+    /// What texts about one event may put in, besides ``tagPrefix``, ``listPrefix`` and ``fieldPrefix`` with names
+    /// behind.
     static let ofEvents: [TemplateVariable] =
         [
             TemplateVariable("event.id", .eventID), TemplateVariable("event.address", .address),
@@ -58,8 +59,8 @@ struct TemplateVariable: Sendable, Hashable {
         return nil
     }
 
-    /// The first value of the first tag called `name`, or with a number behind it the value at that place; nil if no tag
-    /// in a template can be called so.
+    /// The first value of the first tag called `name`, or with a number behind it the value at that place; nil if no
+    /// tag in a template can be called so.
     static func tag(_ name: some StringProtocol) -> TemplateVariable? {
         let parts = String(name).split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count <= 2, let first = parts.first, isName(first) else { return nil }

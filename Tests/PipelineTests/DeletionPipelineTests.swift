@@ -108,6 +108,32 @@ import Testing
         #expect(bench.kept.last?.notification.mode == .alert && bench.kept.last?.notification.count == 1)
     }
 
+    @Test func ofEventsThatReplaceEachOtherTheOneThatIsSaidIsTakenBack() throws {
+        let yaml = """
+            version: 1
+            rules: [{ match: { kinds: [1] }, pace: latest, title: "{{event.content}}" }]
+            """
+        let rules = try RuleBook(yaml: yaml, name: "rules.yaml")
+        let bench = try Workbench(rules: rules, pacing: PacingPolicy())
+        let (owner, author) = (try bench.account(mode: "alert"), try Workbench.keys())
+        bench.submit([try note(bench, "first", to: owner, by: author)])
+        try bench.end()
+        var edits = try ["second", "third"].map { try note(bench, $0, to: owner, by: author) }
+        for edit in edits { bench.submit([edit]) }
+        // The second has given way already.
+        bench.submit([try deletion(bench, of: [edits[0]], by: author)])
+        #expect(try bench.rows().held == 1)
+        bench.pass(61)
+        #expect(bench.kept.last?.notification.title == "third" && bench.kept.count == 2)
+        try bench.end()
+        edits = try ["fourth", "fifth"].map { try note(bench, $0, to: owner, by: author) }
+        for edit in edits { bench.submit([edit]) }
+        bench.submit([try deletion(bench, of: [edits[1]], by: author)])
+        #expect(try bench.rows().held == 0)
+        bench.pass(120)
+        #expect(bench.kept.count == 2)
+    }
+
     @Test func afterARestartWhatIsHeldIsFoundByTheNotesThatAreKnown() throws {
         let bench = try Workbench.paced()
         let (owner, author) = (try bench.account(mode: "alert"), try Workbench.keys())

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// The one thread that a pipeline lives on.
 package final class PipelineThread: Sendable {
@@ -64,5 +65,37 @@ package final class PipelineThread: Sendable {
                 continuation.resume()
             }
         }
+    }
+}
+
+/// What waits in a pipeline, for others to read at any time; as of its last batch.
+package final class PipelineGauges: Sendable {
+    private let devices = Atomic<Int>(0)
+    private let events = Atomic<Int>(0)
+
+    package init() {}
+
+    /// Devices for which something is held back until their time comes.
+    package var waitingDevices: Int { devices.load(ordering: .relaxed) }
+    /// Events that wait for a name or a note.
+    package var parkedEvents: Int { events.load(ordering: .relaxed) }
+
+    func set(waitingDevices: Int, parkedEvents: Int) {
+        devices.store(waitingDevices, ordering: .relaxed)
+        events.store(parkedEvents, ordering: .relaxed)
+    }
+}
+
+/// How often a thread has come round: one that others see standing still while there is work is stuck.
+package final class Heartbeat: Sendable {
+    private let beats = Atomic<UInt64>(0)
+
+    package init() {}
+
+    /// How often it beat so far.
+    package var count: UInt64 { beats.load(ordering: .relaxed) }
+
+    package func beat() {
+        beats.add(1, ordering: .relaxed)
     }
 }

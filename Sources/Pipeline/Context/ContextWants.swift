@@ -54,3 +54,25 @@ package struct ContextWants: Sendable, Hashable {
         laterDistances.formUnion(other.laterDistances)
     }
 }
+
+/// An account's own list, of a replaceable kind, that a filter would read.
+package struct ListWant: Sendable, Hashable {
+    package var account: PublicKey
+    package var kind: Kind
+
+    package init(account: PublicKey, kind: Kind) {
+        self.account = account
+        self.kind = kind
+    }
+}
+
+/// Whether somebody whom an account follows follows an author.
+package struct DistanceWant: Sendable, Hashable {
+    package var account: PublicKey
+    package var author: PublicKey
+
+    package init(account: PublicKey, author: PublicKey) {
+        self.account = account
+        self.author = author
+    }
+}

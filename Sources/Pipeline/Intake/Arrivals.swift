@@ -1,4 +1,5 @@
 import Delivery
+import Nostr
 
 /// What a pipeline's thread finds in its intake at one time.
 package struct Arrivals: Sendable {
@@ -25,4 +26,71 @@ package struct Arrivals: Sendable {
     }
 
     package var isEmpty: Bool { submissions.isEmpty && endedFetches.isEmpty && ends.isEmpty && settings.isEmpty }
+}
+
+/// Events that came in together, and whom to tell what became of them.
+package struct Submission: Sendable {
+    /// The bytes of one JSON object each.
+    package let events: [[UInt8]]
+    package let source: EventSource
+    /// Called once, on the pipeline's thread or, when refused, the submitter's, with a verdict for each event in order.
+    package let completion: @Sendable ([EventVerdict]) -> Void
+
+    package init(events: [[UInt8]], source: EventSource, completion: @escaping @Sendable ([EventVerdict]) -> Void) {
+        self.events = events
+        self.source = source
+        self.completion = completion
+    }
+}
+
+/// Where an event came in, as far as the stages treat it differently.
+package enum EventSource: Sendable {
+    /// Our own socket, and who proved there to be whom (NIP-42). Every event is verified before it is answered, also one that
+    /// concerns nobody: the answer must not tell who is registered here.
+    case socket(authenticated: Set<PublicKey>)
+    /// A stream of new events, which nobody answers: what concerns nobody is dropped unverified.
+    case feed
+    /// A relay, which nobody answers either.
+    case relay(RelayReading)
+
+    /// Whether somebody learns from the verdict whether the event concerned anybody.
+    var isAnswered: Bool {
+        if case .socket = self { true } else { false }
+    }
+
+    /// Whether what comes from there may wake anybody.
+    var isNews: Bool {
+        switch self {
+        case .socket, .feed, .relay(.live), .relay(.stored): true
+        case .relay(.baseline), .relay(.fetched): false
+        }
+    }
+
+    /// How far behind now the date of an event may be that was made just now, in seconds. Senders' clocks are slow by minutes, so
+    /// of what comes live its coming tells when it was made; of what was stored only its date does.
+    var slownessOfClocks: Int64 {
+        switch self {
+        case .socket, .feed, .relay(.live): 600
+        case .relay(.stored), .relay(.baseline), .relay(.fetched): 0
+        }
+    }
+}
+
+/// How an event of a relay came to be read, as far as that says whether it is news.
+package enum RelayReading: Sendable, Hashable {
+    /// After the end of the stored events (NIP-01).
+    case live
+    /// Stored, and published while nobody listened: news as well. Comes in any order.
+    case stored
+    /// Stored before the key was watched there: no news, to be remembered only.
+    case baseline
+    /// Asked for by a ``ContextFetcher``: no news, to be learned from only.
+    case fetched
+}
+
+/// Other settings for a pipeline that runs.
+package struct SettingsChange: Sendable {
+    package let settings: PipelineSettings
+    /// Called once, on the pipeline's thread, when they are in force or could not be put in force.
+    package let completion: @Sendable (Result<Void, any Error>) -> Void
 }

@@ -1,0 +1,78 @@
+import Foundation
+import Nostr
+import Rules
+
+/// What is remembered of a profile (kind 0).
+struct ContextProfile: Sendable, Hashable {
+    /// Nil when it gives none.
+    let name: String?
+    /// Seconds since 1970, as its author claims.
+    let createdAt: Int64
+    /// Milliseconds since 1970.
+    var learnedAt: Int64
+}
+
+/// What is remembered of an event that others may refer to.
+struct ContextNote: Sendable, Hashable {
+    /// Only so much of a note is ever shown.
+    private static let contentLimit = 400
+    private static let byteLimit = 3200
+
+    let author: PublicKey
+    /// Whom the author says to speak for, in `root_identity` (seed 004). Not proven.
+    let root: PublicKey?
+    let kind: Kind
+    /// The beginning; nil where nobody may be shown it.
+    let content: String?
+
+    init(author: PublicKey, root: PublicKey?, kind: Kind, content: String?) {
+        self.author = author
+        self.root = root
+        self.kind = kind
+        self.content = content
+    }
+
+    init(_ event: Event, withContent: Bool = true) {
+        self.init(
+            author: event.pubkey,
+            root: event.value(of: "root_identity").flatMap { PublicKey(hex: $0) },
+            kind: event.kind,
+            content: withContent ? String(event.content.beginning(Self.contentLimit, bytes: Self.byteLimit)) : nil
+        )
+    }
+}
+
+/// What a profile (kind 0) calls its author.
+package enum AuthorName {
+    /// Longer names are cut, in characters.
+    private static let limit = 80
+    private static let byteLimit = 640
+    /// The fields of a profile that may hold a name, in the order in which seed 000 asks for them.
+    private static let fields = ["display_name", "displayName", "name", "username", "handle"]
+
+    /// The first name that is more than white space; nil when there is none.
+    static func of(profile content: String) -> String? {
+        guard let profile = (try? JSONSerialization.jsonObject(with: Data(content.utf8))) as? [String: Any] else {
+            return nil
+        }
+        for field in fields {
+            let name = (profile[field] as? String)?.trimmingCharacters(in: .whitespacesAndNewlines)
+                .beginning(limit, bytes: byteLimit)
+            if let name, !name.isEmpty { return String(name) }
+        }
+        return nil
+    }
+
+    /// What the sender of a zap is called who does not want to be known.
+    static let anonymous = "Anonymous"
+
+    /// What stands in for the name of whoever's doing `concern` is, while their profile is not known.
+    package static func standIn(for concern: EventConcern) -> String {
+        concern.zap?.isAnonymous == true ? anonymous : standIn(for: concern.author.hex)
+    }
+
+    /// What stands in for a name: the first eight digits of the key.
+    package static func standIn(for publicKeyHex: String) -> String {
+        publicKeyHex.prefix(8) + "..."
+    }
+}

@@ -1,0 +1,60 @@
+import Nostr
+import Notifications
+
+/// A filter as the operator configured it.
+package struct EventFilter: Sendable {
+    /// What becomes of an event about which it cannot decide.
+    package enum OnError: String, Sendable, CaseIterable {
+        case pass
+        case drop
+    }
+
+    package var name: String
+    package var availability: FilterAvailability
+    package var onError: OnError
+    /// The recipient's own lists that it reads: replaceable events.
+    package var wantedKinds: [Kind]
+    /// What it has to know of whom the recipient follows.
+    package var need: FollowNeed
+    /// Whether it is asked with the notification, once that is made.
+    package var isAskedAfterRendering: Bool
+    /// Called on the pipeline's thread, which waits.
+    package var decide: @Sendable (FilterQuestion) -> FilterVerdict
+
+    package init(
+        name: String,
+        availability: FilterAvailability = .maySwitchOff,
+        onError: OnError = .pass,
+        wantedKinds: [Kind] = [],
+        need: FollowNeed = .nothing,
+        isAskedAfterRendering: Bool = false,
+        decide: @escaping @Sendable (FilterQuestion) -> FilterVerdict
+    ) {
+        self.name = name
+        self.availability = availability
+        self.onError = onError
+        self.wantedKinds = wantedKinds
+        self.need = need
+        self.isAskedAfterRendering = isAskedAfterRendering
+        self.decide = decide
+    }
+}
+
+/// What devices may decide about a filter.
+package enum FilterAvailability: String, Sendable, CaseIterable {
+    /// Nothing: it is asked for all of them.
+    case always
+    /// It is asked unless a device switches it off.
+    case maySwitchOff = "may-switch-off"
+    /// It is asked for devices that switch it on.
+    case maySwitchOn = "may-switch-on"
+
+    /// Whether it is asked for a device that says so, or nothing.
+    package func isActive(_ wish: Bool?) -> Bool {
+        switch self {
+        case .always: true
+        case .maySwitchOff: wish ?? true
+        case .maySwitchOn: wish ?? false
+        }
+    }
+}

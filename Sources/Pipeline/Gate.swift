@@ -1,0 +1,236 @@
+import Nostr
+import Registry
+
+/// The first stage: reads an event as far as it must, and lets through only what is new, concerns somebody, and is
+/// really its author's. Matches before it verifies, since a look at the tags costs a fraction of a signature check.
+struct Gate {
+    private var scanner = EventScanner()
+    private let verifier = EventVerifier()
+    private var accepted: GenerationalSet<EventID>
+    /// Verified, and on their way: of the batch at work, and what waits for context.
+    private var underWay: Set<EventID> = []
+    /// What events are for, by their kinds; other rules make it another.
+    var purposes: Purposes
+    private var hits: [MatchHit] = []
+
+    /// `memory` is how many ids are remembered at least.
+    init(purposes: Purposes, memory: Int = 500_000) {
+        self.purposes = purposes
+        self.accepted = GenerationalSet(capacity: memory)
+    }
+
+    /// Reads the bytes of one event, which ``judge(_:in:from:index:isListWanted:)`` is to be asked about next.
+    mutating func scan(_ json: UnsafeRawBufferPointer) throws(EventError) -> ScannedEvent {
+        try scanner.scan(json)
+    }
+
+    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or
+    /// devices, an account's own, or a deletion. `now` is in milliseconds since 1970.
+    mutating func judge(
+        _ scanned: ScannedEvent,
+        in json: UnsafeRawBufferPointer,
+        from source: EventSource,
+        index: borrowing MatchIndex,
+        isListWanted: Bool,
+        now: Int64
+    ) -> Passage {
+        // What was asked for is learned from even if it once went all the way.
+        if case .relay(.fetched) = source { return built(scanned, in: json) { .fetched($0) } }
+        if !underWay.isEmpty, underWay.contains(scanned.id) { return .repeated(scanned.id) }
+        let purpose = purposes[scanned.kind]
+        if accepted.contains(scanned.id) {
+            // Whom it follows nobody asked before its author had an account here.
+            guard purpose == .recipientList, isListWanted else { return stopped(.duplicate, scanned, .duplicate) }
+            return built(scanned, in: json) { .recipientList($0, []) }
+        }
+        switch purpose {
+        case .registration:
+            guard source.isAnswered || isForUs(scanned, in: json) else { break }
+            return built(scanned, in: json) { .registration($0) }
+        case .request where scanner.pValues.contains(purposes.ourKey.bytes):
+            guard source.isNews else { break }
+            return built(scanned, in: json) { .request($0) }
+        case .list:
+            guard source.isAnswered || isListWanted else { break }
+            return built(scanned, in: json) { .list($0) }
+        case .recipientList:
+            let hits = purposes.isRuled(scanned.kind) ? match(scanned, index: index) : []
+            guard isListWanted || !hits.isEmpty else { break }
+            if isAhead(scanned, at: now) { return ahead(scanned) }
+            return built(scanned, in: json) { isListWanted ? .recipientList($0, hits) : .addressed($0, hits) }
+        case .deletion:
+            guard source.isAnswered || isListWanted else { break }
+            return built(scanned, in: json) { .deletion($0) }
+        case .hint:
+            guard source.isNews else { break }
+            let hits = match(scanned, index: index)
+            guard !hits.isEmpty else { break }
+            return built(scanned, in: json) { .hint($0, hits) }
+        case .notice, .request:
+            guard purpose == .notice || purposes.isRuled(scanned.kind) else { break }
+            let hits = match(scanned, index: index)
+            guard !hits.isEmpty else { break }
+            if isAhead(scanned, at: now) { return ahead(scanned) }
+            return built(scanned, in: json) { .addressed($0, hits) }
+        case .other:
+            break
+        }
+        guard source.isAnswered else { return stopped(.unaddressed, scanned, .accepted) }
+        if isAhead(scanned, at: now) { return ahead(scanned) }
+        if let fault = fault(of: scanned, in: json) { return forged(scanned, fault) }
+        return .unaddressed(scanned)
+    }
+
+    /// Whether an event is done with.
+    func remembers(_ id: EventID) -> Bool { accepted.contains(id) }
+
+    /// Further copies of a verified event are ``Passage/repeated(_:)`` until it is remembered or released.
+    mutating func hold(_ id: EventID) {
+        underWay.insert(id)
+    }
+
+    /// An event is on its way no more, and not done with either.
+    mutating func release(_ id: EventID) {
+        underWay.remove(id)
+    }
+
+    /// Remembers that an event is done with. Only after its signature held and what it wakes is kept: a forged copy must not
+    /// suppress the real one, and a full disk must not swallow the next attempt.
+    mutating func remember(_ id: EventID) {
+        underWay.remove(id)
+        accepted.insert(id)
+    }
+
+    /// Verifies and builds an event.
+    private func built(
+        _ scanned: ScannedEvent,
+        in json: UnsafeRawBufferPointer,
+        as passage: (Event) -> Passage
+    ) -> Passage {
+        if let fault = fault(of: scanned, in: json) { return forged(scanned, fault) }
+        do throws(EventError) {
+            return passage(try Event(scanned: scanned, in: json))
+        } catch {
+            return stopped(.malformed, scanned, .refused(MachineReadablePrefix.invalid.message(error)))
+        }
+    }
+
+    private func fault(of scanned: ScannedEvent, in json: UnsafeRawBufferPointer) -> EventError? {
+        switch verifier.verify(scanned, in: json) {
+        case .valid: nil
+        case .wrongID: .wrongID
+        case .wrongSignature: .wrongSignature
+        }
+    }
+
+    private mutating func match(_ scanned: ScannedEvent, index: borrowing MatchIndex) -> [MatchHit] {
+        hits.removeAll(keepingCapacity: true)
+        scanner.pValues.withUnsafeBufferPointer { index.match($0, into: &hits) }
+        guard !hits.isEmpty else { return [] }
+        return hits.filter { $0.counts(for: scanned.kind) }
+    }
+
+    /// Other projects use the kinds of registrations as well: from where nobody is answered only what says it is for us is
+    /// worth a signature check.
+    private func isForUs(_ scanned: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
+        guard let event = try? Event(scanned: scanned, in: json) else { return true }
+        return event.identifier.hasPrefix(purposes.ourKey.hex)
+    }
+
+    private func isAhead(_ scanned: ScannedEvent, at now: Int64) -> Bool {
+        scanned.createdAt > now / 1000 + PipelineSettings.secondsAhead
+    }
+
+    private func ahead(_ scanned: ScannedEvent) -> Passage {
+        let reason = "created_at: expected at most \(PipelineSettings.secondsAhead) seconds ahead of now"
+        return stopped(.ahead, scanned, .refused(MachineReadablePrefix.invalid.message(reason)))
+    }
+
+    private func forged(_ scanned: ScannedEvent, _ fault: EventError) -> Passage {
+        stopped(.forged, scanned, .refused(MachineReadablePrefix.invalid.message(fault)))
+    }
+
+    private func stopped(_ step: PipelineStep, _ scanned: ScannedEvent, _ result: EventVerdict.Result) -> Passage {
+        .stopped(step, EventVerdict(id: scanned.id, result))
+    }
+}
+
+/// What the gate makes of an event. Every event in here is verified.
+enum Passage {
+    /// It goes no further; the verdict is what its sender is told.
+    case stopped(PipelineStep, EventVerdict)
+    /// It is another copy of one that is on its way.
+    case repeated(EventID)
+    /// It is to be learned from, and nothing else.
+    case fetched(Event)
+    /// It registers a device, by its kind.
+    case registration(Event)
+    /// It is a request to us (NIP-46).
+    case request(Event)
+    /// It is a list of relays or devices (kind 10002 or 10050). Those wake nobody, whomever they name.
+    case list(Event)
+    /// It takes events of its author's back (kind 5 or 62). It wakes nobody.
+    case deletion(Event)
+    /// It is an account's own list, the newest of its kind, and names these.
+    case recipientList(Event, [MatchHit])
+    /// It is a wake-up hint for these accounts (kind 20062).
+    case hint(Event, [MatchHit])
+    /// It concerns nobody.
+    case unaddressed(ScannedEvent)
+    /// It names these accounts.
+    case addressed(Event, [MatchHit])
+}
+
+/// What an event may be for, by its kind: a table with a place for each, since the question comes up for every event.
+struct Purposes {
+    enum Purpose: UInt8 {
+        case registration
+        /// A NIP-46 request, to us or to others.
+        case request
+        /// A list of relays or devices.
+        case list
+        /// An account's own list that rules or filters read. A rule may be for it as well.
+        case recipientList
+        /// A wake-up hint.
+        case hint
+        /// It takes events of its author's back.
+        case deletion
+        /// Something that a rule may be for.
+        case notice
+        case other
+    }
+
+    let ourKey: PublicKey
+    /// Nil: any kind may be notifiable.
+    private let notifiableKinds: Set<UInt16>?
+    private let table: [Purpose]
+
+    init(
+        ourKey: PublicKey,
+        notifiableKinds: Set<UInt16>?,
+        takesRequests: Bool,
+        takesHints: Bool,
+        recipientKinds: Set<Kind>
+    ) {
+        self.ourKey = ourKey
+        self.notifiableKinds = notifiableKinds
+        table = (0...UInt16.max).map { number in
+            switch Kind(number) {
+            case .pushRegistration, .addressablePushRegistration: .registration
+            case .remoteSigning where takesRequests: .request
+            case .relayList, .deviceList: .list
+            case .deletion, .requestToVanish: .deletion
+            case .wakeUpHint where takesHints: .hint
+            case let kind where recipientKinds.contains(kind): .recipientList
+            default: notifiableKinds?.contains(number) ?? true ? .notice : .other
+            }
+        }
+    }
+
+    subscript(kind: Kind) -> Purpose { table[Int(kind.rawValue)] }
+
+    /// Whether a rule may be for events of that kind, whatever else they are for.
+    func isRuled(_ kind: Kind) -> Bool {
+        notifiableKinds?.contains(kind.rawValue) ?? true
+    }
+}

@@ -1,0 +1,170 @@
+import Nostr
+import Notifications
+
+/// What an event is to one account it names: the signal, how it refers to the account, which event it is about, and
+/// whose doing it is.
+package struct EventConcern: Sendable, Hashable {
+    /// Nil for kinds that only a rules file gives a signal.
+    package var signal: Signal?
+    package var relation: Relation?
+    /// The event whose author would settle whether it concerns the account, and how; nil when that is settled.
+    package var openQuestion: EventID?
+    package var referencedID: EventID?
+    /// Who a notification names: the sender of a zap, else the event's author.
+    package var author: PublicKey
+    package var zap: ZapReceipt?
+}
+
+extension EventConcern {
+    /// What `event`, which names `account` in a `p` tag, is to that account; ``EventReading`` says more.
+    package static func classify(
+        _ event: Event,
+        for account: PublicKey,
+        authors: (EventID) -> [PublicKey]? = { _ in nil }
+    ) throws(NoConcern) -> EventConcern {
+        try EventReading(event).concern(for: account, authors: authors)
+    }
+}
+
+/// Why an event that names an account does not concern it.
+package enum NoConcern: Error, Sendable, Hashable, CustomStringConvertible {
+    /// It names the account in passing and is about somebody else's event.
+    case notTarget
+    /// The recipient of the zap sent it.
+    case ownZap
+    case invalidZap(ZapReceiptError)
+
+    var step: PipelineStep {
+        switch self {
+        case .notTarget: .notTarget
+        case .ownZap: .own
+        case .invalidZap: .invalidZap
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .notTarget: "it is about somebody else's event"
+        case .ownZap: "the recipient sent the zap"
+        case .invalidZap(let error): "\(error)"
+        }
+    }
+}
+
+/// What an event is about, by its kind. Read once for all accounts that it names, which may be thousands.
+struct EventReading {
+    private enum Subject {
+        case message
+        case follow
+        case reaction(ReactionTarget?)
+        case repost(of: EventID?, isForOne: Bool)
+        case zap(Result<ZapReceipt, ZapReceiptError>)
+        case note(EventRelations, about: EventID?)
+        case other(EventRelations, about: EventID?)
+    }
+
+    private let author: PublicKey
+    private let subject: Subject
+
+    init(_ event: Event) {
+        author = event.pubkey
+        switch event.kind {
+        case .giftWrap, .ephemeralGiftWrap, .encryptedDirectMessage, .chatMessage: subject = .message
+        case .contactList: subject = .follow
+        case .reaction: subject = .reaction(event.reactionTarget)
+        case .repost, .genericRepost, .audioRepost:
+            subject = .repost(of: event.firstReference, isForOne: EventRelations(event).isForOne)
+        case .zapReceipt: subject = .zap(Result { () throws(ZapReceiptError) in try ZapReceipt(event) })
+        case .textNote, .comment, .audioNote: subject = .note(EventRelations(event), about: event.answeredOrQuoted)
+        default: subject = .other(EventRelations(event), about: event.firstReference)
+        }
+    }
+
+    /// What the event, which names `account` in a `p` tag, is to that account. `authors` tells who wrote an event, if that is
+    /// known: its signer, and whom the signer says to speak for.
+    ///
+    /// Throws when it does not concern the account, as a reaction names everybody in a thread (NIP-25: the last `p` is whom it
+    /// is for).
+    func concern(for account: PublicKey, authors: (EventID) -> [PublicKey]?) throws(NoConcern) -> EventConcern {
+        switch subject {
+        case .message: return EventConcern(signal: .dm, author: author)
+        case .follow: return EventConcern(signal: .follow, author: author)
+        case .reaction(let target): return try reaction(target, account, authors)
+        case .repost(let id, let isForOne): return try repost(id, isForOne, account, authors)
+        case .zap(let receipt): return try zap(receipt, account)
+        case .note(let relations, let id):
+            let finding = relations.relation(to: account, authors: authors)
+            return EventConcern(
+                signal: finding.relation == .reply ? .reply : .mention,
+                relation: finding.relation ?? .mention,
+                openQuestion: finding.openQuestion,
+                referencedID: id,
+                author: author
+            )
+        case .other(let relations, let id):
+            let finding = relations.relation(to: account, authors: authors)
+            return EventConcern(
+                relation: finding.relation,
+                openQuestion: finding.openQuestion,
+                referencedID: id,
+                author: author
+            )
+        }
+    }
+
+    private func reaction(
+        _ target: ReactionTarget?,
+        _ account: PublicKey,
+        _ authors: (EventID) -> [PublicKey]?
+    ) throws(NoConcern) -> EventConcern {
+        if let author = target?.author, author != account { throw .notTarget }
+        if let target, let authors = authors(target.event.id), !authors.contains(account) { throw .notTarget }
+        return EventConcern(signal: .reaction, referencedID: target?.event.id, author: author)
+    }
+
+    /// NIP-18 has `p` name the author of what is reposted; of several that are named, only one can be that.
+    private func repost(
+        _ id: EventID?,
+        _ isForOne: Bool,
+        _ account: PublicKey,
+        _ authors: (EventID) -> [PublicKey]?
+    ) throws(NoConcern) -> EventConcern {
+        var concern = EventConcern(signal: .repost, referencedID: id, author: author)
+        guard let id else { return concern }
+        if let authors = authors(id) {
+            guard authors.contains(account) else { throw .notTarget }
+        } else if !isForOne {
+            concern.openQuestion = id
+        }
+        return concern
+    }
+
+    private func zap(
+        _ receipt: Result<ZapReceipt, ZapReceiptError>,
+        _ account: PublicKey
+    ) throws(NoConcern) -> EventConcern {
+        switch receipt {
+        case .failure(let error): throw .invalidZap(error)
+        case .success(let zap):
+            guard zap.recipient == account else { throw .invalidZap(.wrongRecipient) }
+            guard zap.sender != account else { throw .ownZap }
+            return EventConcern(signal: .zap, referencedID: zap.zapped, author: zap.sender, zap: zap)
+        }
+    }
+}
+
+extension Event {
+    /// The id in the first `e` tag that has one.
+    fileprivate var firstReference: EventID? {
+        values(of: "e").lazy.compactMap { EventID(hex: $0) }.first
+    }
+
+    /// What a note answers, else what it quotes, else what an `e` tag mentions: seed 000 always tells the id in that
+    /// tag.
+    fileprivate var answeredOrQuoted: EventID? {
+        if case .event(let parent)? = comment?.parent { return parent.id }
+        if let thread { return thread.parent.id }
+        for case .event(let quoted) in quotes { return quoted.id }
+        return firstReference
+    }
+}

@@ -1,0 +1,99 @@
+import Registry
+
+/// How often one device may be woken: what it wished, as far as the operator allows it.
+package struct Pace: Hashable, Sendable {
+    /// Between the end of one push and the next one, in milliseconds; 0: none.
+    package internal(set) var cooldown: Int64 = 0
+    /// In milliseconds; 0: none.
+    package internal(set) var window: Int64 = 0
+    /// Pushes a UTC day; nil: any number.
+    package internal(set) var dailyCap: Int?
+    package internal(set) var quiet: QuietHours?
+    /// Silent pushes an hour; nil: as many as of anything else.
+    package internal(set) var silentPerHour: Int?
+
+    package init(
+        cooldown: Int64 = 0,
+        window: Int64 = 0,
+        dailyCap: Int? = nil,
+        quiet: QuietHours? = nil,
+        silentPerHour: Int? = nil
+    ) {
+        self.cooldown = cooldown
+        self.window = window
+        self.dailyCap = dailyCap
+        self.quiet = quiet
+        self.silentPerHour = silentPerHour
+    }
+
+    /// How many matches of a window go before the rest of it waits (seed 004 section 4).
+    static let matchesBeforeBatch = 3
+
+    /// Whether it makes any difference.
+    var isUnlimited: Bool { !isGathering && quiet == nil }
+
+    /// Whether pushes are counted and follow each other at a distance.
+    var isGathering: Bool { cooldown > 0 || window > 0 || dailyCap != nil || silentPerHour != nil }
+
+    /// What a longer cooldown gathers needs no window.
+    var hasWindow: Bool { window > cooldown }
+
+    /// When the quiet hours end that hold an alert back at `moment`; nil: none do.
+    func quietEnd(at moment: Int64, isMessage: Bool) -> Int64? {
+        guard let quiet, !(isMessage && quiet.letsDirectMessagesThrough) else { return nil }
+        return quiet.end(at: moment)
+    }
+}
+
+extension QuietHours {
+    private static let minute: Int64 = 60_000
+    private static let minutesOfDay: Int64 = 1440
+
+    /// When the quiet hours end that `moment` lies in; nil when it lies in none. Both in milliseconds since 1970.
+    ///
+    /// It is quiet whenever the clock there shows a time between start and end. So a night in which clocks change is an
+    /// hour shorter or longer, and an end that the clock leaps over is where it leaps.
+    func end(at moment: Int64) -> Int64? {
+        let minutes = moment.flooredQuotient(by: Self.minute)
+        guard let left = minutesLeft(at: minutes) else { return nil }
+        let change = nextChange(after: minutes, before: minutes + left)
+        guard let change else { return (minutes + left) * Self.minute }
+        guard let leftThen = minutesLeft(at: change) else { return change * Self.minute }
+        return (change + leftThen) * Self.minute
+    }
+
+    /// How many minutes of quiet are left by the clock; nil for none. `minute` is since 1970.
+    private func minutesLeft(at minute: Int64) -> Int64? {
+        let local = (minute + ahead(at: minute)).flooredRemainder(by: Self.minutesOfDay)
+        let sinceStart = (local - Int64(start.minutes)).flooredRemainder(by: Self.minutesOfDay)
+        let length = Int64(end.minutes - start.minutes).flooredRemainder(by: Self.minutesOfDay)
+        return sinceStart < length ? length - sinceStart : nil
+    }
+
+    private func ahead(at minute: Int64) -> Int64 { Int64(zone.minutesAhead(at: minute * Self.minute)) }
+
+    /// The first minute after `first` and before `last` at which the clock shows another time than expected; nil for
+    /// none. Clocks change once a day at most.
+    private func nextChange(after first: Int64, before last: Int64) -> Int64? {
+        guard case .named = zone else { return nil }
+        let before = ahead(at: first)
+        var (low, high) = (first, last - 1)
+        guard ahead(at: high) != before else { return nil }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2
+            if ahead(at: middle) == before { low = middle } else { high = middle }
+        }
+        return high
+    }
+}
+
+extension Int64 {
+    /// Rounded down, also below zero; `divisor` is above zero.
+    func flooredQuotient(by divisor: Int64) -> Int64 { (self - flooredRemainder(by: divisor)) / divisor }
+
+    /// From 0 to `divisor`, which is above zero and not reached.
+    func flooredRemainder(by divisor: Int64) -> Int64 {
+        let remainder = self % divisor
+        return remainder < 0 ? remainder + divisor : remainder
+    }
+}

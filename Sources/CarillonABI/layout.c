@@ -104,7 +104,7 @@ FIELD(carillon_client_certificates, struct_size, 0, 4);
 FIELD(carillon_client_certificates, reserved, 4, 4);
 FIELD(carillon_client_certificates, present, 8, 8);
 
-SIZE(carillon_transport, 72);
+SIZE(carillon_transport, 96);
 FIELD(carillon_transport, struct_size, 0, 4);
 FIELD(carillon_transport, flags, 4, 4);
 FIELD(carillon_transport, platform, 8, 16);
@@ -114,6 +114,8 @@ FIELD(carillon_transport, validate, 40, 8);
 FIELD(carillon_transport, deliver, 48, 8);
 FIELD(carillon_transport, cancel, 56, 8);
 FIELD(carillon_transport, command, 64, 8);
+FIELD(carillon_transport, describe, 72, 16);
+FIELD(carillon_transport, check, 88, 8);
 
 SIZE(carillon_filter_call, 152);
 FIELD(carillon_filter_call, struct_size, 0, 4);

@@ -47,7 +47,9 @@ public enum PluginDescriptor {
                 validate: validateRegistration,
                 deliver: deliverNotification,
                 cancel: cancelDelivery,
-                command: runCommand
+                command: runCommand,
+                describe: entry.description.map { carillon_str($0) } ?? carillon_str(ptr: nil, len: 0),
+                check: entry.check
             )
         )
         return UnsafePointer(transport)

@@ -10,6 +10,11 @@ public struct PluginError: Error, CustomStringConvertible, Sendable {
         self.description = description
     }
 
+    /// Says where in a rule's block the mistake is, by a JSON pointer such as `/actions/0`, so that the router can name the line.
+    public init(at pointer: String, _ description: String) {
+        self.init("\(pointer): \(description)")
+    }
+
     /// The same of a block that stands under `key`, where the sentence begins with a key of that block.
     public func inside(_ key: StaticString) -> PluginError { PluginError("\(key).\(description)") }
 

@@ -19,6 +19,16 @@ public protocol PluginTransport: AnyObject, Sendable {
     /// What registrations and the configuration call it, such as `ios`: unique among a router's transports.
     static var platform: StaticString { get }
 
+    /// The JSON document that says what the platform is, as `carillon/describe.schema.json` describes it. The default is nil:
+    /// rules then say `native:`, and nobody checks what stands there.
+    static var description: StaticString? { get }
+
+    /// Checks a rule's block beyond what ``description`` can say. Values that hold a variable are absent.
+    ///
+    /// Throws a ``PluginError`` with a place, see ``PluginError/init(at:_:)``. The same answer every time. The default accepts
+    /// everything.
+    static func check(_ block: JSONObject) throws(PluginError)
+
     /// Reads this platform's block of one app. No network; reading files that the block names is fine.
     ///
     /// Throws a ``PluginError`` that names the key and says what was expected, and never a secret.
@@ -46,6 +56,12 @@ public protocol PluginTransport: AnyObject, Sendable {
 }
 
 extension PluginTransport {
+    /// None: the platform is not described.
+    public static var description: StaticString? { nil }
+
+    /// Accepts every block.
+    public static func check(_ block: JSONObject) throws(PluginError) {}
+
     /// Does nothing: the delivery ends by itself.
     public func cancel(_ number: UInt64) {}
 

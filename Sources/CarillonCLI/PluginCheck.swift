@@ -1,7 +1,7 @@
 import ArgumentParser
 import CarillonRouter
 import Foundation
-import PluginHost
+import PluginConformance
 
 /// `carillon plugin check`
 struct PluginCheck: AsyncParsableCommand {

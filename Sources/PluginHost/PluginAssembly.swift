@@ -100,3 +100,13 @@ struct PluginAssembly: Sendable {
         ids[descriptor.id] = path
     }
 }
+
+/// What instances of a transport or a filter are made from.
+struct Blueprint<Functions: Sendable>: Sendable {
+    let pluginID: String
+    let library: PluginLibrary
+    let functions: Functions
+}
+
+typealias TransportBlueprint = Blueprint<TransportFunctions>
+typealias FilterBlueprint = Blueprint<FilterFunctions>

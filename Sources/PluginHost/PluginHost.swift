@@ -5,8 +5,7 @@ import Synchronization
 package final class PluginHost: Sendable {
     private let assembly: Mutex<PluginAssembly>
     private let log: Logger
-    private let instances = Mutex<[TransportInstance]>([])
-    private let filters = Mutex<[FilterInstance]>([])
+    private let instances = Mutex<[any DrainableInstance]>([])
 
     /// Loads every plugin that `search` finds. A bad one is refused, in the log and the catalog, and the rest goes on.
     ///
@@ -17,14 +16,14 @@ package final class PluginHost: Sendable {
         let catalog = assembly.catalog
         self.assembly = Mutex(assembly)
         self.log = log
-        tell(catalog.plugins, catalog.refusals)
+        logChanges(catalog.plugins, catalog.refusals)
     }
 
     /// What loaded, and what did not when it was last looked for.
     package var catalog: PluginCatalog { assembly.withLock { $0.catalog } }
 
-    /// Loads what `search` finds and is not loaded yet; what is loaded stays as it is, also where its file is another one by now.
-    /// What is refused now, and was not before, is told in the log. By one at a time.
+    /// Loads what `search` finds and is not loaded yet. What is loaded stays as it is, even where its file has been replaced.
+    /// The log names what is refused now and was not before. One caller at a time.
     package func loadFurther(_ search: PluginSearch) {
         let before = assembly.withLock { $0 }
         var after = before
@@ -33,13 +32,13 @@ package final class PluginHost: Sendable {
         let catalog = after.catalog
         assembly.withLock { [after] in $0 = after }
         let refused = Set(before.catalog.refusals)
-        tell(
+        logChanges(
             catalog.plugins.dropFirst(before.catalog.plugins.count),
             catalog.refusals.filter { !refused.contains($0) }
         )
     }
 
-    private func tell(_ plugins: some Sequence<LoadedPlugin>, _ refusals: [PluginRefusal]) {
+    private func logChanges(_ plugins: some Sequence<LoadedPlugin>, _ refusals: [PluginRefusal]) {
         for plugin in plugins {
             log.info(
                 "Loaded a plugin",
@@ -98,14 +97,13 @@ package final class PluginHost: Sendable {
             throw .unknownFilter(name, available: filters.keys.sorted())
         }
         let instance = try FilterInstance(blueprint, configuration: configuration, settings: settings)
-        self.filters.withLock { $0.append(instance) }
+        instances.withLock { $0.append(instance) }
         return instance
     }
 
     /// Ends deliveries of all instances whose deadline has passed.
     package func expireDeadlines() {
         for instance in instances.withLock(\.self) { instance.expireDeadlines() }
-        for filter in filters.withLock(\.self) { filter.expireDeadlines() }
     }
 
     /// Keeps the deadlines of all instances, four times a second, until the task is cancelled.
@@ -114,7 +112,7 @@ package final class PluginHost: Sendable {
     }
 
     /// Drains and destroys `instance`, waiting `milliseconds` at most. False when it had to be left alone.
-    package func retire(_ instance: TransportInstance, within milliseconds: Int64) async -> Bool {
+    package func retire(_ instance: any DrainableInstance, within milliseconds: Int64) async -> Bool {
         await whileKeepingDeadlines {
             let isDestroyed = await instance.drain(within: milliseconds)
             self.instances.withLock { $0.removeAll { $0 === instance } }
@@ -122,24 +120,11 @@ package final class PluginHost: Sendable {
         }
     }
 
-    /// The same for a filter.
-    package func retire(_ filter: FilterInstance, within milliseconds: Int64) async -> Bool {
-        await whileKeepingDeadlines {
-            let isDestroyed = await filter.drain(within: milliseconds)
-            self.filters.withLock { $0.removeAll { $0 === filter } }
-            return isDestroyed
-        }
-    }
-
     /// Drains and destroys all instances at once, waiting `milliseconds` at most.
     package func shutDown(within milliseconds: Int64) async {
-        let all = instances.withLock(\.self)
         await withTaskGroup { group in
-            for instance in all {
+            for instance in instances.withLock(\.self) {
                 group.addTask { _ = await self.retire(instance, within: milliseconds) }
-            }
-            for filter in filters.withLock(\.self) {
-                group.addTask { _ = await self.retire(filter, within: milliseconds) }
             }
         }
     }

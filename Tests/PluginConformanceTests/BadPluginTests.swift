@@ -1,4 +1,4 @@
-import PluginHost
+import PluginConformance
 import Testing
 
 /// A plugin with one mistake fails the one check that is about it, and learns what to do.

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import PluginHost
+import PluginConformance
 import Testing
 
 /// A plugin that takes its process along is known by the check it did so in.

@@ -1,6 +1,6 @@
 import Cipher
 import Foundation
-import PluginHost
+import PluginConformance
 import Testing
 
 /// What ships with the project keeps to its own contract.

@@ -1,5 +1,5 @@
 import Foundation
-import PluginHost
+import PluginConformance
 import Testing
 
 /// The process that watches the checks, with shells in the place of the one that runs them.

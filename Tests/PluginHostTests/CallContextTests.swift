@@ -4,14 +4,14 @@ import Testing
 
 struct CallContextTests {
     @Test(arguments: [(0, 1), (1, 1), (1 << 23 - 1, 1 << 40 - 1), (7, 4711)])
-    func comesBackAsItWent(door: Int, number: UInt64) {
-        let context = CallContext(door: door, number: number)
+    func comesBackAsItWent(bridge: Int, number: UInt64) {
+        let context = CallContext(bridge: bridge, number: number)
         #expect(CallContext(context.pointer) == context)
     }
 
     @Test(arguments: [(0, 0), (-1, 1), (1 << 23, 1), (0, 1 << 40)])
-    func hasNoPointerForWhatWouldNotFit(door: Int, number: UInt64) {
-        #expect(CallContext(door: door, number: number).pointer == nil)
+    func hasNoPointerForWhatWouldNotFit(bridge: Int, number: UInt64) {
+        #expect(CallContext(bridge: bridge, number: number).pointer == nil)
     }
 
     @Test func nothingIsNoContext() {

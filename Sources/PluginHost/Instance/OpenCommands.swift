@@ -1,3 +1,5 @@
+import CarillonABI
+
 /// The commands that a plugin has not answered: a pure structure that knows no lock, clock or plugin.
 ///
 /// Numbers never repeat. They end one by one or when their time is over; there are few, so nothing is sorted.
@@ -45,4 +47,15 @@ struct OpenCommands: Sendable {
         while expired.count > Self.limit, let oldest = expired.min() { expired.remove(oldest) }
         return due
     }
+}
+
+/// What came of an operator's command.
+enum CommandEnd: Sendable, Hashable {
+    case answered(String)
+    case failed(String)
+    /// The plugin did not take it on.
+    case refused(carillon_status)
+    case tooMany
+    case unanswered
+    case draining
 }

@@ -3,27 +3,53 @@ import Dispatch
 import Logging
 import Synchronization
 
-/// What a plugin made for a transport or a filter: its own pointer, its door to the host, and its end.
-final class PluginInstance: Sendable {
-    /// The plugin's own pointer, never looked into here.
-    ///
-    /// Unchecked: the plugin promises to take it from any thread.
-    struct Handle: @unchecked Sendable {
-        var pointer: UnsafeMutableRawPointer?
-    }
+/// The plugin's own pointer of an instance, never looked into here.
+///
+/// Unchecked: the plugin promises to take it from any thread.
+package struct PluginHandle: @unchecked Sendable {
+    package let pointer: UnsafeMutableRawPointer?
 
-    let handle: Handle
-    let door: HostDoor
+    package init(pointer: UnsafeMutableRawPointer?) {
+        self.pointer = pointer
+    }
+}
+
+/// An instance of a transport or a filter that can be ended.
+///
+/// Something must go on calling ``expireDeadlines()``, such as four times a second, also while one drains; ``PluginHost`` does.
+package protocol DrainableInstance: AnyObject, Sendable {
+    /// Milliseconds of the clock given at the start.
+    func now() -> Int64
+
+    /// Stops waiting for what is due.
+    func expireDeadlines()
+
+    /// Lets nothing new begin, waits until `deadline` for what is under way, and destroys the plugin's instance.
+    ///
+    /// False when the plugin would not finish: its instance is then left alone for ever, because destroying it at work could
+    /// take the router along.
+    func drain(deadline: Int64) async -> Bool
+}
+
+extension DrainableInstance {
+    /// ``drain(deadline:)``, with a deadline `milliseconds` from now.
+    package func drain(within milliseconds: Int64) async -> Bool { await drain(deadline: now() + milliseconds) }
+}
+
+/// What a plugin made for a transport or a filter: its own pointer, its bridge to the host, and its end.
+final class PluginInstance: Sendable {
+    let handle: PluginHandle
+    let bridge: PluginBridge
     private let library: PluginLibrary
     private let destroy: TransportFunctions.Destroy
     private let draining = Mutex<Task<Bool, Never>?>(nil)
 
-    /// Asks the plugin for it; blocks for as long as that takes. Throws `refusal` of what the plugin says.
+    /// Asks the plugin for it; blocks for as long as that takes. Throws `refusal` with the words of the plugin.
     init(
         of library: PluginLibrary,
         create: TransportFunctions.Create,
         destroy: TransportFunctions.Destroy,
-        door: HostDoor,
+        bridge: PluginBridge,
         configuration: String,
         refusal: (String) -> PluginError
     ) throws(PluginError) {
@@ -32,27 +58,26 @@ final class PluginInstance: Sendable {
             configuration.withUTF8 { text in
                 var pointer: UnsafeMutableRawPointer?
                 let config = carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count)
-                let (status, said) = ErrorRoom.lend { create(door.openForPlugin(), config, &pointer, $0) }
-                return (status, said, Handle(pointer: pointer))
+                let (status, said) = ErrorRoom.lend { create(bridge.openForPlugin(), config, &pointer, $0) }
+                return (status, said, PluginHandle(pointer: pointer))
             }
         }
         guard status == .CARILLON_OK else {
-            door.close()
+            bridge.close()
             throw refusal(said)
         }
         self.handle = handle
-        self.door = door
+        self.bridge = bridge
         self.library = library
         self.destroy = destroy
     }
 
-    /// Asks the plugin something that belongs to its making, as it must not be asked by two at a time.
+    /// Runs what the header marks `[setup]`.
     func settingUp<Value>(_ body: (UnsafeMutableRawPointer?) -> Value) -> Value {
         library.setup.sync { body(handle.pointer) }
     }
 
-    /// Has `stop` let nothing new begin, waits until what is under way has ended or its deadline has, and destroys it. False when
-    /// the plugin would not finish: it is then left alone for ever, for destroying it under its feet could take the router along.
+    /// Calls `stop`, which lets nothing new begin, and ends the instance as ``DrainableInstance/drain(deadline:)`` says.
     func drain(_ stop: @escaping @Sendable () -> Void) async -> Bool {
         let task = draining.withLock { draining in
             if let draining { return draining }
@@ -65,8 +90,8 @@ final class PluginInstance: Sendable {
 
     private func performDrain(_ stop: @Sendable () -> Void) async -> Bool {
         stop()
-        guard await door.settled() else {
-            door.log.error("The plugin did not finish its work in time; its instance is left alone")
+        guard await bridge.settled() else {
+            bridge.log.error("The plugin did not finish its work in time; its instance is left alone")
             return false
         }
         await withCheckedContinuation { continuation in

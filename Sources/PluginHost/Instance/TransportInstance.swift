@@ -7,12 +7,12 @@ import Notifications
 ///
 /// Whoever makes one calls ``expireDeadlines()`` regularly, and ``drain(deadline:)`` before letting go of it; ``PluginHost``
 /// does both.
-package final class TransportInstance: NotificationTransport {
+package final class TransportInstance: DrainableInstance {
     package let platform: String
     package let app: String
-    let functions: TransportFunctions
+    private let functions: TransportFunctions
     private let instance: PluginInstance
-    let door: HostDoor
+    private let bridge: PluginBridge
     private let timeout: Int64
 
     /// Asks the plugin for an instance; blocks for as long as that takes.
@@ -30,92 +30,134 @@ package final class TransportInstance: NotificationTransport {
         log[metadataKey: "plugin"] = "\(blueprint.pluginID)"
         log[metadataKey: "platform"] = "\(platform)"
         log[metadataKey: "app"] = "\(app)"
-        let door = HostDoor(sender: settings.sender.share(), log: log, now: settings.now)
-        self.door = door
+        let bridge = PluginBridge(sender: settings.sender.share(), log: log, now: settings.now)
+        self.bridge = bridge
 
         let platform = platform
         instance = try PluginInstance(
             of: blueprint.library,
             create: functions.create,
             destroy: functions.destroy,
-            door: door,
+            bridge: bridge,
             configuration: configuration
         ) { .refusedConfiguration(platform, saying: $0) }
     }
 
-    var handle: PluginInstance.Handle { instance.handle }
+    private var handle: PluginHandle { instance.handle }
 
-    func now() -> Int64 { door.now() }
+    package func now() -> Int64 { bridge.now() }
 
     /// How the plugin kept to the rules so far.
-    package var statistics: TransportStatistics { door.statistics }
+    package var statistics: TransportStatistics { bridge.statistics }
 
     /// The HTTP requests it made so far.
-    package var requests: RequestCounts { door.change { $0.requests } }
+    package var requests: RequestCounts { bridge.change { $0.requests } }
 
     /// Whether it has nothing in work at this moment.
-    package var isIdle: Bool { door.change { $0.isIdle } }
+    package var isIdle: Bool { bridge.change { $0.isIdle } }
 
     /// Throws what the plugin finds wrong with a registration. Everything is right for a plugin that does not check.
     package func validate(_ address: DeviceAddress) throws(PluginError) {
-        guard let validate = functions.validate, door.change({ $0.enter() }) else { return }
-        defer { door.change { $0.leave() } }
+        guard let validate = functions.validate, bridge.change({ $0.enter() }) else { return }
+        defer { bridge.change { $0.leave() } }
         let (status, said) = address.lend { registration in
             ErrorRoom.lend { validate(handle.pointer, registration, $0) }
         }
         guard status == .CARILLON_OK else { throw .refusedRegistration(platform, saying: said) }
     }
 
+    /// Attempts to deliver `notification` under the message id `id`, the same on every attempt, and calls `completion`
+    /// exactly once, on any thread, perhaps before this returns.
     package func deliver(
         _ notification: Notification,
         id: String,
         to address: DeviceAddress,
         completion: @escaping @Sendable (Outcome) -> Void
     ) {
-        // Left to the transport to encrypt when the device was with one that does, and not for the eyes of this one.
+        // It was left unencrypted for a transport that encrypts. This one may not see it.
         guard notification.mode != .sealed || !notification.sealed.isEmpty || functions.encrypts else {
             return completion(Outcome(refusal: .CARILLON_UNSUPPORTED))
         }
-        let deadline = door.now() + timeout
-        switch door.change({ $0.admit(completion, deadline: deadline) }) {
+        let deadline = bridge.now() + timeout
+        switch bridge.change({ $0.admit(completion, deadline: deadline) }) {
         case .refused(let completion, let reason): completion(Outcome(.retry, reason: reason))
         case .admitted(let ticket):
             let status = notification.lend(id: id, to: address) { registration, notification in
                 functions.deliver(handle.pointer, ticket, registration, notification)
             }
-            if status != .CARILLON_OK, let completion = door.change({ $0.withdraw(ticket) }) {
+            if status != .CARILLON_OK, let completion = bridge.change({ $0.withdraw(ticket) }) {
                 completion(Outcome(refusal: status))
             }
-            door.change { $0.leave() }
+            bridge.change { $0.leave() }
         }
     }
 
-    /// Ends deliveries whose deadline has passed as retries, and asks the plugin to cancel them, and those of commands.
-    /// To be called often enough
-    /// for the deadlines to mean something, such as four times a second.
+    /// Ends deliveries whose deadline has passed as retries and asks the plugin to cancel them; ends commands likewise.
     package func expireDeadlines() {
-        let now = door.now()
-        door.expireCommands(now: now)
-        let expired = door.change { $0.expire(now: now) }
+        let now = bridge.now()
+        bridge.expireCommands(now: now)
+        let expired = bridge.change { $0.expire(now: now) }
         guard !expired.isEmpty else { return }
         for (ticket, completion) in expired {
             completion(Outcome(.retry, reason: "deadline"))
             functions.cancel?(handle.pointer, ticket)
         }
-        door.change { $0.leave() }
+        bridge.change { $0.leave() }
     }
 
-    /// Accepts nothing more, cancels what is outstanding, waits for it until `deadline` (milliseconds of the clock given at
-    /// the start), and destroys the plugin's instance.
-    ///
-    /// False when the plugin would not finish: its instance is then left alone for ever, for destroying it under its feet
-    /// could take the router along. Something must go on calling ``expireDeadlines()`` meanwhile.
     package func drain(deadline: Int64) async -> Bool {
-        await instance.drain { [door, functions, handle] in
-            let outstanding = door.change { $0.drain(deadline: deadline) }
+        await instance.drain { [bridge, functions, handle] in
+            let outstanding = bridge.change { $0.drain(deadline: deadline) }
             for ticket in outstanding { functions.cancel?(handle.pointer, ticket) }
-            door.change { $0.leave() }
+            bridge.change { $0.leave() }
         }
+    }
+
+    /// Runs an operator's command for the push service; returns the plugin's answer, for people or a program.
+    ///
+    /// - Throws: What the plugin says is wrong, or that there is no such command, or no answer within `milliseconds`.
+    package func command(
+        _ words: [String],
+        within milliseconds: Int64 = 60_000
+    ) async throws(PluginError) -> String {
+        guard let command = functions.command else {
+            throw .refusedCommand(platform, saying: "it takes none")
+        }
+        let deadline = now() + milliseconds
+        let end = await withCheckedContinuation { (waiter: PluginBridge.CommandWaiter) in
+            guard let context = bridge.openCommand(waiter, deadline: deadline) else { return }
+            let status = words.lend { command(handle.pointer, $0, words.count, hostCommandDone, context) }
+            if status != .CARILLON_OK, let number = CallContext(context)?.number {
+                bridge.endCommand(number, .refused(status))
+            }
+            bridge.change { $0.leave() }
+        }
+        switch end {
+        case .answered(let text): return text
+        case .failed(let text): throw .refusedCommand(platform, saying: text)
+        case .refused(let status): throw .refusedCommand(platform, saying: Self.words(for: status))
+        case .tooMany: throw .refusedCommand(platform, saying: "too many are under way")
+        case .unanswered: throw .refusedCommand(platform, saying: "no answer came in time")
+        case .draining: throw .refusedCommand(platform, saying: "the transport is being shut down")
+        }
+    }
+
+    /// Commands that the plugin has not answered and that somebody waits for.
+    var openCommands: Int { bridge.change { $0.commands.count } }
+
+    private static func words(for status: carillon_status) -> String {
+        switch status {
+        case .CARILLON_UNSUPPORTED: "there is no such command (\"help\" lists what there is)"
+        case .CARILLON_INVALID: "it is malformed (\"help\" lists what there is)"
+        case .CARILLON_BUSY: "not now, try again later"
+        default: "it failed (status \(status.rawValue))"
+        }
+    }
+
+    /// The plugin's answer to the command `status`; nil when it does not know the command or does not answer in time.
+    package func status() async -> TransportStatus? {
+        guard let answer = try? await command(["status"], within: 5_000) else { return nil }
+        return TransportStatus(answer: answer)
     }
 }
 
@@ -127,6 +169,20 @@ extension Outcome {
         case .CARILLON_UNSUPPORTED: self.init(.rejected, reason: "unsupported")
         case .CARILLON_BUSY: self.init(.retry, reason: "busy")
         default: self.init(.retry, reason: "failed")
+        }
+    }
+}
+
+extension [String] {
+    /// Lends the words for the time of `body`.
+    fileprivate func lend<Result>(_ body: (UnsafePointer<carillon_str>?) -> Result) -> Result {
+        let structBytes = count * MemoryLayout<carillon_str>.stride
+        let textBytes = reduce(0) { $0 + $1.utf8.count }
+        return withUnsafeTemporaryAllocation(byteCount: structBytes + textBytes, alignment: 8) { block in
+            var memory = LentMemory(block, structBytes: structBytes, textBytes: textBytes)
+            let array = memory.array(of: carillon_str.self, count: count)
+            for (index, word) in enumerated() { array.initializeElement(at: index, to: memory.text(word)) }
+            return body(isEmpty ? nil : UnsafePointer(array.baseAddress))
         }
     }
 }

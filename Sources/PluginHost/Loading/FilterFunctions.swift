@@ -4,30 +4,30 @@ import Notifications
 /// A filter's function table in a copy of our own, with everything required present.
 ///
 /// Unchecked: function pointers into a library that is never unloaded, and nothing here ever changes.
-struct FilterFunctions: @unchecked Sendable {
-    typealias Create = TransportFunctions.Create
-    typealias Destroy = TransportFunctions.Destroy
-    typealias Decide =
+package struct FilterFunctions: @unchecked Sendable {
+    package typealias Create = TransportFunctions.Create
+    package typealias Destroy = TransportFunctions.Destroy
+    package typealias Decide =
         @convention(c) (
             UnsafeMutableRawPointer?, UnsafePointer<carillon_filter_call>?, UnsafeMutablePointer<carillon_verdict>?
         ) -> carillon_status
-    typealias Needs = @convention(c) (UnsafeMutableRawPointer?) -> UInt32
+    package typealias Needs = @convention(c) (UnsafeMutableRawPointer?) -> UInt32
 
     static let kindLimit = 16
     /// All flags that there are.
-    static let flags = UInt32(
+    package static let flags = UInt32(
         CARILLON_FILTER_RENDERED | CARILLON_FILTER_ASKS_DISTANCE | CARILLON_FILTER_ASKS_FOLLOWED
     )
 
-    let name: String
-    let wantedKinds: [UInt16]
+    package let name: String
+    package let wantedKinds: [UInt16]
     /// What an instance may have to know of whom the recipient follows.
-    let mostNeeded: FollowNeed
-    let isAskedAfterRendering: Bool
-    let create: Create
-    let destroy: Destroy
-    let decide: Decide
-    let needs: Needs?
+    package let mostNeeded: FollowNeed
+    package let isAskedAfterRendering: Bool
+    package let create: Create
+    package let destroy: Destroy
+    package let decide: Decide
+    package let needs: Needs?
 
     init(reading pointer: UnsafePointer<carillon_filter>) throws(PluginRefusal.Reason) {
         guard let filter = carillon_filter(adopting: pointer) else {
@@ -50,7 +50,7 @@ struct FilterFunctions: @unchecked Sendable {
         needs = filter.needs
     }
 
-    static func need(_ flags: UInt32) -> FollowNeed {
+    package static func need(_ flags: UInt32) -> FollowNeed {
         if flags & UInt32(CARILLON_FILTER_ASKS_DISTANCE) != 0 { return .distance }
         return flags & UInt32(CARILLON_FILTER_ASKS_FOLLOWED) != 0 ? .followed : .nothing
     }

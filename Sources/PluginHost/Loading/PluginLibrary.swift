@@ -5,15 +5,15 @@ import Synchronization
 
 /// One shared object in this process. The dynamic linker keeps one copy of a file for ever, so there is one of these for
 /// each file, whoever asks.
-final class PluginLibrary: Sendable {
-    typealias Entry = @convention(c) () -> UnsafePointer<carillon_plugin>?
+package final class PluginLibrary: Sendable {
+    package typealias Entry = @convention(c) () -> UnsafePointer<carillon_plugin>?
 
     let path: String
     let identity: FileIdentity
     let sha256: String
     /// Runs what the header marks `[setup]`: one such call at a time per library.
-    let setup: DispatchQueue
-    let entry: Entry
+    package let setup: DispatchQueue
+    package let entry: Entry
 
     private static let loaded = Mutex<[FileIdentity: PluginLibrary]>([:])
 
@@ -26,7 +26,7 @@ final class PluginLibrary: Sendable {
     }
 
     /// The library of `file`, loaded now or earlier. A new file that was renamed over an old one is loaded beside it.
-    static func open(_ file: PluginFile) throws(PluginRefusal.Reason) -> PluginLibrary {
+    package static func open(_ file: PluginFile) throws(PluginRefusal.Reason) -> PluginLibrary {
         let opened = loaded.withLock { loaded -> Result<PluginLibrary, PluginRefusal.Reason> in
             if let library = loaded[file.identity] {
                 return library.sha256 == file.sha256 ? .success(library) : .failure(.overwrittenWhileLoaded)
@@ -42,7 +42,7 @@ final class PluginLibrary: Sendable {
     }
 
     /// What the plugin says about itself, in a copy of our own.
-    func descriptor() throws(PluginRefusal.Reason) -> PluginDescriptor {
+    package func descriptor() throws(PluginRefusal.Reason) -> PluginDescriptor {
         guard let pointer = setup.sync(execute: { entry() }) else { throw .refusedItself }
         return try PluginDescriptor(reading: pointer)
     }

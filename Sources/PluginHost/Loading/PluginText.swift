@@ -4,7 +4,7 @@ import Glibc
 /// Text that comes out of a plugin: bounded and harmless before anybody sees it.
 ///
 /// A `size_t` comes as `Int`, so that a length of more than half the address space is a negative one here.
-enum PluginText {
+package enum PluginText {
     /// `text` as a name of 1 to `limit` bytes of UTF-8 without control characters; nil otherwise.
     static func name(_ text: carillon_str, limit: Int) -> String? {
         guard let name = string(text, limit: limit), !name.isEmpty else { return nil }
@@ -18,7 +18,7 @@ enum PluginText {
     }
 
     /// At most `limit` bytes where they are; nil when there are more, or NULL with a length.
-    static func bytes(_ bytes: carillon_bytes, limit: Int) -> UnsafeBufferPointer<UInt8>? {
+    package static func bytes(_ bytes: carillon_bytes, limit: Int) -> UnsafeBufferPointer<UInt8>? {
         guard bytes.len != 0 else { return UnsafeBufferPointer(start: nil, count: 0) }
         guard bytes.len > 0, bytes.len <= limit, let start = bytes.ptr else { return nil }
         return UnsafeBufferPointer(start: start.assumingMemoryBound(to: UInt8.self), count: bytes.len)
@@ -29,7 +29,7 @@ enum PluginText {
     }
 
     /// `text` as UTF-8 of at most `limit` bytes; nil when it is longer, not UTF-8, or NULL with a length.
-    static func string(_ text: carillon_str, limit: Int) -> String? {
+    package static func string(_ text: carillon_str, limit: Int) -> String? {
         guard text.len != 0 else { return "" }
         guard text.len > 0, text.len <= limit, let start = text.ptr else { return nil }
         // `String(validating:as:)` does the same through unspecialised generics, which costs more than the whole rest.
@@ -43,7 +43,7 @@ enum PluginText {
     }
 
     /// The first `limit` bytes of `text` as one line for people: broken UTF-8 and control characters become U+FFFD.
-    static func line(_ text: carillon_str, limit: Int) -> String {
+    package static func line(_ text: carillon_str, limit: Int) -> String {
         guard text.len > 0, let start = text.ptr else { return "" }
         let bytes = UnsafeRawBufferPointer(start: start, count: min(text.len, limit))
         let line = printable(String(decoding: bytes, as: UTF8.self))
@@ -58,7 +58,7 @@ enum PluginText {
     }
 
     /// `text` with everything replaced that could move a terminal's cursor, start a line or turn the writing direction.
-    static func printable(_ text: String) -> String {
+    package static func printable(_ text: String) -> String {
         replacingUnprintable(in: text) { _ in false }
     }
 
@@ -75,7 +75,7 @@ enum PluginText {
     }
 
     /// Lower case letters, digits and the hyphen: what a metric's label may hold.
-    static func isWordByte(_ byte: UInt8) -> Bool {
+    package static func isWordByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
         default: false

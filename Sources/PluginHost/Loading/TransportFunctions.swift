@@ -3,41 +3,41 @@ import CarillonABI
 /// A transport's function table in a copy of our own, with everything required present.
 ///
 /// Unchecked: function pointers into a library that is never unloaded, and nothing here ever changes.
-struct TransportFunctions: @unchecked Sendable {
-    typealias Create =
+package struct TransportFunctions: @unchecked Sendable {
+    package typealias Create =
         @convention(c) (
             UnsafePointer<carillon_host>?, carillon_str, UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
             UnsafeMutablePointer<carillon_error>?
         ) -> carillon_status
-    typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
-    typealias Validate =
+    package typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
+    package typealias Validate =
         @convention(c) (
             UnsafeMutableRawPointer?, UnsafePointer<carillon_registration>?, UnsafeMutablePointer<carillon_error>?
         ) -> carillon_status
-    typealias Deliver =
+    package typealias Deliver =
         @convention(c) (
             UnsafeMutableRawPointer?, UInt64, UnsafePointer<carillon_registration>?,
             UnsafePointer<carillon_notification>?
         ) -> carillon_status
-    typealias Cancel = @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void
+    package typealias Cancel = @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void
 
-    typealias Command =
+    package typealias Command =
         @convention(c) (
             UnsafeMutableRawPointer?, UnsafePointer<carillon_str>?, Int, carillon_command_done?,
             UnsafeMutableRawPointer?
         ) -> carillon_status
 
-    let platform: String
+    package let platform: String
     /// Whether it seals notifications itself (`CARILLON_TRANSPORT_ENCRYPTS`).
     let encrypts: Bool
     /// Whether a person sees whatever it delivers (`CARILLON_TRANSPORT_SHOWS`).
     let shows: Bool
-    let create: Create
-    let destroy: Destroy
-    let validate: Validate?
-    let deliver: Deliver
-    let cancel: Cancel?
-    let command: Command?
+    package let create: Create
+    package let destroy: Destroy
+    package let validate: Validate?
+    package let deliver: Deliver
+    package let cancel: Cancel?
+    package let command: Command?
 
     init(reading pointer: UnsafePointer<carillon_transport>) throws(PluginRefusal.Reason) {
         guard let transport = carillon_transport(adopting: pointer) else {

@@ -6,7 +6,7 @@ extension ClientCertificate {
     private static var keyLimit: Int { 64 << 10 }
 
     /// What a plugin presents, and where the word of its connections is.
-    static func reading(
+    package static func reading(
         _ certificates: carillon_str,
         _ key: carillon_str,
         on connection: carillon_str
@@ -20,6 +20,21 @@ extension ClientCertificate {
             return (try ClientCertificate(certificates: certificates, key: key), word)
         } catch {
             throw .certificate(error)
+        }
+    }
+}
+
+/// What is wrong with a client certificate that a plugin presents; the text holds nothing of it.
+package enum CertificateFlaw: Error {
+    case word
+    case tooMany
+    case certificate(ClientCertificate.Mistake)
+
+    package var text: String {
+        switch self {
+        case .word: "connection: expected a word of 1 to 128 printable bytes"
+        case .tooMany: "connection: at most \(ConnectionWords.certificatesLimit) words may have a certificate"
+        case .certificate(let mistake): mistake.rawValue
         }
     }
 }

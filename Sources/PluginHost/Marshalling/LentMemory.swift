@@ -31,3 +31,35 @@ struct LentMemory {
         }
     }
 }
+
+/// Lends a plugin room for one sentence, and writes into a plugin's.
+package enum ErrorRoom {
+    private static let capacity = 512
+
+    /// What `body` returned and, if that is a failure, what the plugin wrote meanwhile.
+    static func lend(
+        _ body: (UnsafeMutablePointer<carillon_error>) -> carillon_status
+    ) -> (status: carillon_status, said: String) {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { buffer in
+            buffer.initialize(repeating: 0)
+            var error = carillon_error(buf: buffer.baseAddress, capacity: capacity, len: 0)
+            let status = body(&error)
+            guard status != .CARILLON_OK else { return (status, "") }
+            // The buffer is ours: what the plugin made of `buf` and `capacity` does not matter.
+            let said = carillon_str(
+                ptr: buffer.baseAddress,
+                len: Int(min(UInt(bitPattern: error.len), UInt(capacity)))
+            )
+            let line = PluginText.line(said, limit: capacity)
+            return (status, line.isEmpty ? "it does not say why (status \(status.rawValue))" : line)
+        }
+    }
+
+    /// Writes as much of `text`, which is ASCII, as a plugin has room for.
+    package static func write(_ text: String, to error: UnsafeMutablePointer<carillon_error>?) {
+        guard let error, let room = error.pointee.buf, error.pointee.capacity > 0 else { return }
+        let bytes = text.utf8.prefix(error.pointee.capacity)
+        for (index, byte) in bytes.enumerated() { room[index] = CChar(bitPattern: byte) }
+        error.pointee.len = bytes.count
+    }
+}

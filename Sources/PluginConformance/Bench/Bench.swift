@@ -1,0 +1,90 @@
+import CarillonABI
+import Dispatch
+import PluginHost
+
+/// The functions of one transport or filter, as far as instances of both are made and ended in the same way.
+protocol EntryFunctions: Sendable {
+    /// The platform, or the filter's name.
+    var name: String { get }
+    var create: TransportFunctions.Create { get }
+    var destroy: TransportFunctions.Destroy { get }
+}
+
+extension TransportFunctions: EntryFunctions {
+    var name: String { platform }
+}
+
+extension FilterFunctions: EntryFunctions {}
+
+/// One transport or filter under check, and what is known about it so far.
+class Bench<Functions: EntryFunctions> {
+    typealias Instance = CheckedInstance<Functions>
+
+    let functions: Functions
+    /// What it can be created with, once that is known.
+    var configuration: String?
+    /// Everything it refused in words.
+    private(set) var refusals: [(what: String, refusal: Refusal)] = []
+    /// The plan's configuration for it.
+    let given: String?
+    private let library: PluginLibrary
+    private let progress: ConformanceProgress
+
+    init(
+        _ functions: Functions,
+        of library: PluginLibrary,
+        _ plan: ConformancePlan,
+        _ progress: ConformanceProgress
+    ) {
+        self.functions = functions
+        self.library = library
+        self.progress = progress
+        given = plan.configurations[functions.name]
+    }
+
+    /// Reports what happens now, in case it is the last thing that happens.
+    func at(_ what: String) { progress.report(.at(what: what)) }
+
+    func note(_ refusal: Refusal, of what: String) { refusals.append((what, refusal)) }
+
+    /// Asks for an instance with any configuration, and destroys it.
+    func tryToCreate(_ configuration: [UInt8], capacity: Int = 512) -> Refusal {
+        let (refusal, instance) = create(configuration, capacity: capacity)
+        instance?.destroy()
+        return refusal
+    }
+
+    /// Asks `create` as the router does, with a host of its own and room for `capacity` bytes of an error.
+    func create(
+        _ configuration: [UInt8],
+        _ placement: Arena.Placement = .plain,
+        _ shape: StructShape = .current,
+        capacity: Int = 512
+    ) -> (refusal: Refusal, instance: Instance?) {
+        let host = CheckHost(placement, shape)
+        let arena = Arena(placement)
+        var pointer: UnsafeMutableRawPointer?
+        let refusal = library.setup.sync {
+            withExtendedLifetime(arena) {
+                Refusal(capacity: capacity) {
+                    functions.create(host.openForPlugin(), arena.text(configuration), &pointer, $0)
+                }
+            }
+        }
+        guard !refusal.isRefused else { return (refusal, nil) }
+        return (refusal, Instance(pointer, on: host, functions, of: library))
+    }
+
+    /// An instance with the configuration that works.
+    func instance(
+        _ placement: Arena.Placement = .plain,
+        _ shape: StructShape = .current
+    ) throws(CheckStop) -> Instance {
+        guard let configuration else { throw .skipped("no configuration is known that it takes") }
+        let (refusal, instance) = create(Array(configuration.utf8), placement, shape)
+        guard let instance else {
+            throw .failed("it refuses the configuration that it took before, saying: \(refusal.said)")
+        }
+        return instance
+    }
+}

@@ -1,0 +1,216 @@
+import CarillonABI
+import Dispatch
+import HTTPLanes
+import PluginHost
+import Synchronization
+
+/// The host that plugins are checked on: it sends nothing, answers as told, and notes everything.
+///
+/// It is never freed, so that a plugin which calls too late finds it.
+final class CheckHost: Sendable {
+    /// How requests are answered.
+    enum Conduct: Sendable {
+        case answer(Answer)
+        /// Not before ``release(_:)``.
+        case hold
+        /// The host takes none.
+        case refuse
+    }
+
+    /// Unchecked: the pointer is the plugin's own business and never looked into here.
+    private struct Reply: @unchecked Sendable {
+        let done: carillon_http_done
+        let context: UnsafeMutableRawPointer?
+    }
+
+    private struct Shell {
+        var log = CheckLog()
+        var conduct = Conduct.answer(Answer(200))
+        var held: [Reply] = []
+    }
+
+    private let shell = Mutex(Shell())
+    private let changed = DispatchSemaphore(value: 0)
+    private let queue = DispatchQueue(label: "carillon.check", attributes: .concurrent)
+    private let placement: Arena.Placement
+    private let shape: StructShape
+
+    init(_ placement: Arena.Placement, _ shape: StructShape) {
+        self.placement = placement
+        self.shape = shape
+    }
+
+    /// The `carillon_host` for the plugin, valid for ever. To be called once.
+    func openForPlugin() -> UnsafePointer<carillon_host>? {
+        let arena = Arena(placement, shape)
+        _ = Unmanaged.passRetained(arena)
+        return arena.lend(
+            carillon_host(
+                struct_size: 0,
+                abi_minor: shape == .longer ? UInt32(CARILLON_ABI_MINOR) + 1 : UInt32(CARILLON_ABI_MINOR),
+                host_data: Unmanaged.passRetained(self).toOpaque(),
+                log: checkLog,
+                complete: checkComplete,
+                http_request: checkHTTPRequest,
+                query: checkQuery
+            )
+        )
+    }
+
+    var log: CheckLog { shell.withLock(\.log) }
+
+    func note<Result: Sendable>(_ body: (inout CheckLog) -> Result) -> Result {
+        defer { changed.signal() }
+        return shell.withLock { body(&$0.log) }
+    }
+
+    func set(_ conduct: Conduct) { shell.withLock { $0.conduct = conduct } }
+
+    /// Answers everything that was held back, and holds nothing back any more.
+    func release(_ answer: Answer) {
+        let held = shell.withLock { shell in
+            shell.conduct = .answer(answer)
+            defer { shell.held = [] }
+            return shell.held
+        }
+        for reply in held { send(answer, reply) }
+    }
+
+    /// Waits until `condition` holds, at most that long. For one thread at a time.
+    func wait(milliseconds: Int, until condition: (CheckLog) -> Bool) -> Bool {
+        let deadline = DispatchTime.now() + .milliseconds(milliseconds)
+        while !condition(log) {
+            if changed.wait(timeout: deadline) == .timedOut { return condition(log) }
+        }
+        return true
+    }
+
+    /// `carillon_host.http_request`.
+    func take(
+        _ pointer: UnsafePointer<carillon_http_request>?,
+        _ done: carillon_http_done?,
+        _ context: UnsafeMutableRawPointer?
+    ) -> carillon_status {
+        do throws(RequestFlaw) {
+            guard let done else { throw RequestFlaw(.CARILLON_INVALID, "done is NULL") }
+            var (request, connection) = try HTTPRequest.reading(pointer)
+            if !connection.isEmpty {
+                request.scope = ConnectionScope(word: String(decoding: connection, as: UTF8.self))
+            }
+            let reply = Reply(done: done, context: context)
+            let isTokenRequest = request.body.starts(with: "grant_type=".utf8)
+            let answer = note(reply, request)
+            switch answer {
+            case .refuse: return .CARILLON_BUSY
+            case .hold: break
+            case .answer(let answer): send(isTokenRequest ? .accessToken : answer, reply)
+            }
+            return .CARILLON_OK
+        } catch {
+            note { $0.flaw(error.text) }
+            return error.status
+        }
+    }
+
+    /// `carillon_host.query`: a host of the first release has no service.
+    func service(_ name: carillon_str) -> UnsafeRawPointer? {
+        guard shape != .first, let name = PluginText.bytes(name, limit: 128), HostService.isClientCertificates(name)
+        else {
+            return nil
+        }
+        let arena = Arena(placement, shape)
+        _ = Unmanaged.passRetained(arena)
+        return UnsafeRawPointer(
+            arena.lend(carillon_client_certificates(struct_size: 0, reserved: 0, present: checkPresent))
+        )
+    }
+
+    /// `present` of the service for client certificates.
+    func present(
+        _ certificates: carillon_str,
+        _ key: carillon_str,
+        on connection: carillon_str,
+        _ room: UnsafeMutablePointer<carillon_error>?
+    ) -> carillon_status {
+        do throws(CertificateFlaw) {
+            _ = try ClientCertificate.reading(certificates, key, on: connection)
+            return .CARILLON_OK
+        } catch {
+            if case .word = error { note { $0.flaw("it presents a certificate, but \(error.text)") } }
+            ErrorRoom.write(error.text, to: room)
+            return .CARILLON_INVALID
+        }
+    }
+
+    private func note(_ reply: Reply, _ request: HTTPRequest) -> Conduct {
+        defer { changed.signal() }
+        return shell.withLock { shell in
+            switch shell.conduct {
+            case .refuse: break
+            case .hold:
+                shell.held.append(reply)
+                shell.log.request(request)
+            case .answer: shell.log.request(request)
+            }
+            return shell.conduct
+        }
+    }
+
+    private func send(_ answer: Answer, _ reply: Reply) {
+        queue.async { [self] in
+            let arena = Arena(placement, shape)
+            withExtendedLifetime(arena) { reply.done(reply.context, answer.lend(in: arena)) }
+            note { $0.requestIsDone() }
+        }
+    }
+}
+
+// Functions, not closures: a closure written in an isolated context traps when a plugin calls it from another thread.
+
+/// Reads `host_data` by its place: the struct may be shorter or longer than this build's.
+private func checkHost(of host: UnsafePointer<carillon_host>?) -> CheckHost? {
+    guard let data = host?.pointee.host_data else { return nil }
+    return Unmanaged<CheckHost>.fromOpaque(data).takeUnretainedValue()
+}
+
+func checkLog(_ host: UnsafePointer<carillon_host>?, _: carillon_log_level, _ message: carillon_str) {
+    guard let host = checkHost(of: host), let start = message.ptr else { return }
+    let bytes = Array(UnsafeRawBufferPointer(start: start, count: min(message.len, 65_536)))
+    host.note { $0.line(bytes) }
+}
+
+func checkComplete(
+    _ host: UnsafePointer<carillon_host>?,
+    _ ticket: UInt64,
+    _ outcome: UnsafePointer<carillon_outcome>?
+) {
+    let ending = Ending(reading: outcome)
+    checkHost(of: host)?.note { $0.end(ticket, ending) }
+}
+
+func checkHTTPRequest(
+    _ host: UnsafePointer<carillon_host>?,
+    _ request: UnsafePointer<carillon_http_request>?,
+    _ done: carillon_http_done?,
+    _ context: UnsafeMutableRawPointer?
+) -> carillon_status {
+    checkHost(of: host)?.take(request, done, context) ?? .CARILLON_INVALID
+}
+
+func checkQuery(_ host: UnsafePointer<carillon_host>?, _ service: carillon_str) -> UnsafeRawPointer? {
+    checkHost(of: host)?.service(service)
+}
+
+func checkPresent(
+    _ host: UnsafePointer<carillon_host>?,
+    _ connection: carillon_str,
+    _ certificates: carillon_str,
+    _ key: carillon_str,
+    _ error: UnsafeMutablePointer<carillon_error>?
+) -> carillon_status {
+    checkHost(of: host)?.present(certificates, key, on: connection, error) ?? .CARILLON_INVALID
+}
+
+func checkCommandDone(_ context: UnsafeMutableRawPointer?, _ status: carillon_status, _ answer: carillon_str) {
+    CheckedCommand.at(context)?.answer(status, answer)
+}

@@ -1,0 +1,209 @@
+import CarillonABI
+import HTTPLanes
+import PluginHost
+
+/// What a plugin did to one host: a pure structure that knows no lock, thread or plugin.
+struct CheckLog: Sendable {
+    struct Delivery: Sendable {
+        /// Nil while the call is under way.
+        var isAccepted: Bool?
+        var endings: [Ending] = []
+    }
+
+    struct Command: Sendable {
+        /// Nil while the call is under way.
+        var isAccepted: Bool?
+        var answers: [(isOK: Bool, isText: Bool, isEmpty: Bool)] = []
+    }
+
+    private(set) var deliveries: [UInt64: Delivery] = [:]
+    private(set) var commands: [Command] = []
+    /// Ends of tickets that were never given out.
+    private(set) var strays = 0
+    private(set) var requests: [HTTPRequest] = []
+    /// What was wrong with the requests that the host could not take.
+    private(set) var flaws: [String] = []
+    private(set) var openRequests = 0
+    private(set) var lines: [[UInt8]] = []
+    private(set) var callsAfterDestroy = 0
+    /// How often a filter set something after its call.
+    private(set) var lateSets = 0
+    private var isDestroyed = false
+
+    mutating func begin(_ ticket: UInt64) { deliveries[ticket] = Delivery() }
+
+    mutating func answered(_ ticket: UInt64, isAccepted: Bool) { deliveries[ticket]?.isAccepted = isAccepted }
+
+    mutating func end(_ ticket: UInt64, _ ending: Ending) {
+        callIsMade()
+        if deliveries[ticket] == nil { strays += 1 }
+        deliveries[ticket]?.endings.append(ending)
+    }
+
+    /// Returns the command's number.
+    mutating func beginCommand() -> Int {
+        commands.append(Command())
+        return commands.count - 1
+    }
+
+    mutating func took(command number: Int, isAccepted: Bool) { commands[number].isAccepted = isAccepted }
+
+    mutating func answer(_ number: Int, isOK: Bool, isText: Bool, isEmpty: Bool) {
+        callIsMade()
+        commands[number].answers.append((isOK, isText, isEmpty))
+    }
+
+    mutating func request(_ request: HTTPRequest) {
+        callIsMade()
+        requests.append(request)
+        openRequests += 1
+    }
+
+    mutating func requestIsDone() { openRequests -= 1 }
+
+    mutating func flaw(_ text: String) {
+        callIsMade()
+        flaws.append(text)
+    }
+
+    mutating func line(_ bytes: [UInt8]) {
+        callIsMade()
+        lines.append(bytes)
+    }
+
+    mutating func setTooLate() { lateSets += 1 }
+
+    mutating func destroy() { isDestroyed = true }
+
+    private mutating func callIsMade() { if isDestroyed { callsAfterDestroy += 1 } }
+
+    /// Accepted, and not ended.
+    var owed: Int { deliveries.values.count { $0.isAccepted != false && $0.endings.isEmpty } }
+
+    /// Accepted, and not answered.
+    var owedAnswers: Int { commands.count { $0.isAccepted != false && $0.answers.isEmpty } }
+
+    var isIdle: Bool { owed == 0 && owedAnswers == 0 && openRequests == 0 }
+
+    /// How the log breaks the rule that `check` is about, or nil. There are rules for completions, outcomes, requests
+    /// and commands.
+    func breach(of check: ConformanceCheck) -> String? {
+        switch check {
+        case .completes: unended
+        case .completesOnce: repeated
+        case .outcome: deliveries.values.lazy.flatMap(\.endings).first { !$0.flaw.isEmpty }?.flaw
+        case .requests: flaws.first.map { "the host could not send a request: \($0)" } ?? untrusted ?? scattered
+        case .command: unanswered ?? answeredTwice ?? unreadable
+        default: nil
+        }
+    }
+
+    private var unended: String? {
+        let owed = owed
+        // Whoever ends other tickets than its own owes these for that reason; an answer to come may end them yet.
+        guard owed > 0, strays == 0, openRequests == 0 else { return nil }
+        return
+            "\(owed) of \(deliveries.count) accepted deliveries never ended: after returning CARILLON_OK from deliver, "
+            + "call host->complete exactly once, whatever the answer"
+    }
+
+    private var repeated: String? {
+        if strays > 0 {
+            return "it ended a ticket that is not its own: keep the ticket's 64 bits and pass them back"
+        }
+        if deliveries.values.contains(where: { $0.endings.count > 1 }) {
+            return "it ended a ticket twice: call host->complete once for each accepted delivery"
+        }
+        if deliveries.values.contains(where: { $0.isAccepted == false && !$0.endings.isEmpty }) {
+            return "it ended a ticket whose delivery it did not accept: return CARILLON_OK, or leave the ticket alone"
+        }
+        return nil
+    }
+
+    private var untrusted: String? {
+        let isOpen = requests.contains { $0.url.contains("push.conformance.example") && !$0.untrustedURL }
+        guard isOpen else { return nil }
+        return
+            "it sends to the URL of a registration without CARILLON_HTTP_UNTRUSTED_URL: users choose these URLs, and "
+            + "without the flag they reach the operator's own network"
+    }
+
+    /// Words that do not repeat: what they name are connections.
+    private var scattered: String? {
+        let words = requests.compactMap { $0.scope?.word }
+        let distinct = Set(words).count
+        guard distinct > 16, distinct * 2 > words.count else { return nil }
+        return
+            "\(words.count) requests were sent on \(distinct) different connections: every word gets connections of its "
+            + "own, use the same one as long as the credentials are the same"
+    }
+
+    static let unansweredCommand =
+        "it accepted a command and gave no answer: after returning CARILLON_OK from command, call done exactly once"
+
+    private var unanswered: String? { owedAnswers > 0 && openRequests == 0 ? Self.unansweredCommand : nil }
+
+    private var answeredTwice: String? {
+        if commands.contains(where: { $0.answers.count > 1 }) {
+            return "it answered a command twice: call done once for each command it accepted"
+        }
+        guard commands.contains(where: { $0.isAccepted == false && !$0.answers.isEmpty }) else { return nil }
+        return "it answered a command that it did not accept: return CARILLON_OK, or leave done alone"
+    }
+
+    private var unreadable: String? {
+        let answers = commands.lazy.flatMap(\.answers)
+        if answers.contains(where: { !$0.isText }) { return "its answer to a command is not UTF-8" }
+        guard answers.contains(where: { !$0.isOK && $0.isEmpty }) else { return nil }
+        return "a command failed without a word: say what is wrong and what was expected"
+    }
+}
+
+/// One outcome as a plugin gave it.
+struct Ending: Sendable {
+    /// Nil when it is none that the ABI knows.
+    var kind: carillon_outcome_kind?
+    var retryAfter: UInt32 = 0
+    /// What is wrong with the outcome's form; empty when nothing is.
+    var flaw = ""
+
+    init(reading pointer: UnsafePointer<carillon_outcome>?) {
+        guard let pointer else {
+            flaw = "the outcome is NULL"
+            return
+        }
+        guard let outcome = carillon_outcome(adopting: pointer) else {
+            flaw = "the outcome's struct_size is implausible: set it to sizeof(carillon_outcome)"
+            return
+        }
+        retryAfter = outcome.retry_after_ms
+        guard (0...4).contains(outcome.kind.rawValue) else {
+            flaw = "the outcome's kind is \(outcome.kind.rawValue), which is none of carillon_outcome_kind"
+            return
+        }
+        kind = outcome.kind
+        guard let reason = PluginText.string(outcome.reason, limit: 40), reason.utf8.allSatisfy(PluginText.isWordByte)
+        else {
+            flaw = "the outcome's reason must be at most 40 of a-z, 0-9 and \"-\", or empty"
+            return
+        }
+        if outcome.provider_status > 999 { flaw = "the outcome's provider_status is no HTTP status" }
+        if !(0...3).contains(outcome.scope.rawValue) {
+            flaw = "the outcome's scope is \(outcome.scope.rawValue), which is none of carillon_scope"
+        }
+    }
+}
+
+extension carillon_outcome_kind {
+    /// As the header calls it.
+    var name: String {
+        switch self {
+        case .CARILLON_DELIVERED: "CARILLON_DELIVERED"
+        case .CARILLON_GONE: "CARILLON_GONE"
+        case .CARILLON_REJECTED: "CARILLON_REJECTED"
+        case .CARILLON_RETRY: "CARILLON_RETRY"
+        case .CARILLON_MISCONFIGURED: "CARILLON_MISCONFIGURED"
+        @unknown default: "unknown"
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import CarillonABI
+import Notifications
+import PluginHost
+import Synchronization
+
+/// What a filter is asked, byte for byte: unlike the router's own types it can hold what is forbidden.
+struct FilterInquiry: Sendable {
+    typealias Text = any WritableKeyPath<FilterInquiry, [UInt8]> & Sendable
+
+    /// What no reason and no line of a log may hold.
+    static let secret = "a conformance secret that nobody may repeat"
+    static let key = String(repeating: "5c", count: 32)
+    static let recipientKey = String(repeating: "a7", count: 32)
+
+    var event: [UInt8]
+    var recipient = Array(FilterInquiry.recipientKey.utf8)
+    var lists: [[UInt8]] = []
+    var signal = Array("mention".utf8)
+    var author = Array(FilterInquiry.key.utf8)
+    var relation = Array("mention".utf8)
+    var zapMillisats: UInt64 = 0
+    var now: UInt64 = 1_770_000_000_000
+    var distance: Int32 = 0
+
+    init(event: String) {
+        self.event = Array(event.utf8)
+    }
+
+    /// Every text with its name in the ABI.
+    static let texts: [(name: String, text: Text)] = [
+        ("event", \.event), ("recipient", \.recipient), ("signal", \.signal), ("author", \.author),
+        ("relation", \.relation), ("recipient_events", \.firstList),
+    ]
+
+    private var firstList: [UInt8] {
+        get { lists.first ?? [] }
+        set { lists = [newValue] }
+    }
+
+    func with(_ change: (inout FilterInquiry) -> Void) -> FilterInquiry {
+        var inquiry = self
+        change(&inquiry)
+        return inquiry
+    }
+
+    /// The inquiry as the ABI says it, for as long as `arena` lives.
+    func call(in arena: Arena, edit: OpaquePointer, isRendered: Bool) -> UnsafePointer<carillon_filter_call>? {
+        var call = carillon_filter_call()
+        call.event = arena.text(event)
+        call.recipient = arena.text(recipient)
+        call.recipient_events = arena.array(lists.map { arena.text($0) })
+        call.recipient_event_count = lists.count
+        call.signal = arena.text(signal)
+        call.notification = isRendered ? Self.notification.notification(in: arena) : nil
+        call.edit = edit
+        call.set = checkSet
+        call.author = arena.text(author)
+        call.zap_millisats = zapMillisats
+        call.now_unix_ms = now
+        // Imported as an open enum: every number is a value.
+        call.follow_distance = carillon_follow_distance(rawValue: distance) ?? .CARILLON_DISTANCE_UNKNOWN
+        call.relation = arena.text(relation)
+        return arena.lend(call)
+    }
+
+    private static var notification: Parcel {
+        Parcel(to: ConformancePlan.Registration(token: "")).with { parcel in
+            parcel.id = []
+            parcel.body = Array(secret.utf8)
+        }
+    }
+}
+
+/// What a filter made of one inquiry.
+struct FilterDecision: Sendable {
+    let status: carillon_status
+    /// As the plugin wrote it; nil: it wrote nothing.
+    let verdict: Int32?
+    /// What it set, in order.
+    let sets: [CheckedEdit.Entry]
+
+    /// How it breaks the rules; nil when it does not.
+    var flaw: String? {
+        guard status == .CARILLON_OK else { return nil }
+        guard let verdict else { return "it returned CARILLON_OK without a verdict: write one to *verdict" }
+        guard verdict == carillon_verdict.CARILLON_PASS.rawValue || verdict == carillon_verdict.CARILLON_DROP.rawValue
+        else {
+            return "its verdict \(verdict) is none of carillon_verdict"
+        }
+        guard let refused = sets.first(where: { $0.status != .CARILLON_OK }) else { return nil }
+        let name = PluginText.printable(String(decoding: refused.field.prefix(64), as: UTF8.self))
+        return name == "reason"
+            ? "its reason is not at most \(FilterEdit.reasonLimit) printable ASCII bytes"
+            : "it set \"\(name)\", which the host does not take here"
+    }
+}
+
+/// The other end of a `carillon_edit`. It is never freed, so that a plugin which sets too late finds it.
+final class CheckedEdit: Sendable {
+    struct Entry: Sendable {
+        let field: [UInt8]
+        let value: [UInt8]
+        let status: carillon_status
+    }
+
+    private struct State {
+        var edit: FilterEdit
+        var entries: [Entry] = []
+        var isOpen = true
+    }
+
+    private static let longest = 65_536
+    private let state: Mutex<State>
+    private let host: CheckHost
+
+    init(_ notification: Notification?, on host: CheckHost) {
+        self.host = host
+        state = Mutex(State(edit: FilterEdit(notification)))
+    }
+
+    /// The pointer for the plugin. To be called once.
+    func openForPlugin() -> OpaquePointer { OpaquePointer(Unmanaged.passRetained(self).toOpaque()) }
+
+    static func at(_ pointer: OpaquePointer?) -> CheckedEdit? {
+        pointer.map { Unmanaged<CheckedEdit>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
+    }
+
+    func set(_ field: carillon_str, _ value: carillon_bytes) -> carillon_status {
+        let (name, bytes) = (Self.copy(field), Self.copy(value))
+        let status = state.withLock { state -> carillon_status? in
+            guard state.isOpen else { return nil }
+            let status = state.edit.set(field, value)
+            state.entries.append(Entry(field: name, value: bytes, status: status))
+            return status
+        }
+        guard let status else {
+            host.note { $0.setTooLate() }
+            return .CARILLON_INVALID
+        }
+        return status
+    }
+
+    /// The call has returned.
+    func close() -> [Entry] {
+        state.withLock { state in
+            state.isOpen = false
+            return state.entries
+        }
+    }
+
+    private static func copy(_ bytes: carillon_bytes) -> [UInt8] {
+        guard bytes.len > 0, let start = bytes.ptr else { return [] }
+        return Array(UnsafeRawBufferPointer(start: start, count: min(bytes.len, longest)))
+    }
+}
+
+// A function, not a closure: a closure written in an isolated context traps when a plugin calls it from another thread.
+func checkSet(_ edit: OpaquePointer?, _ field: carillon_str, _ value: carillon_bytes) -> carillon_status {
+    CheckedEdit.at(edit)?.set(field, value) ?? .CARILLON_INVALID
+}

@@ -1,0 +1,133 @@
+import CarillonABI
+import HTTPLanes
+import PluginHost
+
+/// Registrations, deliveries, and the rules for what a delivery comes to.
+enum DeliveryChecks {
+    static func validate(_ bench: TransportBench) throws(CheckStop) -> String {
+        guard bench.functions.validate != nil else { throw .skipped("it has no validate") }
+        let instance = try bench.instance()
+        let samples = Samples.parcels(bench)
+        let inputs = samples.map { ("a usual registration", $0) } + HostileInput.registrations(of: samples)
+        var first: [Refusal] = []
+        for (what, parcel) in inputs {
+            bench.at(what)
+            guard let refusal = instance.validate(parcel) else { continue }
+            bench.note(refusal, of: what)
+            first.append(refusal)
+        }
+        // A second round, for an answer may depend on what was asked before.
+        for (before, (what, parcel)) in zip(first, inputs) {
+            bench.at("\(what), again")
+            guard let again = instance.validate(parcel) else { continue }
+            guard again.status == before.status, again.said == before.said else {
+                throw .failed(
+                    "of \(what) it said \(word(before)) and then \(word(again)): validate must be pure, so that the "
+                        + "same registration gets the same answer every time"
+                )
+            }
+        }
+        for (what, parcel) in inputs.prefix(samples.count + 2) {
+            for capacity in [0, 1, 7] {
+                guard let refusal = instance.validate(parcel, capacity: capacity) else { continue }
+                bench.note(refusal, of: "\(what), with room for \(capacity) bytes of error")
+            }
+        }
+        guard instance.host.log.requests.isEmpty else {
+            throw .failed("validate makes HTTP requests: it must do no I/O")
+        }
+        instance.destroy()
+        return ""
+    }
+
+    private static func word(_ refusal: Refusal) -> String {
+        refusal.isRefused ? "no (\(refusal.status.rawValue): \(refusal.said))" : "yes"
+    }
+
+    /// Looks for a registration and a mode that lead to a delivery: the sample of all checks to come.
+    static func deliver(_ bench: TransportBench) throws(CheckStop) -> String {
+        let instance = try bench.regular()
+        var accepted: Parcel?
+        var refusals: [String] = []
+        for parcel in Samples.parcels(bench) {
+            for mode in [carillon_mode.CARILLON_ALERT, .CARILLON_WAKE, .CARILLON_SEALED, .CARILLON_NUDGE] {
+                let parcel = parcel.inMode(mode.rawValue)
+                if instance.validate(parcel)?.isRefused == true { continue }
+                let requests = instance.host.log.requests.count
+                switch bench.fate(of: parcel, on: instance) {
+                case .refused(let status): refusals.append("\(status.rawValue)")
+                case .ended(let ending) where ending.kind == .CARILLON_DELIVERED:
+                    bench.sample = parcel
+                    guard instance.host.log.requests.count > requests else {
+                        throw .failed(
+                            "it calls a notification delivered without having made a request: tell "
+                                + "CARILLON_DELIVERED only after the push service has accepted the message"
+                        )
+                    }
+                    return ""
+                case .ended, .open: accepted = accepted ?? parcel
+                }
+            }
+        }
+        guard let accepted else {
+            throw .skipped(
+                "it delivers to none of the usual registrations: give one that it takes, or most checks cannot run"
+                    + (refusals.isEmpty ? "" : " (deliver returned \(Set(refusals).sorted().joined(separator: ", ")))")
+            )
+        }
+        bench.sample = accepted
+        return "no delivery ended as CARILLON_DELIVERED when the push service answered 200"
+    }
+
+    static func rule(_ check: ConformanceCheck, _ bench: TransportBench) throws(CheckStop) -> String {
+        _ = try bench.knownSample()
+        let instance = try bench.regular()
+        let isIdle = bench.wait(for: instance, until: \.isIdle)
+        let log = instance.host.log
+        if let breach = log.breach(of: check) {
+            bench.broken.insert(check)
+            throw .failed(breach)
+        }
+        if check == .requests, let flaw = RequestBodies.flaw(in: log.requests) { throw .failed(flaw) }
+        if check == .completes, !isIdle {
+            // Not for this rule's sake, then; and from now on nobody waits long enough to judge it.
+            bench.broken.insert(check)
+            throw .unended
+        }
+        return "\(log.deliveries.count) deliveries, \(log.requests.count) requests"
+    }
+
+    static func secrets(_ bench: TransportBench) throws(CheckStop) -> String {
+        let sample = try bench.knownSample()
+        let said = bench.refusals.map { Array($0.refusal.said.utf8) }
+        let secrets =
+            [("the registration's token", sample.token), ("the notification's title", sample.title)]
+            + sample.fields.map { ("the registration's \(String(decoding: $0.name, as: UTF8.self))", $0.value) }
+        for (what, secret) in secrets where secret.count >= 16 {
+            if try bench.regular().host.log.lines.contains(where: { Bytes.contain($0, secret) }) {
+                throw .failed("it logs \(what): never log tokens, keys or payloads")
+            }
+            if said.contains(where: { Bytes.contain($0, secret) }) {
+                throw .failed("an error of its holds \(what): say what was expected, not what was found")
+            }
+        }
+        return ""
+    }
+
+    static func messageID(_ bench: TransportBench) throws(CheckStop) -> String {
+        let sample = try bench.knownSample()
+        let instance = try bench.regular()
+        let before = instance.host.log.requests.count
+        for _ in 0..<2 {
+            guard case .ended = bench.fate(of: sample, on: instance) else {
+                throw .unended
+            }
+        }
+        let requests = instance.host.log.requests.dropFirst(before)
+        let id = String(decoding: sample.id, as: UTF8.self)
+        let headers = Set(requests.flatMap(\.headers).filter { $0.value.contains(id) }.map(\.name)).sorted()
+        if !headers.isEmpty { return "the id travels in \(headers.joined(separator: ", "))" }
+        if requests.contains(where: { Bytes.contain($0.body, sample.id) }) { return "the id travels in the body" }
+        return "no request carries the notification's id in the clear: a repeat may show twice"
+    }
+}

@@ -1,0 +1,135 @@
+import CarillonABI
+import Dispatch
+import PluginHost
+
+/// Memory, threads, cancelling and the end of an instance.
+enum LifecycleChecks {
+    private static var threadCount: Int { 4 }
+    private static var deliveriesOfAThread: Int { 250 }
+
+    static func cancel(_ bench: TransportBench) throws(CheckStop) -> String {
+        let sample = try bench.knownSample()
+        guard bench.functions.cancel != nil else { throw .skipped("it has no cancel") }
+        try bench.onNewInstance { instance in
+            instance.host.set(.hold)
+            let tickets = (0..<4).map { _ in instance.deliver(sample).ticket }
+            bench.at("a running ticket")
+            for ticket in tickets.prefix(2) { instance.cancel(ticket) }
+            bench.at("a ticket twice")
+            for ticket in tickets.prefix(1) { instance.cancel(ticket) }
+            bench.at("tickets that are not its own")
+            for ticket in [0, 1, UInt64.max] { instance.cancel(ticket) }
+            bench.at("the answer after the cancel")
+            instance.host.release(.nothing(because: "closed"))
+            _ = bench.wait(for: instance, until: \.isIdle)
+            bench.at("tickets that have ended")
+            for ticket in tickets { instance.cancel(ticket) }
+        }
+        return ""
+    }
+
+    static func threads(_ bench: TransportBench) throws(CheckStop) -> String {
+        let sample = try bench.knownSample()
+        try bench.onNewInstance { instance in
+            instance.host.set(.answer(Answer(200)))
+            DispatchQueue.concurrentPerform(iterations: threadCount) { thread in
+                for count in 0..<deliveriesOfAThread {
+                    let (ticket, _) = instance.deliver(sample)
+                    if count.isMultiple(of: 8) { _ = instance.validate(sample) }
+                    if count.isMultiple(of: 16) { instance.cancel(ticket) }
+                }
+            }
+            // Many at once may take as long as several.
+            for _ in 0..<threadCount where bench.wait(for: instance, until: \.isIdle) { break }
+        }
+        return "\(threadCount * deliveriesOfAThread) deliveries from \(threadCount) threads"
+    }
+
+    static func shutdown(_ bench: TransportBench) throws(CheckStop) -> String {
+        let sample = try bench.knownSample()
+        try bench.onNewInstance { instance in
+            instance.host.set(.hold)
+            let tickets = (0..<16).map { _ in instance.deliver(sample).ticket }
+            bench.at("cancel of all that runs")
+            for ticket in tickets { instance.cancel(ticket) }
+            bench.at("a delivery that the host takes no request for")
+            instance.host.set(.refuse)
+            instance.deliver(sample)
+            bench.at("the failure of all requests")
+            instance.host.release(.nothing(because: "shutdown"))
+            _ = bench.wait(for: instance, until: \.isIdle)
+            bench.at("destroy")
+        }
+        if let instance = try? bench.regular(), bench.wait(for: instance, until: \.isIdle) { instance.destroy() }
+        return ""
+    }
+
+    static func borrowedMemory(_ bench: TransportBench) throws(CheckStop) -> String {
+        let sample = try bench.knownSample()
+        try bench.onNewInstance(.guarded) { instance in
+            bench.at("validate")
+            _ = instance.validate(sample, .guarded)
+            let button = Parcel.Button(id: [97], label: [98], url: [99], icon: [100])
+            let texts = sample.with { parcel in
+                parcel.subtitle = Array("subtitle".utf8)
+                parcel.data = Array(#"{"a":[1,2.5,true,null,"b"]}"#.utf8)
+                parcel.native = Array("{}".utf8)
+                parcel.buttons = [button, button]
+            }
+            for (what, answer) in [("200", Answer(200))] + HostileInput.answers {
+                bench.at("deliver, answered with \(what)")
+                instance.host.set(.answer(answer))
+                instance.deliver(texts, .guarded)
+            }
+            _ = bench.wait(for: instance, until: \.isIdle)
+        }
+        return ""
+    }
+
+    static func olderHost(_ bench: TransportBench) throws(CheckStop) -> String {
+        let sample = try bench.knownSample()
+        bench.at("structs of the first release")
+        try bench.onNewInstance(.guarded, .first) { instance throws(CheckStop) in
+            _ = instance.validate(sample, .guarded, .first)
+            guard instance.deliver(sample, .guarded, .first).status == .CARILLON_OK else {
+                throw .failed("it does not deliver when the host's structs are those of the first release")
+            }
+        }
+        // No release made structs as short as these: surviving is enough.
+        try bench.onNewInstance(.plain, .current, rules: [.completes, .completesOnce, .outcome]) { instance in
+            for size in stride(from: 8, through: carillon_notification.firstSize, by: 16) {
+                bench.at("structs of \(size) bytes")
+                _ = instance.validate(sample, .plain, .cut(to: size))
+                instance.deliver(sample, .plain, .cut(to: size))
+            }
+            _ = bench.wait(for: instance, until: \.isIdle)
+        }
+        bench.at("a host without query")
+        let withoutQuery = MemoryLayout<carillon_host>.offset(of: \.query) ?? carillon_host.firstSize
+        let (refusal, instance) = bench.create(
+            Array((bench.configuration ?? "{}").utf8),
+            .plain,
+            .cut(to: withoutQuery)
+        )
+        guard let instance else {
+            guard refusal.flaw.isEmpty else { throw .failed("of a shorter host: \(refusal.flaw)") }
+            return "it refuses a shorter host, saying: \(refusal.said)"
+        }
+        instance.destroy()
+        return ""
+    }
+
+    static func newerHost(_ bench: TransportBench) throws(CheckStop) -> String {
+        let sample = try bench.knownSample()
+        try bench.onNewInstance(.guarded, .longer) { instance throws(CheckStop) in
+            _ = instance.validate(sample, .guarded, .longer)
+            guard instance.deliver(sample, .guarded, .longer).status == .CARILLON_OK else {
+                throw .failed(
+                    "it does not deliver when the host's structs are longer than it knows: compare struct_size with "
+                        + "\">=\", or use CARILLON_HAS"
+                )
+            }
+        }
+        return ""
+    }
+}

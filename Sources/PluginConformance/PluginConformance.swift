@@ -1,0 +1,132 @@
+import Dispatch
+import PluginHost
+
+/// Checks whether a plugin keeps to the contract of `carillon/plugin.h`: what `carillon plugin check` runs.
+///
+/// The plugin runs in this process and may take it along. ``ConformanceRunner`` runs the same in another process.
+package enum PluginConformance {
+    /// Runs all checks and tells each step to `progress`. Nothing is sent over a network.
+    ///
+    /// The library stays in the process for ever, as do instances that would not end their work.
+    package static func check(
+        _ plan: ConformancePlan,
+        progress: ConformanceProgress = .none
+    ) async -> ConformanceReport {
+        await withCheckedContinuation { continuation in
+            // The checks wait, and a plugin may block: not for the threads that Swift's tasks share.
+            DispatchQueue(label: "carillon.conformance").async {
+                var run = ConformanceRun(progress)
+                run.check(plan)
+                continuation.resume(returning: ConformanceReport(path: plan.path, results: run.results))
+            }
+        }
+    }
+
+    /// Runs all checks on the plugin at `path`; `configurations` are JSON objects by platform.
+    package static func check(
+        path: String,
+        configurations: [String: String] = [:]
+    ) async -> ConformanceReport {
+        await check(ConformancePlan(path: path, configurations: configurations))
+    }
+}
+
+/// What a conformance test is to check, and with what.
+package struct ConformancePlan: Sendable, Hashable, Codable {
+    /// A registration that a platform takes, for plugins that take none of the usual ones.
+    package struct Registration: Sendable, Hashable, Codable {
+        package var token: String
+        package var fields: [String: String]
+
+        package init(token: String, fields: [String: String] = [:]) {
+            self.token = token
+            self.fields = fields
+        }
+    }
+
+    /// The shared object.
+    package var path: String
+    /// By platform the block of one app as JSON, by filter its settings. What has none is checked with `{}`.
+    package var configurations: [String: String]
+    /// By platform.
+    package var registrations: [String: Registration]
+    /// How long a delivery may take when its answer is there at once, in milliseconds.
+    package var patience: Int
+
+    package init(
+        path: String,
+        configurations: [String: String] = [:],
+        registrations: [String: Registration] = [:],
+        patience: Int = 5000
+    ) {
+        self.path = path
+        self.configurations = configurations
+        self.registrations = registrations
+        self.patience = patience
+    }
+}
+
+/// Runs the checks one after the other and keeps what they come to.
+struct ConformanceRun {
+    private let progress: ConformanceProgress
+    private(set) var results: [CheckResult] = []
+
+    init(_ progress: ConformanceProgress) {
+        self.progress = progress
+    }
+
+    mutating func check(_ plan: ConformancePlan) {
+        var loaded: (library: PluginLibrary, descriptor: PluginDescriptor)?
+        perform(.load) { () throws(CheckStop) in
+            loaded = try LibraryChecks.load(plan.path)
+            return ""
+        }
+        if let (library, descriptor) = loaded {
+            perform(.descriptor) { () throws(CheckStop) in
+                try LibraryChecks.descriptor(of: library, descriptor)
+            }
+            for functions in descriptor.transports {
+                let bench = TransportBench(functions, of: library, plan, progress)
+                for (check, body) in TransportChecks.all {
+                    perform(check, of: functions.platform) { () throws(CheckStop) in try body(bench) }
+                }
+            }
+            for functions in descriptor.filters {
+                let bench = FilterBench(functions, of: library, plan, progress)
+                for (check, body) in FilterChecks.all {
+                    perform(check, of: "filter \(functions.name)") { () throws(CheckStop) in try body(bench) }
+                }
+            }
+        }
+        progress.report(.ended)
+    }
+
+    private mutating func perform(
+        _ check: ConformanceCheck,
+        of platform: String? = nil,
+        _ body: () throws(CheckStop) -> String
+    ) {
+        progress.report(.started(check: check, platform: platform))
+        let result: CheckResult
+        do throws(CheckStop) {
+            result = CheckResult(check, platform: platform, .passed, try body())
+        } catch {
+            switch error {
+            case .failed(let reason): result = CheckResult(check, platform: platform, .failed, reason)
+            case .skipped(let reason): result = CheckResult(check, platform: platform, .skipped, reason)
+            }
+        }
+        results.append(result)
+        progress.report(.finished(result: result))
+    }
+}
+
+/// Why a check did not pass.
+enum CheckStop: Error {
+    /// What the plugin does, and what it should do.
+    case failed(String)
+    case skipped(String)
+
+    /// What is to be judged did not happen, and there is another check for that.
+    static let unended = CheckStop.skipped("a delivery did not end, which another check reports")
+}

@@ -1,0 +1,347 @@
+import CarillonABI
+import HTTPLanes
+import Logging
+import Notifications
+import Synchronization
+
+/// The C boundary of one instance: what its plugin sees of the host, behind the functions of its `carillon_host`.
+///
+/// It is never freed. A plugin that calls after its instance was destroyed breaks the rules; it then finds a closed bridge
+/// instead of freed memory, at the price of a few hundred bytes for every reload.
+final class PluginBridge: Sendable {
+    typealias Completion = @Sendable (Outcome) -> Void
+    typealias State = InstanceState<Completion>
+    typealias CommandWaiter = CheckedContinuation<CommandEnd, Never>
+
+    /// What the lock holds.
+    private struct Shell {
+        /// What there is to tidy up when nothing is sent any more.
+        typealias Rest = (sender: (any HTTPSender)?, scopes: [ConnectionScope], commands: [CommandWaiter])
+
+        var state = State()
+        /// Nil once nothing may be sent any more.
+        var sender: (any HTTPSender)?
+        /// Waits for the drain to settle.
+        var waiter: CheckedContinuation<Bool, Never>?
+        var connections = ConnectionWords()
+        /// The bridge's number among all that were ever opened; nil before.
+        var number: Int?
+        /// Those who wait for commands, by the commands' numbers.
+        var commands: [UInt64: CommandWaiter] = [:]
+        /// What a filter sets in the calls that are inside it, by their numbers.
+        var edits: [UInt64: FilterEdit] = [:]
+        var lastEdit: UInt64 = 0
+
+        mutating func shut() -> Rest {
+            defer {
+                sender = nil
+                commands = [:]
+            }
+            return (sender, connections.removeAll(), Array(commands.values))
+        }
+    }
+
+    /// Keeps a bridge and the struct that leads to it.
+    ///
+    /// Unchecked: the struct never changes once it is here.
+    private struct Opened: @unchecked Sendable {
+        let bridge: PluginBridge
+        let host: UnsafePointer<carillon_host>
+    }
+
+    /// The plugin's `done` of a request, carried to the thread that calls it.
+    ///
+    /// Unchecked: the pointer is the plugin's own business and never looked into here.
+    private struct Reply: @unchecked Sendable {
+        let done: carillon_http_done
+        let context: UnsafeMutableRawPointer?
+    }
+
+    private static let everOpened = Mutex<[Opened]>([])
+    private static let lineLimit = 1024
+    private static let answerLimit = 1 << 20
+
+    let log: Logger
+    /// Milliseconds of the clock that deadlines go by.
+    let now: @Sendable () -> Int64
+    private let shell: Mutex<Shell>
+
+    init(sender: any HTTPSender, log: Logger, now: @escaping @Sendable () -> Int64) {
+        self.log = log
+        self.now = now
+        shell = Mutex(Shell(sender: sender))
+    }
+
+    // MARK: Opening and closing
+
+    /// The `carillon_host` for the plugin, valid for ever. To be called once.
+    func openForPlugin() -> UnsafePointer<carillon_host> {
+        let host = UnsafeMutablePointer<carillon_host>.allocate(capacity: 1)
+        host.initialize(to: hostTable(data: Unmanaged.passUnretained(self).toOpaque()))
+        let opened = Opened(bridge: self, host: UnsafePointer(host))
+        let number = Self.everOpened.withLock { bridges in
+            bridges.append(opened)
+            return bridges.count - 1
+        }
+        shell.withLock { $0.number = number }
+        return opened.host
+    }
+
+    /// The bridge of that number, as long as there was one.
+    private static func opened(_ number: Int) -> PluginBridge? {
+        everOpened.withLock { $0.indices.contains(number) ? $0[number].bridge : nil }
+    }
+
+    /// Lets nothing through any more: there was never an instance behind it.
+    func close() {
+        Self.tidyUp(
+            shell.withLock { shell in
+                shell.state.close()
+                return shell.shut()
+            }
+        )
+    }
+
+    /// Waits until the drain that began has settled: true when the instance may be destroyed.
+    func settled() async -> Bool {
+        await withCheckedContinuation { continuation in
+            shell.withLock { $0.waiter = continuation }
+            settle()
+        }
+    }
+
+    private func settle() {
+        let settled = shell.withLock { shell -> (State.Settlement, CheckedContinuation<Bool, Never>, Shell.Rest)? in
+            guard let waiter = shell.waiter, let settlement = shell.state.settle(now: now()) else { return nil }
+            shell.waiter = nil
+            return (settlement, waiter, shell.shut())
+        }
+        guard let (settlement, waiter, rest) = settled else { return }
+        Self.tidyUp(rest)
+        switch settlement {
+        case .idle: waiter.resume(returning: true)
+        case .stuck(let completions):
+            for completion in completions { completion(Outcome(.retry, reason: "draining")) }
+            waiter.resume(returning: false)
+        }
+    }
+
+    private static func tidyUp(_ rest: Shell.Rest) {
+        for scope in rest.scopes { rest.sender?.retire(scope) }
+        for command in rest.commands { command.resume(returning: .draining) }
+    }
+
+    // MARK: State
+
+    var statistics: TransportStatistics { shell.withLock { $0.state.statistics } }
+
+    /// Changes the state, and lets the waiting drain go on when that settles it.
+    func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
+        changeShell { body(&$0.state) }
+    }
+
+    private func changeShell<Result: Sendable>(_ body: (inout Shell) -> Result) -> Result {
+        let (result, isAwaited) = shell.withLock { (body(&$0), $0.waiter != nil) }
+        if isAwaited { settle() }
+        return result
+    }
+
+    /// Counts a plugin's mistake, and logs it, ever more rarely.
+    func note(_ mistake: Logger.Message, _ counter: WritableKeyPath<TransportStatistics, UInt64>) {
+        let count = change { state in
+            state.statistics[keyPath: counter] += 1
+            return state.statistics[keyPath: counter]
+        }
+        warn(mistake, times: count)
+    }
+
+    /// Logs the first, second, fourth, eighth … time.
+    private func warn(_ mistake: Logger.Message, times count: UInt64) {
+        guard count.nonzeroBitCount == 1 else { return }
+        log.warning(mistake, metadata: ["times": "\(count)"])
+    }
+
+    // MARK: Functions of the host
+
+    /// `carillon_host.log`.
+    func write(_ message: carillon_str, _ level: carillon_log_level) {
+        let level: Logger.Level =
+            switch level {
+            case .CARILLON_DEBUG: .debug
+            case .CARILLON_INFO: .info
+            case .CARILLON_WARNING: .warning
+            case .CARILLON_ERROR: .error
+            @unknown default: .warning
+            }
+        guard level >= log.logLevel else { return }
+        log.log(
+            level: level,
+            "The plugin reports",
+            metadata: ["line": "\(PluginText.line(message, limit: Self.lineLimit))"]
+        )
+    }
+
+    /// `carillon_host.complete`.
+    func complete(_ ticket: UInt64, _ pointer: UnsafePointer<carillon_outcome>?) {
+        let (outcome, isWellFormed) = Outcome.reading(pointer)
+        let (end, mistakes) = change { state in (state.complete(ticket), state.statistics.unknownTickets) }
+        switch end {
+        case .ended(let completion):
+            if !isWellFormed { note("The plugin gave an outcome that is none", \.malformedOutcomes) }
+            completion(outcome)
+            change { $0.leave() }
+        case .late: break
+        case .unknown: warn("The plugin ended a ticket twice, or one that is not its own", times: mistakes)
+        }
+    }
+
+    /// `carillon_host.http_request`.
+    func send(
+        _ pointer: UnsafePointer<carillon_http_request>?,
+        _ done: carillon_http_done?,
+        _ context: UnsafeMutableRawPointer?
+    ) -> carillon_status {
+        do throws(RequestFlaw) {
+            guard let done else { throw RequestFlaw(.CARILLON_INVALID, "done is NULL") }
+            var (request, connection) = try HTTPRequest.reading(pointer)
+            guard let (sender, scope) = beginRequest(on: connection) else { return .CARILLON_BUSY }
+            request.scope = scope
+            let reply = Reply(done: done, context: context)
+            sender.send(request) { [self] result in
+                result.lend { reply.done(reply.context, $0) }
+                let failure: HTTPFailure.Reason? =
+                    if case .failure(let failure) = result { failure.reason } else { nil }
+                change { $0.endRequest(failure) }
+            }
+            return .CARILLON_OK
+        } catch {
+            log.debug("The plugin asked for a request that cannot be sent", metadata: ["flaw": "\(error.text)"])
+            note("The plugin asked for requests that cannot be sent", \.malformedRequests)
+            return error.status
+        }
+    }
+
+    /// The sender and the connections for a request of the word `connection` that begins now; nil when none may begin.
+    private func beginRequest(
+        on connection: UnsafeBufferPointer<UInt8>
+    ) -> (sender: any HTTPSender, scope: ConnectionScope?)? {
+        let begun = shell.withLock { shell -> (any HTTPSender, ConnectionScope?, ConnectionScope?)? in
+            guard shell.state.beginRequest(), let sender = shell.sender else { return nil }
+            guard !connection.isEmpty else { return (sender, nil, nil) }
+            let (scope, retired) = shell.connections.scope(of: connection)
+            return (sender, scope, retired)
+        }
+        guard let (sender, scope, retired) = begun else { return nil }
+        if let retired { sender.retire(retired) }
+        return (sender, scope)
+    }
+
+    /// `present` of the service `carillon.client-certificate/1`.
+    func present(
+        _ certificates: carillon_str,
+        _ key: carillon_str,
+        on connection: carillon_str,
+        _ room: UnsafeMutablePointer<carillon_error>?
+    ) -> carillon_status {
+        do throws(CertificateFlaw) {
+            let (certificate, word) = try ClientCertificate.reading(certificates, key, on: connection)
+            let (sender, retired) = shell.withLock { ($0.sender, $0.connections.present(certificate, on: word)) }
+            guard let retired else { throw .tooMany }
+            for scope in retired { sender?.retire(scope) }
+            return .CARILLON_OK
+        } catch {
+            ErrorRoom.write(error.text, to: room)
+            return .CARILLON_INVALID
+        }
+    }
+
+    // MARK: Operators' commands
+
+    /// Opens a command whose end `waiter` receives. A call to the plugin begins unless this is nil, and ``InstanceState/leave()``
+    /// must follow.
+    func openCommand(_ waiter: CommandWaiter, deadline: Int64) -> UnsafeMutableRawPointer? {
+        let (context, refusal) = shell.withLock { shell -> (UnsafeMutableRawPointer?, CommandEnd?) in
+            switch shell.state.beginCommand(deadline: deadline) {
+            case .refused(let end): return (nil, end)
+            case .admitted(let number):
+                guard let bridge = shell.number,
+                    let context = CallContext(bridge: bridge, number: number).pointer
+                else {
+                    _ = shell.state.endCommand(number)
+                    shell.state.leave()
+                    return (nil, .tooMany)
+                }
+                shell.commands[number] = waiter
+                return (context, nil)
+            }
+        }
+        if let refusal { waiter.resume(returning: refusal) }
+        return context
+    }
+
+    /// The plugin answered, or did not take the command on. Only the first end of a command counts.
+    func endCommand(_ number: UInt64, _ end: CommandEnd) {
+        let (waiter, ending, mistakes) = changeShell { shell in
+            (shell.commands.removeValue(forKey: number), shell.state.endCommand(number), shell.state.statistics)
+        }
+        waiter?.resume(returning: end)
+        guard case .unknown = ending else { return }
+        warn("The plugin answered a command twice, or one that it had refused", times: mistakes.unknownTickets)
+    }
+
+    /// Ends the commands whose deadline has passed.
+    func expireCommands(now: Int64) {
+        let waiters = changeShell { shell in
+            shell.state.expireCommands(now: now).compactMap { shell.commands.removeValue(forKey: $0) }
+        }
+        for waiter in waiters { waiter.resume(returning: .unanswered) }
+    }
+
+    /// `carillon_command_done`.
+    static func answer(_ context: UnsafeMutableRawPointer?, _ status: carillon_status, _ answer: carillon_str) {
+        guard let context = CallContext(context), let bridge = opened(context.bridge) else { return }
+        let text = PluginText.page(answer, limit: answerLimit)
+        bridge.endCommand(context.number, status == .CARILLON_OK ? .answered(text) : .failed(text))
+    }
+
+    // MARK: Filters' edits
+
+    /// Opens what a filter may set in one call, under the pointer that stands for it. A call to the plugin begins unless
+    /// that is nil, and ``closeEdit(_:)`` must follow.
+    func openEdit(_ notification: Notification?) -> (number: UInt64, pointer: OpaquePointer)? {
+        changeShell { shell -> (number: UInt64, pointer: UInt)? in
+            guard shell.state.enter() else { return nil }
+            shell.lastEdit += 1
+            guard let bridge = shell.number,
+                let pointer = CallContext(bridge: bridge, number: shell.lastEdit).pointer
+            else {
+                shell.state.leave()
+                return nil
+            }
+            shell.edits[shell.lastEdit] = FilterEdit(notification)
+            return (shell.lastEdit, UInt(bitPattern: pointer))
+        }
+        .flatMap { opened in OpaquePointer(bitPattern: opened.pointer).map { (opened.number, $0) } }
+    }
+
+    /// The call has returned: what the filter set in it. Later edits are refused.
+    func closeEdit(_ number: UInt64) -> FilterEdit {
+        changeShell { shell in
+            shell.state.leave()
+            return shell.edits.removeValue(forKey: number) ?? FilterEdit(nil)
+        }
+    }
+
+    /// `carillon_filter_call.set`.
+    static func set(_ edit: OpaquePointer?, _ field: carillon_str, _ value: carillon_bytes) -> carillon_status {
+        guard let context = CallContext(edit.map { UnsafeMutableRawPointer($0) }), let bridge = opened(context.bridge)
+        else { return .CARILLON_INVALID }
+        let status = bridge.shell.withLock { $0.edits[context.number]?.set(field, value) }
+        guard let status else {
+            bridge.note("The filter sets something after its call has returned", \.malformedEdits)
+            return .CARILLON_INVALID
+        }
+        if status == .CARILLON_INVALID { bridge.note("The filter sets what cannot be taken", \.malformedEdits) }
+        return status
+    }
+}

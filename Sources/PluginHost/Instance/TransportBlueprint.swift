@@ -1,6 +1,0 @@
-/// What instances of a transport are made from.
-struct TransportBlueprint: Sendable {
-    let pluginID: String
-    let library: PluginLibrary
-    let functions: TransportFunctions
-}

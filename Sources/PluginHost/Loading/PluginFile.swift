@@ -1,0 +1,100 @@
+import Cipher
+import Glibc
+
+/// A plugin's file, read once: trusted, hashed, and known to be a whole shared object for this machine.
+package struct PluginFile: Sendable {
+    private static let sizeLimit = 256 << 20
+
+    /// Absolute, symbolic links resolved.
+    let path: String
+    let identity: FileIdentity
+    /// 64 hex digits in lower case.
+    let sha256: String
+
+    package init(_ candidate: PluginCandidate, pin: String?) throws(PluginRefusal) {
+        do {
+            try self.init(resolving: candidate.path, pin: pin)
+        } catch {
+            throw PluginRefusal(path: candidate.path, reason: error)
+        }
+    }
+
+    private init(resolving name: String, pin: String?) throws(PluginRefusal.Reason) {
+        guard let resolved = realpath(name, nil) else { throw .unreadable(String(cString: strerror(errno))) }
+        defer { free(resolved) }
+        let path = String(cString: resolved)
+        let parent = path.lastIndex(of: "/").map { path[..<$0] } ?? ""
+        let folder = parent.isEmpty ? "/" : String(parent)
+        if let reason = FileTrust.distrust(ofFolder: folder) { throw reason }
+
+        // Non-blocking: opening a FIFO that somebody named x.so must not hang the router.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { throw .unreadable(String(cString: strerror(errno))) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw .unreadable(String(cString: strerror(errno))) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .notAFile }
+        if let reason = FileTrust.distrust(of: status, at: path) { throw reason }
+        guard status.st_size <= Self.sizeLimit else { throw .tooLarge }
+
+        let bytes = try Self.read(descriptor, size: Int(status.st_size))
+        self.path = path
+        identity = FileIdentity(status)
+        sha256 = Hex.encode(SHA256.hash(bytes))
+        if let pin, pin.lowercased() != sha256 { throw .wrongPin }
+        if let flaw = ELFImage.flaw(in: bytes) { throw flaw }
+    }
+
+    private static func read(_ descriptor: Int32, size: Int) throws(PluginRefusal.Reason) -> [UInt8] {
+        var failure: Int32 = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            while count < size, let base = buffer.baseAddress {
+                let got = Glibc.read(descriptor, base + count, size - count)
+                if got < 0, errno == EINTR { continue }
+                if got < 0 { failure = errno }
+                if got <= 0 { break }
+                count += got
+            }
+        }
+        guard failure == 0 else { throw .unreadable(String(cString: strerror(failure))) }
+        return bytes
+    }
+}
+
+/// Which file it is, whatever it is called: what the dynamic linker goes by as well.
+struct FileIdentity: Sendable, Hashable {
+    private let device: UInt64
+    private let inode: UInt64
+
+    init(_ status: stat) {
+        device = UInt64(status.st_dev)
+        inode = UInt64(status.st_ino)
+    }
+
+    /// Nil where there is none; that of the file that a link leads to.
+    init?(ofFileAt path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        self.init(status)
+    }
+}
+
+/// Whom a file must belong to, and who may write it, before its code runs inside the router.
+enum FileTrust {
+    /// Why the folder at `path` cannot be trusted, or nil.
+    static func distrust(ofFolder path: String) -> PluginRefusal.Reason? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return .unreadable(String(cString: strerror(errno))) }
+        guard status.st_mode & S_IFMT == S_IFDIR else { return .unreadable("it is not a folder") }
+        return distrust(of: status, at: path)
+    }
+
+    /// Why what `status` describes cannot be trusted, or nil.
+    static func distrust(of status: stat, at path: String) -> PluginRefusal.Reason? {
+        guard status.st_uid == 0 || status.st_uid == geteuid() else {
+            return .foreignOwner(path, owner: status.st_uid)
+        }
+        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else { return .writableByOthers(path) }
+        return nil
+    }
+}

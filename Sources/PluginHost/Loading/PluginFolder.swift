@@ -1,0 +1,70 @@
+import Glibc
+
+/// Where plugins are looked for, and what is known about them beforehand.
+package struct PluginSearch: Sendable {
+    /// Absolute paths, searched in this order: the first file of a name wins, even when it is refused.
+    package var folders: [String]
+    /// SHA-256 by file name (`apns.so`), 64 hex digits: a file whose content differs is refused. Files without a pin load.
+    package var pins: [String: String]
+
+    package init(folders: [String], pins: [String: String] = [:]) {
+        self.folders = folders
+        self.pins = pins
+    }
+}
+
+/// A file found in a plugin folder.
+package struct PluginCandidate: Sendable, Hashable {
+    /// The name by which it was found, which pins and shadowing go by.
+    package var name: String
+    /// Absolute.
+    package var path: String
+
+    package init(name: String, path: String) {
+        self.name = name
+        self.path = path
+    }
+}
+
+/// Lists plugin folders.
+enum PluginFolder {
+    /// Every `*.so` of `folders` in order of folder and name; what is shadowed or cannot be listed is refused.
+    static func candidates(in folders: [String]) -> (found: [PluginCandidate], refusals: [PluginRefusal]) {
+        var found: [PluginCandidate] = []
+        var refusals: [PluginRefusal] = []
+        var winners: [String: String] = [:]
+        for folder in folders {
+            do {
+                for name in try names(in: folder) {
+                    let path = folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
+                    if let winner = winners[name] {
+                        refusals.append(PluginRefusal(path: path, reason: .shadowed(by: winner)))
+                    } else {
+                        winners[name] = path
+                        found.append(PluginCandidate(name: name, path: path))
+                    }
+                }
+            } catch {
+                refusals.append(error)
+            }
+        }
+        return (found, refusals)
+    }
+
+    private static func names(in folder: String) throws(PluginRefusal) -> [String] {
+        guard folder.hasPrefix("/") else { throw PluginRefusal(path: folder, reason: .folderNotAbsolute) }
+        if let reason = FileTrust.distrust(ofFolder: folder) { throw PluginRefusal(path: folder, reason: reason) }
+        guard let directory = opendir(folder) else {
+            throw PluginRefusal(path: folder, reason: .unreadable(String(cString: strerror(errno))))
+        }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasSuffix(".so"), !name.hasPrefix(".") { names.append(name) }
+        }
+        return names.sorted()
+    }
+}

@@ -108,18 +108,20 @@ let underneath: [Target] = [
 let vocabulary: [[Target]] = [
     module("Cipher", uses: ["COpenSSL"], tests: ["Schnorr"], resources: [.copy("Vectors")]),
     [.target(name: "Schnorr", dependencies: ["Cipher", "CSecp256k1"])],
-    module("Nostr", uses: ["Cipher", "Schnorr"], resources: [.copy("Vectors")]),
+    [.target(name: "JSON")],
+    module("Nostr", uses: ["Cipher", "JSON", "Schnorr"], resources: [.copy("Vectors")]),
     module("Notifications"),
+    module("RateLimits"),
     module("YAMLReading", uses: [yams]),
     module("Patterns", uses: ["CPCRE2"]),
-    module("WebPushEncryption", path: "Plugins/WebPushEncryption", uses: ["Cipher"], resources: [.copy("Vectors")]),
+    module("WebPushEncryption", uses: ["Cipher"], resources: [.copy("Vectors")]),
     module("Storage", uses: [grdb, logging]),
 ]
 
 // MARK: Where events come in, and who is registered
 
 let ingress: [[Target]] = [
-    module("Listening", path: "Sources/Ingress/Listening", uses: [nio], tests: [nioEmbedded]),
+    module("Listening", path: "Sources/Ingress/Listening", uses: ["RateLimits", nio], tests: [nioEmbedded]),
     [
         .target(
             name: "HTTPListening",
@@ -130,22 +132,24 @@ let ingress: [[Target]] = [
     ],
     module(
         "Registry",
-        uses: ["Cipher", "Schnorr", "Nostr", "Notifications", "Listening", "Storage", grdb, logging],
+        uses: ["Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "RateLimits", "Storage", grdb, logging],
         exclude: ["make_fixtures.py"],
         resources: [.copy("Fixtures")]
     ),
     module(
         "RelayServer",
         path: "Sources/Ingress/RelayServer",
-        uses: ["Listening", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket, nioConcurrency, logging],
+        uses: [
+            "Listening", "RateLimits", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket, nioConcurrency, logging,
+        ],
         tests: ["Cipher", nioEmbedded]
     ),
     module(
         "RelayPool",
         path: "Sources/Ingress/RelayPool",
         uses: [
-            "Nostr", "HTTPLanes", nio, nioPosix, nioHTTP1, nioTLS, nioWebSocket, nioSSL, nioConcurrency, collections,
-            heap, logging,
+            "JSON", "Nostr", "HTTPLanes", nio, nioPosix, nioHTTP1, nioTLS, nioWebSocket, nioSSL, nioConcurrency,
+            collections, heap, logging,
         ],
         tests: ["CommandTestSupport", "RelayServer", "Cipher", nioEmbedded]
     ),
@@ -166,7 +170,8 @@ let ingress: [[Target]] = [
         "WebIngress",
         path: "Sources/Ingress/Web",
         uses: [
-            "Cipher", "Notifications", "Listening", "HTTPListening", "WebPushEncryption", hummingbirdCore, nio, logging,
+            "Cipher", "Notifications", "Listening", "RateLimits", "HTTPListening", "WebPushEncryption",
+            hummingbirdCore, nio, logging,
         ],
         tests: ["ListeningTestSupport", nioPosix, nioEmbedded]
     ),
@@ -175,7 +180,7 @@ let ingress: [[Target]] = [
 // MARK: From an event to a delivery
 
 let stages: [[Target]] = [
-    module("Rules", uses: ["Nostr", "Notifications", "Patterns", "YAMLReading", mustache]),
+    module("Rules", uses: ["JSON", "Nostr", "Notifications", "Patterns", "YAMLReading", mustache]),
     module(
         "Pipeline",
         uses: [
@@ -201,14 +206,13 @@ let outgoing: [[Target]] = [
         tests: ["CommandTestSupport", "PluginKit"],
         exclude: ["Fixtures"]
     ),
-    [
-        // Runs the built plugins as well, found beside the test as LinkageTests finds them.
-        .testTarget(
-            name: "PluginConformanceTests",
-            dependencies: ["CommandTestSupport", "PluginHost", "CarillonABI", "Cipher", "HTTPLanes"],
-            exclude: ["Fixtures"]
-        )
-    ],
+    // What `carillon plugin check` runs. Its tests run the built plugins as well, found beside them as LinkageTests does.
+    module(
+        "PluginConformance",
+        uses: ["PluginHost", "CarillonABI", "Cipher", "Notifications", "HTTPLanes"],
+        tests: ["CommandTestSupport"],
+        exclude: ["Fixtures"]
+    ),
     module(
         "HTTPLanes",
         uses: [
@@ -231,15 +235,15 @@ let outgoing: [[Target]] = [
 let router: [[Target]] = [
     module(
         "Console",
-        uses: ["Cipher", "Listening", "HTTPListening", hummingbirdCore, nio, logging],
+        uses: ["Cipher", "Listening", "RateLimits", "HTTPListening", hummingbirdCore, nio, logging],
         tests: ["ListeningTestSupport", nioPosix]
     ),
     module(
         "CarillonRouter",
         uses: [
             "Nostr", "Cipher", "Notifications", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch",
-            "Registry", "EventTrace", "Pipeline", "Rules", "Sealing", "WebPushEncryption", "Listening", "WebIngress",
-            "Console", "Delivery", "PluginHost", "HTTPLanes", "YAMLReading", "Schnorr", "Storage", "CPrivileges",
+            "Registry", "EventTrace", "Pipeline", "Rules", "Sealing", "WebPushEncryption", "Listening", "RateLimits",
+            "WebIngress", "Console", "Delivery", "PluginHost", "HTTPLanes", "YAMLReading", "Schnorr", "Storage", "CPrivileges",
             lifecycle, logging, nio, nioPosix,
         ],
         tests: ["CommandTestSupport", grdb]
@@ -248,8 +252,8 @@ let router: [[Target]] = [
         .executableTarget(
             name: "CarillonCLI",
             dependencies: [
-                "CarillonRouter", "PluginHost", "Nostr", "Cipher", "Storage", "YAMLReading", argumentParser, lifecycle,
-                unixSignals, logging,
+                "CarillonRouter", "PluginHost", "PluginConformance", "Nostr", "Cipher", "Storage", "YAMLReading",
+                argumentParser, lifecycle, unixSignals, logging,
             ]
         ),
         .target(name: "CommandTestSupport", path: "Tests/CommandTestSupport"),
@@ -395,7 +399,7 @@ for target in package.targets where target.type != .system && target.name != "Ca
 /// or a network.
 if Context.environment["CARILLON_FUZZ"] == "1" {
     let parsers = [
-        "Cipher", "Schnorr", "Nostr", "Notifications", "YAMLReading", "Patterns", "Rules", "WebPushEncryption",
+        "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "YAMLReading", "Patterns", "Rules", "WebPushEncryption",
         "COpenSSL", "CSecp256k1", "CPCRE2", "CLibcurl", "CCurl",
     ]
     package.products = [.executable(name: "carillon-fuzz", targets: ["CarillonFuzz"])]
@@ -414,7 +418,7 @@ if Context.environment["CARILLON_FUZZ"] == "1" {
             ),
             .target(
                 name: "Registry",
-                dependencies: ["Cipher", "Schnorr", "Nostr", "Notifications"],
+                dependencies: ["Cipher", "JSON", "Schnorr", "Nostr", "Notifications"],
                 path: "Sources/Registry",
                 sources: [
                     "Content", "Wishes", "TimeZones", "Registration", "Targets/ChosenTarget.swift",
@@ -433,7 +437,7 @@ if Context.environment["CARILLON_FUZZ"] == "1" {
             .executableTarget(
                 name: "CarillonFuzz",
                 dependencies: [
-                    "CLibFuzzer", "CCurl", "Cipher", "HTTPLanes", "Nostr", "Notifications", "Registry", "Rules",
+                    "CLibFuzzer", "CCurl", "Cipher", "HTTPLanes", "JSON", "Nostr", "Notifications", "Registry", "Rules",
                     "WebIngress", "WebPushEncryption",
                 ],
                 path: "contrib/fuzz/Sources"

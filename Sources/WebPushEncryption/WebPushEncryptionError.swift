@@ -16,7 +16,7 @@ package struct WebPushEncryptionError: Error, Hashable, CustomStringConvertible 
         self.code = code
     }
 
-    /// A key of a subscription is not what RFC 8291 wants; `name` is the one of the Push API (`p256dh`, `auth`).
+    /// A subscription's key is not as RFC 8291 requires. `name` is its name in the Push API (`p256dh`, `auth`).
     package static func malformedSubscriptionKey(_ name: String, expected: String) -> WebPushEncryptionError {
         WebPushEncryptionError(.malformedSubscriptionKey(name: name, expected: expected))
     }
@@ -26,7 +26,7 @@ package struct WebPushEncryptionError: Error, Hashable, CustomStringConvertible 
         WebPushEncryptionError(.plaintextTooLong(limit: limit))
     }
 
-    /// A salt has another length than 16 bytes.
+    /// A salt is not 16 bytes long.
     package static let invalidSalt = WebPushEncryptionError(.invalidSalt)
 
     /// A record size leaves no room for a byte of data.
@@ -40,7 +40,7 @@ package struct WebPushEncryptionError: Error, Hashable, CustomStringConvertible 
         WebPushEncryptionError(.malformedMessage(expected: expected))
     }
 
-    /// A message was encrypted to other keys, or changed on its way.
+    /// A message was encrypted to other keys, or changed in transit.
     package static let notAuthentic = WebPushEncryptionError(.notAuthentic)
 
     package var description: String {

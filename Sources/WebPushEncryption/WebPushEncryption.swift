@@ -1,21 +1,20 @@
 import Cipher
 
-/// Message encryption for Web Push (RFC 8291): `aes128gcm` content of one record, its key agreed on with the
-/// subscription's.
+/// Message encryption for Web Push (RFC 8291): one record of `aes128gcm` content, encrypted to a subscription's keys.
 package enum WebPushEncryption {
     /// The longest body that every push service must accept, in bytes (RFC 8030 section 7.2).
     package static let maximumBodyByteCount = 4096
-    /// How many bytes a body has more than its plaintext: a header of 86, a delimiter and a tag of 16.
+    /// The bytes that encryption adds to the plaintext: a header of 86, a delimiter and a tag of 16.
     package static let overheadByteCount = 103
-    /// The longest plaintext, with its padding, in bytes.
+    /// The longest plaintext including its padding, in bytes.
     package static let maximumPlaintextByteCount = maximumBodyByteCount - overheadByteCount
 
     private static let recordSize: UInt32 = 4096
 
-    /// Encrypts a message of at most 3993 bytes together with its padding, and returns the body of the request to the
-    /// push service, whose `Content-Encoding` is `aes128gcm`.
+    /// Encrypts a message. Returns the body of the request to the push service; its `Content-Encoding` is `aes128gcm`.
     ///
-    /// `padding` zeros hide the length. The key pair must be used for this message only; `random` yields the salt.
+    /// `padding` zeros hide the length; message and padding together are at most 3993 bytes. `ephemeral` must be used for
+    /// this message only. `random` makes the salt.
     package static func encrypt(
         _ plaintext: [UInt8],
         to keys: WebPushKeys,
@@ -45,8 +44,8 @@ package enum WebPushEncryption {
         )
     }
 
-    /// The same, padded to `size` bytes whatever the message's length, so that the body's tells nothing. Throws for a longer
-    /// message, and for more than 3993 bytes.
+    /// Encrypts a message padded to `size` bytes, so that the length of the body reveals nothing. Throws when the message is
+    /// longer than `size`, and when `size` is more than 3993.
     package static func encrypt(
         _ plaintext: [UInt8],
         paddedTo size: Int,
@@ -61,7 +60,7 @@ package enum WebPushEncryption {
         return try self.encrypt(plaintext, to: keys, padding: padding, ephemeral: ephemeral, random: random)
     }
 
-    /// The same as the first, to keys as a subscription spells them.
+    /// Encrypts a message to keys in the text form of a subscription.
     package static func encrypt(
         _ plaintext: [UInt8],
         p256dh: String,
@@ -76,8 +75,8 @@ package enum WebPushEncryption {
 
     /// Decrypts the body of a message with the private half of a subscription's keys.
     ///
-    /// Throws a ``WebPushEncryptionError`` when the body is not one record of `aes128gcm` from a sender's key on the
-    /// curve, and when it was encrypted to other keys.
+    /// Throws a ``WebPushEncryptionError`` when the body is not one record of `aes128gcm`, when the sender's key is not on
+    /// the curve, and when the message was encrypted to other keys.
     package static func decrypt(
         _ body: [UInt8],
         privateKey: P256PrivateKey,
@@ -97,5 +96,23 @@ package enum WebPushEncryption {
                 sender: header.keyIdentifier
             ).inputKeyMaterial
         }
+    }
+}
+
+/// The key material of one message, derived from a key agreement (RFC 8291 section 3.4).
+package struct MessageKeyMaterial: Sendable, Concealed {
+    /// The RFC's `PRK_key`.
+    package let pseudoRandomKey: [UInt8]
+    /// The RFC's `key_info`.
+    package let keyInfo: [UInt8]
+    /// The RFC's `IKM`: 32 bytes.
+    package let inputKeyMaterial: [UInt8]
+
+    /// `receiver` and `sender` are uncompressed points.
+    package init(sharedSecret: [UInt8], authenticationSecret: [UInt8], receiver: [UInt8], sender: [UInt8]) {
+        self.pseudoRandomKey = HKDFSHA256.extract(salt: authenticationSecret, inputKeyMaterial: sharedSecret)
+        self.keyInfo = Array("WebPush: info\0".utf8) + receiver + sender
+        // One block of HKDF's expansion, as the RFC writes it.
+        self.inputKeyMaterial = HMACSHA256.authenticationCode(for: self.keyInfo + [1], key: self.pseudoRandomKey)
     }
 }

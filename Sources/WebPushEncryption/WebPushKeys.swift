@@ -1,6 +1,6 @@
 import Cipher
 
-/// The keys of a Web Push subscription: whom its messages are encrypted to (RFC 8291 section 2).
+/// The public key and the secret of a Web Push subscription (RFC 8291 section 2).
 package struct WebPushKeys: Sendable, Concealed {
     private static let publicKeyByteCount = 65
     package static let authenticationSecretByteCount = 16
@@ -10,10 +10,10 @@ package struct WebPushKeys: Sendable, Concealed {
     /// The Push API's `auth`: 16 bytes.
     package let authenticationSecret: [UInt8]
 
-    /// Reads the texts of a subscription's `keys`: base64url, with or without padding; the standard alphabet, which some
-    /// clients write, is understood as well.
+    /// Reads the texts of a subscription's `keys`: base64url with or without padding, or standard base64, which some clients
+    /// write.
     ///
-    /// Throws a ``WebPushEncryptionError`` that names the wrong one and says what it should have been.
+    /// Throws a ``WebPushEncryptionError`` that names the wrong key and what was expected.
     package init(p256dh: String, auth: String) throws {
         guard let point = Self.decode(p256dh) else {
             throw WebPushEncryptionError.malformedSubscriptionKey("p256dh", expected: "base64url")
@@ -24,9 +24,7 @@ package struct WebPushKeys: Sendable, Concealed {
         try self.init(p256dh: point, auth: secret)
     }
 
-    /// Takes the bytes of a subscription's keys.
-    ///
-    /// Throws a ``WebPushEncryptionError`` that names the wrong one and says what it should have been.
+    /// Throws a ``WebPushEncryptionError`` that names the wrong key and what was expected.
     package init(p256dh: [UInt8], auth: [UInt8]) throws {
         guard p256dh.count == Self.publicKeyByteCount else {
             throw WebPushEncryptionError.malformedSubscriptionKey(

@@ -1,21 +1,20 @@
 import PluginKit
 
-/// The whole notification: `aps` with the texts and Apple's own keys, and beside it the category and the app's keys (seed
-/// 000), and what taps and buttons open (seed 002).
+/// The payload of a whole notification: `aps` with the texts and Apple's own keys; beside it the category and the app's
+/// keys (seed 000), and what taps and buttons open (seed 002).
 ///
-/// Where two say the same key, what the operator wrote by hand wins: a member of the rule's block over one of `aps`, a
-/// member of its `alert` over a text, a member of `data` over `category` and `body`. Two things the block cannot
-/// change: buttons that the app makes itself come with `mutable-content: 1`, without which nobody would make them, and
-/// a background push shows nothing. What says neither who nor what always has `mutable-content: 1`, for an extension
-/// that finds out more.
+/// If two sources have the same key, the rule wins: a member of its block over ours in `aps`, a member of its `alert`
+/// over a text, a member of `data` over `category` and `body`. The block cannot change two things: buttons that the app
+/// makes need `mutable-content: 1`, and a background push shows nothing. A nudge or sealed payload always has
+/// `mutable-content: 1`, for an extension of the app that finds out more.
 struct NotificationPayload {
-    /// What a payload says beside `aps`, `category` and `body`.
+    /// The contents besides `aps`, `category` and `body`.
     private enum Form {
-        /// The app's keys, and of several events how many they are.
+        /// The app's keys, and the number of events of a batch.
         case whole
-        /// What sort of thing happened, and how often.
+        /// The signal and the number of events.
         case nudge
-        /// The envelope that an extension of the app opens.
+        /// The envelope, which an extension of the app opens.
         case sealed(JSONObject)
     }
 
@@ -31,12 +30,12 @@ struct NotificationPayload {
     private let writesButtons: Bool
     private let writesTaps: Bool
 
-    /// The payload for a push of that type, in at most as many bytes as Apple takes.
+    /// Makes the payload for a push of a type, within Apple's size limit.
     static func make(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
         as type: PushType
-    ) throws(PayloadMistake) -> [UInt8] {
+    ) throws(PayloadError) -> [UInt8] {
         let payload = try NotificationPayload(notification, block, as: type)
         let bytes = FittedPayload.make(limit: type.payloadLimit) { writer, limits in
             payload.write(notification, to: &writer, within: limits)
@@ -49,7 +48,7 @@ struct NotificationPayload {
         _ notification: borrowing Notification,
         _ block: NativeBlock,
         as type: PushType
-    ) throws(PayloadMistake) {
+    ) throws(PayloadError) {
         guard var data = try? notification.data.jsonObject() else { throw .badData }
         guard !data.contains("aps") else { throw .dataHasAPS }
         switch notification.mode {
@@ -64,7 +63,7 @@ struct NotificationPayload {
         self.block = block
         self.data = data
         writesAlert = type.carriesTexts && (notification.hasText || block.alert.isVisible)
-        // Keys of what is shown mean nothing to an extension that shows nothing: they are for devices without one.
+        // An extension that shows nothing has no use for keys of an alert: they are for devices without the extension.
         members = type.carriesTexts || type == .background ? block.members : JSONObject()
         guard type != .alert || writesAlert || block.hasSoundOrBadge else { throw .empty }
         writesButtons = type == .alert && writesAlert && notification.hasActions
@@ -153,8 +152,8 @@ struct NotificationPayload {
         writer.endObject()
     }
 
-    /// The block's text where it has one, else ours. (What a Live Activity has as an object that names a key, an alert
-    /// cannot show.)
+    /// The block's text if it has one, otherwise ours. (An object that names a key is for Live Activities; an alert
+    /// cannot show it.)
     private static func write(
         _ name: StaticString,
         _ ours: BorrowedText?,
@@ -168,7 +167,7 @@ struct NotificationPayload {
         return ours.map { writer.member(name, $0, limit: limit) } ?? 0
     }
 
-    /// Keys of `aps` that depend on what else the payload has.
+    /// Writes keys of `aps` that depend on the rest of the payload.
     private func writeSystemKeys(_ notification: borrowing Notification, to writer: inout JSONWriter) {
         if type == .background, !block.isContentAvailable {
             writer.key("content-available")
@@ -186,14 +185,14 @@ struct NotificationPayload {
             writer.key("mutable-content")
             writer.integer(1)
         } else if let mutableContent = block.mutableContent, writesAlert {
-            // Without an alert there is nothing for an extension to change.
+            // Without an alert, an extension has nothing to change.
             writer.key("mutable-content")
             writer.value(mutableContent)
         }
     }
 
-    /// What a tap and the buttons open (seed 002): both kinds of buttons may stand side by side, then the app takes those it
-    /// knows how to make.
+    /// Writes what a tap and the buttons open (seed 002). Both kinds of buttons may be present; the app uses those it
+    /// supports.
     private func writeTaps(_ notification: borrowing Notification, to writer: inout JSONWriter) {
         writer.key("body")
         writer.beginObject()
@@ -214,4 +213,20 @@ struct NotificationPayload {
         }
         writer.endObject()
     }
+}
+
+/// Why a notification cannot become a payload. The raw value is the outcome's reason.
+enum PayloadError: String, Error {
+    /// `data` is not a JSON object.
+    case badData = "bad-data"
+    /// `data` has a member `aps`, which is reserved for Apple.
+    case dataHasAPS = "data-has-aps"
+    /// The rule's block is not a JSON object, or Apple would refuse it.
+    case badNative = "bad-native"
+    /// `sealed` is not a JSON object.
+    case badSealed = "bad-sealed"
+    /// There is nothing to show.
+    case empty = "payload-empty"
+    /// Too large for Apple even with the shortest texts. For this reason the host retries with a smaller form.
+    case tooLarge = "payload-too-large"
 }

@@ -1,0 +1,125 @@
+import Cipher
+import PluginKit
+
+/// The configuration block of one app.
+struct APNsConfiguration: Sendable {
+    private static let keys: [StaticString] = [
+        "topic", "team_id", "key_id", "key_file", "key", "certificate_file", "certificate_key_file",
+        "certificate_password_file", "environment", "sandbox", "port", "try_other_environment", "broadcast_key_file",
+        "broadcast_management",
+    ]
+
+    /// Apple's servers listen on 2197 as well, for networks that block 443.
+    private static let ports: [Int64] = [443, 2197]
+
+    /// The app's bundle id: `apns-topic`.
+    let topic: String
+    let authentication: Authentication
+    /// Apple's production servers when the block does not say.
+    let origins: Origins
+    /// Where broadcast channels are managed.
+    let managementOrigins: PerEnvironment<String>
+    /// Whether a token that is unknown at one environment is tried at the other.
+    let triesOtherEnvironment: Bool
+    /// The key that registrations of broadcast channels must present; nil: no channel can be registered.
+    let broadcastKey: BroadcastKey?
+    /// Warnings for the operator about a valid configuration.
+    let warnings: [String]
+
+    /// Throws for the first error: under which key it is, and what was expected. `now` is in milliseconds since 1970.
+    init(_ block: JSONObject, now: Int64) throws(PluginError) {
+        try block.refuseMembers(except: APNsConfiguration.keys)
+        topic = try APNsConfiguration.topic(block)
+        authentication = try Authentication(block)
+        if case .certificate(let identity) = authentication {
+            warnings = try Authentication.check(identity.certificate, topic: topic, now: now)
+        } else {
+            warnings = []
+        }
+        origins = try APNsConfiguration.origins(block)
+        managementOrigins = try APNsConfiguration.managementOrigins(block)
+        triesOtherEnvironment = try APNsConfiguration.triesOtherEnvironment(block)
+        broadcastKey = try APNsConfiguration.broadcastKey(block)
+    }
+
+    private static func topic(_ block: JSONObject) throws(PluginError) -> String {
+        let expected = "the app's bundle id, such as com.example.app"
+        let topic = try block.requiredText("topic", expected: expected)
+        let isBundleID =
+            (1...255).contains(topic.utf8.count)
+            && topic.utf8.allSatisfy { Authentication.isLetterOrDigit($0) || $0 == 45 || $0 == 46 }
+        guard isBundleID else { throw PluginError("topic: expected \(expected)") }
+        return topic
+    }
+
+    private static func triesOtherEnvironment(_ block: JSONObject) throws(PluginError) -> Bool {
+        guard let value = block["try_other_environment"], !value.isNull else { return false }
+        guard let flag = value.bool else {
+            throw PluginError("try_other_environment: expected true or false, found \(value.kind)")
+        }
+        return flag
+    }
+
+    private static func broadcastKey(_ block: JSONObject) throws(PluginError) -> BroadcastKey? {
+        let expected = "the path of a file with the key that registrations of broadcast channels must name"
+        guard let path = try block.text("broadcast_key_file", expected: expected) else { return nil }
+        guard let key = BroadcastKey(fileContent: try ConfigurationFile.read(path, key: "broadcast_key_file")) else {
+            throw PluginError("broadcast_key_file: expected a file with \(BroadcastKey.description) in it")
+        }
+        return key
+    }
+
+    /// `environment` is the environment of devices whose registration names none; a server of one's own (a lab) serves
+    /// all of them. `sandbox` replaces Apple's server for development builds. `port` applies to Apple's servers.
+    private static func origins(_ block: JSONObject) throws(PluginError) -> Origins {
+        let expected = "production, sandbox or https://host:port"
+        let suffix = try port(block).map { $0 == 443 ? "" : ":\($0)" }
+        let apple = Origins.apple.map { $0 + (suffix ?? "") }
+        let ownSandbox = try origin(block, "sandbox")
+        switch try block.text("environment", expected: expected) {
+        case nil, "production":
+            return Origins(of: PerEnvironment(production: apple.production, sandbox: ownSandbox ?? apple.sandbox))
+        case "sandbox":
+            return Origins(
+                of: PerEnvironment(production: apple.production, sandbox: ownSandbox ?? apple.sandbox),
+                main: .sandbox
+            )
+        case let text?:
+            let own = try origin(text, under: "environment", expected: expected)
+            guard suffix == nil else {
+                throw PluginError("port: expected none beside an environment that is https://host:port")
+            }
+            return Origins(of: PerEnvironment(production: own, sandbox: ownSandbox ?? own))
+        }
+    }
+
+    private static func managementOrigins(_ block: JSONObject) throws(PluginError) -> PerEnvironment<String> {
+        guard let own = try origin(block, "broadcast_management") else { return Origins.appleManagement }
+        return PerEnvironment(production: own, sandbox: own)
+    }
+
+    private static func port(_ block: JSONObject) throws(PluginError) -> Int64? {
+        guard let value = block["port"], !value.isNull else { return nil }
+        guard let port = value.integer, ports.contains(port) else {
+            throw PluginError("port: expected 443 or 2197")
+        }
+        return port
+    }
+
+    private static func origin(_ block: JSONObject, _ key: StaticString) throws(PluginError) -> String? {
+        let expected = "https://host:port"
+        guard let text = try block.text(key, expected: expected) else { return nil }
+        return try origin(text, under: key, expected: expected)
+    }
+
+    private static func origin(
+        _ text: String,
+        under key: StaticString,
+        expected: String
+    ) throws(PluginError) -> String {
+        guard let url = HTTPURL(text), url.isSecure, url.target.isEmpty else {
+            throw PluginError("\(key): expected \(expected)")
+        }
+        return url.origin
+    }
+}

@@ -1,0 +1,212 @@
+import Cipher
+import PluginKit
+
+/// How Apple authenticates the sender.
+enum Authentication: Sendable {
+    private static let certificateExpectation = "the path of a certificate, in PEM or as .p12"
+    /// In seconds.
+    private static let noticeBeforeExpiry: Int64 = 30 * 86_400
+
+    /// Provider tokens that a key of the team signs. Both ids are 10 letters and digits, from the developer account.
+    case token(teamID: String, keyID: String, key: P256PrivateKey)
+    /// A certificate that connections present.
+    case certificate(ClientIdentity)
+
+    /// Reads the certificate if the block names one, otherwise the key that signs provider tokens.
+    init(_ block: JSONObject) throws(PluginError) {
+        let companions: [StaticString] = ["certificate_key_file", "certificate_password_file"]
+        guard let path = try block.text("certificate_file", expected: Authentication.certificateExpectation) else {
+            for name in companions where block[name]?.isNull == false {
+                throw PluginError(
+                    "\(name): expected certificate_file beside it, \(Authentication.certificateExpectation)"
+                )
+            }
+            self = try Authentication.token(block)
+            return
+        }
+        for name in ["team_id", "key_id", "key_file", "key"] as [StaticString] where block[name]?.isNull == false {
+            throw PluginError("\(name): expected none beside certificate_file: it is for provider tokens")
+        }
+        let bytes = try ConfigurationFile.readBytes(path, key: "certificate_file")
+        self = .certificate(try Authentication.identity(bytes, block))
+    }
+
+    /// Throws unless the certificate may send to `topic` at `now`, in milliseconds since 1970. Returns warnings for the
+    /// operator.
+    static func check(
+        _ certificate: X509Certificate,
+        topic: String,
+        now: Int64
+    ) throws(PluginError) -> [String] {
+        let now = now / 1000
+        guard certificate.notAfter > now else {
+            throw PluginError(
+                "certificate_file: expected a certificate that is valid, this one expired on "
+                    + CalendarDate.text(certificate.notAfter)
+            )
+        }
+        guard certificate.notBefore <= now else {
+            throw PluginError(
+                "certificate_file: expected a certificate that is valid already, this one is so from "
+                    + "\(CalendarDate.text(certificate.notBefore)) on: check it and this machine's clock"
+            )
+        }
+        let topics = certificate.topics
+        guard !topics.isEmpty else {
+            throw PluginError("certificate_file: expected a push certificate of Apple's, this one names no topic")
+        }
+        guard topics.contains(topic) else {
+            throw PluginError("topic: expected one of the certificate's, \(topics.joined(separator: ", "))")
+        }
+        guard certificate.notAfter - now < noticeBeforeExpiry else { return [] }
+        return [
+            "certificate_file: the certificate expires on \(CalendarDate.text(certificate.notAfter)): renew it before"
+        ]
+    }
+
+    /// Whether pushes of a type may be sent for the app. A certificate lists its topics. Apple accepts location pushes
+    /// with provider tokens only, and pushes for device management with certificates only.
+    func covers(_ type: PushType, ofApp bundleID: String) -> Bool {
+        switch self {
+        case .token: type != .mdm
+        case .certificate(let identity):
+            type != .location && identity.certificate.topics.contains(bundleID + type.topicSuffix)
+        }
+    }
+
+    static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: false
+        }
+    }
+
+    /// Reads the key that signs provider tokens.
+    private static func token(_ block: JSONObject) throws(PluginError) -> Authentication {
+        .token(
+            teamID: try identifier(block, "team_id", expected: "the team's id, 10 letters and digits"),
+            keyID: try identifier(block, "key_id", expected: "the key's id, 10 letters and digits"),
+            key: try signingKey(block)
+        )
+    }
+
+    private static func identifier(
+        _ block: JSONObject,
+        _ name: StaticString,
+        expected: String
+    ) throws(PluginError) -> String {
+        let identifier = try block.requiredText(name, expected: expected)
+        guard identifier.utf8.count == 10, identifier.utf8.allSatisfy(isLetterOrDigit) else {
+            throw PluginError("\(name): expected \(expected)")
+        }
+        return identifier
+    }
+
+    private static func signingKey(_ block: JSONObject) throws(PluginError) -> P256PrivateKey {
+        let path = try block.text("key_file", expected: "the path of Apple's .p8 file")
+        let text = try block.text("key", expected: "the text of Apple's .p8 file")
+        switch (path, text) {
+        case (let path?, nil):
+            return try signingKey(ConfigurationFile.read(path, key: "key_file"), under: "key_file")
+        case (nil, let text?):
+            return try signingKey(text, under: "key")
+        case (nil, nil):
+            throw PluginError("key_file: expected the path of Apple's .p8 file, or its text under key; found neither")
+        case (.some, .some):
+            throw PluginError("key: expected either key_file or key, found both")
+        }
+    }
+
+    private static func signingKey(_ pem: String, under name: StaticString) throws(PluginError) -> P256PrivateKey {
+        do {
+            return try P256PrivateKey(pem: pem)
+        } catch {
+            throw PluginError("\(name): expected Apple's .p8 file, a PEM text with a private key on P-256: \(error)")
+        }
+    }
+
+    /// DER begins with a SEQUENCE. No text begins with that byte and a length.
+    private static func isPKCS12(_ bytes: [UInt8]) -> Bool {
+        bytes.count > 2 && bytes[0] == 0x30 && bytes[1] >= 0x80
+    }
+
+    private static func identity(_ bytes: [UInt8], _ block: JSONObject) throws(PluginError) -> ClientIdentity {
+        let keyPath = try block.text("certificate_key_file", expected: "the path of the certificate's private key")
+        let passphrase = try passphrase(block)
+        if isPKCS12(bytes) {
+            guard keyPath == nil else {
+                throw PluginError("certificate_key_file: expected none beside a .p12 file, which holds the key itself")
+            }
+            do {
+                return try ClientIdentity(pkcs12: bytes, passphrase: passphrase ?? "")
+            } catch let error as CipherError where error == .wrongPassphrase {
+                throw PluginError("certificate_password_file: expected a file with the passphrase of certificate_file")
+            } catch {
+                throw PluginError("certificate_file: \(error)")
+            }
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw PluginError("certificate_file: expected a certificate in PEM or as .p12, found neither")
+        }
+        let key = try keyPath.map { path throws(PluginError) in
+            try ConfigurationFile.read(path, key: "certificate_key_file")
+        }
+        do {
+            return try ClientIdentity(certificates: text, key: key ?? text, passphrase: passphrase)
+        } catch let error as CipherError where error == .unreadableKey && key != nil {
+            throw PluginError("certificate_key_file: \(error)")
+        } catch {
+            throw PluginError("certificate_file: \(error)")
+        }
+    }
+
+    private static func passphrase(_ block: JSONObject) throws(PluginError) -> String? {
+        let expected = "the path of a file with the certificate's passphrase"
+        guard let path = try block.text("certificate_password_file", expected: expected) else { return nil }
+        return try ConfigurationFile.read(path, key: "certificate_password_file").withoutLineBreakAtEnd
+    }
+}
+
+extension X509Certificate {
+    /// Apple's list of the topics that a certificate may send to.
+    private static let topicList = "1.2.840.113635.100.6.3.6"
+
+    /// The topics that the certificate may send to.
+    var topics: [String] {
+        var topics = userIDs
+        for topic in strings(inExtension: X509Certificate.topicList) where !topics.contains(topic) {
+            topics.append(topic)
+        }
+        return topics
+    }
+}
+
+extension String {
+    /// Without the line break that editors leave at the end of a file.
+    var withoutLineBreakAtEnd: String { last?.isNewline == true ? String(dropLast()) : self }
+}
+
+/// Formats a day for people.
+enum CalendarDate {
+    /// `2027-01-31`, of a moment in seconds since 1970, in UTC and the proleptic Gregorian calendar.
+    static func text(_ seconds: Int64) -> String {
+        // Years begin in March, so that the leap day comes last, and are grouped in eras of 400 years.
+        let days = (seconds >= 0 ? seconds : seconds - 86_399) / 86_400 + 719_468
+        let era = (days >= 0 ? days : days - 146_096) / 146_097
+        let dayOfEra = days - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        return "\(padded(year, to: 4))-\(padded(month, to: 2))-\(padded(day, to: 2))"
+    }
+
+    private static func padded(_ number: Int64, to width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+}

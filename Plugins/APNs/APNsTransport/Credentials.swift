@@ -1,0 +1,116 @@
+import Cipher
+import PluginKit
+import Synchronization
+
+/// The sender's credentials: provider tokens that one key signs, or a certificate that connections present.
+final class Credentials: Sendable {
+    private let certificate: Proof?
+    private let token: Mutex<ProviderToken?>
+    /// When the certificate expires, in milliseconds since 1970; `.max` for provider tokens.
+    private let expiresAt: Int64
+    private let reports: SeldomLog<Bool>
+
+    /// Both in milliseconds.
+    private static let noticeBeforeExpiry: Int64 = 7 * 86_400_000
+    private static let quietAfterNotice: Int64 = 86_400_000
+
+    /// Has connections present the certificate, if there is one. Throws when the host cannot.
+    init(_ authentication: Authentication, bundleID: String, host: Host) throws(PluginError) {
+        reports = SeldomLog(host, quiet: Credentials.quietAfterNotice)
+        switch authentication {
+        case .token(let teamID, let keyID, let key):
+            certificate = nil
+            token = Mutex(ProviderToken(teamID: teamID, keyID: keyID, bundleID: bundleID, key: key))
+            expiresAt = .max
+        case .certificate(let identity):
+            let word = ConnectionWord.certificate(fingerprint: identity.certificate.fingerprint, bundleID: bundleID)
+            certificate = Proof(authorization: nil, connection: word, generation: 0)
+            token = Mutex(nil)
+            expiresAt = identity.certificate.notAfter * 1000
+            do throws(PluginError) {
+                try host.present(
+                    certificates: identity.certificatesPEM,
+                    key: identity.keyPEM,
+                    onConnection: word
+                )
+            } catch {
+                throw PluginError("certificate_file: \(error.description)")
+            }
+        }
+    }
+
+    /// What expires when, as JSON (see `command` in plugin.h). Provider tokens are renewed automatically and do not
+    /// count.
+    var status: String {
+        guard expiresAt < .max else { return #"{"expires":[]}"# }
+        return #"{"expires":[{"what":"client-certificate","at":\#(expiresAt / 1000)}]}"#
+    }
+
+    /// The proof to send with at `now`, in milliseconds since 1970. Nil only when signing fails.
+    func proof(now: Int64) -> Proof? {
+        if let certificate { return certificate }
+        return token.withLock { try? $0?.proof(now: now) }
+    }
+
+    /// Whether the certificate has expired at `now`, in milliseconds since 1970. Logs that, and warns before: a router
+    /// runs longer than anybody remembers its first log lines.
+    func hasExpired(now: Int64) -> Bool {
+        guard now >= expiresAt - Credentials.noticeBeforeExpiry else { return false }
+        let hasExpired = now >= expiresAt
+        let date = CalendarDate.text(expiresAt / 1000)
+        reports.log(
+            hasExpired,
+            hasExpired ? .error : .warning,
+            now: now,
+            hasExpired
+                ? "the client certificate for APNs expired on \(date): nothing can be sent until there is a new one"
+                : "the client certificate for APNs expires on \(date): renew it before"
+        )
+        return hasExpired
+    }
+
+    /// Handles that Apple called the provider token of `proof` expired. Nil where there is no provider token.
+    func refuse(_ proof: Proof, now: Int64) -> ProviderToken.Recovery? {
+        token.withLock { $0?.refuse(generation: proof.generation, now: now) }
+    }
+
+    /// Stops using the connections of `proof`.
+    func leaveConnections(of proof: Proof) {
+        token.withLock { $0?.leaveConnections(named: proof.connection) }
+    }
+}
+
+/// Proves to Apple who sends.
+///
+/// A class, so that a push in flight holds it by one reference.
+final class Proof: Sendable {
+    /// The value of `authorization` (`bearer …`); nil where the connection presents a certificate.
+    let authorization: String?
+    /// The name of the connections that may carry it: those of one team, key and app (Apple, "Establishing a
+    /// token-based connection to APNs").
+    let connection: String
+    /// Counts the provider tokens. Distinguishes answers to an old token from answers to the current one.
+    let generation: Int
+
+    init(authorization: String?, connection: String, generation: Int) {
+        self.authorization = authorization
+        self.connection = connection
+        self.generation = generation
+    }
+}
+
+/// Names that keep connections of different credentials apart. The host keeps those of different apps apart.
+enum ConnectionWord {
+    /// The host accepts 128 bytes. The rest of a topic distinguishes nothing, since an app has one bundle id.
+    private static let longestTopic = 72
+
+    /// For all requests with provider tokens of a key. `generation` grows when those connections must be abandoned.
+    static func token(teamID: String, keyID: String, bundleID: String, generation: Int) -> String {
+        "\(teamID).\(keyID).\(bundleID.prefix(longestTopic)).\(generation)"
+    }
+
+    /// For all requests with a certificate.
+    static func certificate(fingerprint: [UInt8], bundleID: String) -> String {
+        "certificate.\(Hex.encode(fingerprint.prefix(8))).\(bundleID.prefix(longestTopic))"
+    }
+}

@@ -1,0 +1,162 @@
+import Cipher
+import PluginKit
+
+/// A notification as Apple takes it, without recipient and credentials.
+struct Push: Sendable {
+    /// Apple's limit for `apns-collapse-id`, in bytes.
+    private static let collapseIDLimit = 64
+
+    let type: PushType
+    let priority: Priority
+    let payload: [UInt8]
+    /// Pushes with the same id replace each other on the device. Only for pushes with content.
+    let collapseID: String?
+    /// `apns-expiration`, in seconds since 1970; 0: one attempt.
+    let expiration: Int64
+    /// `apns-id`, the same for all attempts; nil when Apple would refuse it.
+    let id: String?
+
+    /// `now` is in milliseconds since 1970. `lifetime` is how long Apple keeps the push when the notification has no
+    /// expiration.
+    init(
+        _ notification: borrowing Notification,
+        as type: PushType,
+        _ priority: Priority,
+        _ payload: [UInt8],
+        collapses: Bool = false,
+        lifetime: Int64? = nil,
+        now: Int64
+    ) {
+        self.type = type
+        self.priority = priority
+        self.payload = payload
+        collapseID =
+            collapses
+            ? notification.collapseKey.headerValue(limit: Push.collapseIDLimit) { Base64URL.encode(SHA256.hash($0)) }
+            : nil
+        let expiresAt = notification.expiresAt.map { Int64(clamping: $0) } ?? now + (lifetime ?? type.lifetime)
+        // An expired push gets one attempt: 0.
+        expiration = expiresAt > now ? expiresAt / 1000 : 0
+        id = MessageID.isCanonical(notification.id) ? notification.id.string : nil
+    }
+
+    private init(_ other: Push, expiration: Int64) {
+        type = other.type
+        priority = other.priority
+        payload = other.payload
+        collapseID = other.collapseID
+        self.expiration = expiration
+        id = other.id
+    }
+
+    /// The same push, which Apple does not keep for offline devices.
+    var unkept: Push { Push(self, expiration: 0) }
+
+    static func wake(_ notification: borrowing Notification, now: Int64) throws(PayloadError) -> Push {
+        Push(notification, as: .background, .considerate, try WakePayload.make(notification), now: now)
+    }
+
+    /// A visible push that names neither author nor content. Nil without a text: an extension of the app runs only for
+    /// an alert that has one.
+    static func nudge(
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        now: Int64
+    ) throws(PayloadError) -> Push? {
+        guard notification.hasText else { return nil }
+        return try alert(notification, block, now: now)
+    }
+
+    /// The sealed envelope, with a neutral text if there is one. Nil when nothing is sealed.
+    static func sealed(
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        now: Int64
+    ) throws(PayloadError) -> Push? {
+        guard !notification.sealed.isEmpty else { return nil }
+        guard notification.hasText else {
+            return Push(notification, as: .background, .considerate, try SealedPayload.make(notification), now: now)
+        }
+        return try alert(notification, block, now: now)
+    }
+
+    /// The whole notification as an alert.
+    static func alert(
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        now: Int64
+    ) throws(PayloadError) -> Push {
+        Push(
+            notification,
+            as: .alert,
+            block.priority ?? .usual(for: .alert, notification.urgency),
+            try NotificationPayload.make(notification, block, as: .alert),
+            collapses: true,
+            now: now
+        )
+    }
+
+    /// The whole notification as a push of another type than alert and Live Activity. Nil when the registration lacks a
+    /// field that the type needs.
+    static func other(
+        _ type: PushType,
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        _ registration: borrowing Registration,
+        now: Int64
+    ) throws(PayloadError) -> Push? {
+        let payload: [UInt8]
+        switch type {
+        case .widgets, .controls: payload = ContentChangedPayload.bytes
+        case .mdm:
+            guard let made = MDMPayload.make(registration) else { return nil }
+            payload = made
+        default: payload = try NotificationPayload.make(notification, block, as: type)
+        }
+        let priority = block.priority ?? .usual(for: type, notification.urgency)
+        return Push(notification, as: type, priority.allowed(for: type), payload, now: now)
+    }
+
+    /// A start, update or end of a Live Activity. `limit` is the largest payload, in bytes.
+    static func liveActivity(
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        _ activity: LiveActivity,
+        limit: Int = PushType.liveActivity.payloadLimit,
+        lifetime: Int64? = nil,
+        now: Int64
+    ) throws(PayloadError) -> Push {
+        let usual = activity.alerts ? Priority.immediate : .usual(for: .liveActivity, notification.urgency)
+        return Push(
+            notification,
+            as: .liveActivity,
+            (block.priority ?? usual).allowed(for: .liveActivity),
+            try LiveActivityPayload.make(notification, block, activity, limit: limit, now: now),
+            lifetime: lifetime,
+            now: now
+        )
+    }
+}
+
+extension Notification {
+    /// Whether an alert would have a text.
+    var hasText: Bool { !title.isEmpty || !subtitle.isEmpty || !body.isEmpty }
+}
+
+/// The value of `apns-id`. Apple accepts canonical UUIDs only.
+enum MessageID {
+    /// 32 lower-case hex digits in groups of 8-4-4-4-12.
+    static func isCanonical(_ text: BorrowedText) -> Bool {
+        guard text.count == 36 else { return false }
+        for (index, byte) in text.bytes.enumerated() {
+            let isHyphen = index == 8 || index == 13 || index == 18 || index == 23
+            switch byte {
+            case UInt8(ascii: "-"): guard isHyphen else { return false }
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"):
+                guard !isHyphen else { return false }
+            default: return false
+            }
+        }
+        return true
+    }
+}

@@ -1,0 +1,157 @@
+import PluginKit
+
+/// An answer of APNs and its outcome. The status decides, and the reason refines it if there is one: bodies of proxies
+/// and overloaded servers need not be JSON.
+struct APNsAnswer {
+    enum Verdict: Hashable {
+        case outcome(Outcome)
+        /// The provider token expired. The outcome depends on its age.
+        case expiredProviderToken
+    }
+
+    let status: UInt32
+    let reason: APNsReason?
+    /// When Apple last found the device token dead, in milliseconds since 1970; only with status 410.
+    private let timestamp: Int64?
+    /// The pause that `Retry-After` asks for, in milliseconds.
+    private let retryAfter: UInt32
+    /// Why there is no answer; only with status 0.
+    private let failure: String
+
+    init(_ response: borrowing HTTPResponse, now: Int64) {
+        status = response.status
+        guard !(200...299).contains(response.status) else {
+            failure = ""
+            reason = nil
+            timestamp = nil
+            retryAfter = 0
+            return
+        }
+        failure = response.failure
+        let body = try? JSONObject(parsing: response.body.bytes)
+        reason = (body?["reason"]?.string).flatMap(APNsReason.init(rawValue:))
+        timestamp = body?["timestamp"]?.integer
+        retryAfter = response.retryAfter(now: now)
+    }
+
+    /// The environment does not know the token.
+    var isBadDeviceToken: Bool { status == 400 && reason == .badDeviceToken }
+
+    /// Whether nothing can be sent to the token, and only to it.
+    var isAboutToken: Bool { status == 410 || isBadDeviceToken || status == 400 && reason == .deviceTokenNotForTopic }
+
+    /// Whether there is no such broadcast channel.
+    var isAboutChannel: Bool { status == 400 && (reason == .badChannelID || reason == .channelNotRegistered) }
+
+    /// Whether Apple found the token dead before the device registered it again.
+    func isStale(registeredAt: UInt64) -> Bool {
+        guard status == 410, let timestamp, timestamp >= 0 else { return false }
+        return UInt64(timestamp) < registeredAt
+    }
+
+    /// The verdict for a recipient.
+    ///
+    /// Only the device's own token can make a device gone, and only an error that affects every device of the app is a
+    /// misconfiguration: one rule's Live Activities, or a phone with a development build that names Apple's other
+    /// servers, must not stop the pushes to all others. As long as no push succeeded, the topic or the server may be
+    /// wrong instead of the device, which must not cost all devices.
+    func verdict(for recipient: Recipient) -> Verdict {
+        let verdict = verdict(registeredAt: recipient.registeredAt)
+        guard case .outcome(var outcome) = verdict else { return verdict }
+        switch outcome.kind {
+        case .gone:
+            if recipient.pushType.hasOwnToken {
+                outcome.reason = recipient.pushType.reasonOfDeadToken
+            } else if !mayBeOurMistake(for: recipient) {
+                return verdict
+            }
+        case .misconfigured:
+            let isOfType = recipient.pushType.hasOwnToken && reason?.isAboutCredentials != true
+            guard !recipient.isAtMainOrigin || isOfType else { return verdict }
+        default: return verdict
+        }
+        outcome.kind = .rejected
+        return .outcome(outcome)
+    }
+
+    /// Whether Apple answers this for every device when the operator's topic or environment is wrong. A device that
+    /// names other servers in its registration does not count.
+    func mayBeOurMistake(for recipient: Recipient) -> Bool {
+        guard status == 400, !recipient.pushType.hasOwnToken, !recipient.isPlaceProven else { return false }
+        return reason == .deviceTokenNotForTopic || reason == .badDeviceToken && recipient.isAtMainOrigin
+    }
+
+    /// The verdict for a broadcast. A broadcast belongs to a single registration: only bad credentials stop the pushes
+    /// to all devices. A channel that Apple does not know is gone if Apple ever accepted a broadcast in this
+    /// environment; otherwise it may belong to the other environment.
+    func verdict(forBroadcastAtMainOrigin isAtMainOrigin: Bool, isPlaceProven: Bool) -> Verdict {
+        if isAboutChannel { return outcome(isPlaceProven ? .gone : .rejected, or: "other") }
+        switch (status, reason) {
+        case (400, .idleTimeout): return outcome(.retry, or: "other")
+        case (400, _), (410, _): return outcome(.rejected, or: "other")
+        case (403, .expiredProviderToken): return .expiredProviderToken
+        case (403, let reason):
+            let isOfAll = isAtMainOrigin && (reason?.isAboutCredentials ?? false)
+            return outcome(isOfAll ? .misconfigured : .rejected, or: "other")
+        default: return verdict(registeredAt: 0)
+        }
+    }
+
+    private func verdict(registeredAt: UInt64) -> Verdict {
+        switch status {
+        case 0: .outcome(Outcome(.retry, reason: failure))
+        case 200...299: outcome(.delivered, or: "delivered")
+        case 400: badRequest
+        case 403: reason == .expiredProviderToken ? .expiredProviderToken : outcome(.misconfigured, or: "other")
+        case 410: dead(registeredAt: registeredAt)
+        case 413: outcome(.rejected, or: "payload-too-large")
+        // The first concerns one device that gets too much, the second everything sent with a provider token.
+        case 429:
+            outcome(.retry, or: "too-many-requests", reason == .tooManyProviderTokenUpdates ? .transport : .device)
+        case 401...499: outcome(.rejected, or: "other")
+        default: outcome(.retry, or: status >= 500 ? "server-error" : "other")
+        }
+    }
+
+    private var badRequest: Verdict {
+        switch reason {
+        case .badDeviceToken, .deviceTokenNotForTopic: outcome(.gone, or: "other")
+        // The key may not push to this topic, or the topic does not exist: no message can ever succeed.
+        case .badTopic, .missingTopic, .topicDisallowed: outcome(.misconfigured, or: "other")
+        case .idleTimeout: outcome(.retry, or: "other")
+        default: outcome(.rejected, or: "other")
+        }
+    }
+
+    /// If Apple found the token dead before the device registered it again, the message is lost, but the device is not.
+    private func dead(registeredAt: UInt64) -> Verdict {
+        guard !isStale(registeredAt: registeredAt) else {
+            return .outcome(Outcome(.rejected, status: status, reason: "stale-gone"))
+        }
+        return outcome(.gone, or: "unregistered")
+    }
+
+    private func outcome(_ kind: Outcome.Kind, or word: String, _ scope: Outcome.Scope = .usual) -> Verdict {
+        .outcome(
+            Outcome(
+                kind,
+                status: status,
+                retryAfter: kind == .retry ? retryAfter : 0,
+                reason: reason?.label ?? word,
+                scope: scope
+            )
+        )
+    }
+}
+
+/// The parts of a push's recipient that an answer's verdict depends on.
+struct Recipient: Sendable {
+    /// Which of the device's tokens was used.
+    var pushType: PushType
+    /// Whether the push went to the app's main environment.
+    var isAtMainOrigin: Bool
+    /// Whether Apple ever accepted a push for the app's own topic there, so that neither topic nor server can be wrong.
+    var isPlaceProven: Bool
+    /// When the device last registered, in milliseconds since 1970, or 0.
+    var registeredAt: UInt64
+}

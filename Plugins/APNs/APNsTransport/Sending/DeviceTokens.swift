@@ -1,0 +1,111 @@
+import PluginKit
+
+/// Apple's id of an app on a device: hex digits. Apple does not specify the length and may change it.
+enum DeviceToken {
+    static let lengths = 64...256
+
+    /// For errors.
+    static let description = "an even number of hex digits from \(lengths.lowerBound) to \(lengths.upperBound)"
+
+    static func isValid(_ text: BorrowedText) -> Bool {
+        lengths.contains(text.count) && text.count.isMultiple(of: 2)
+            && text.bytes.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+                    UInt8(ascii: "A")...UInt8(ascii: "F"):
+                    true
+                default: false
+                }
+            }
+    }
+}
+
+/// Further tokens of a registration, one for each kind of push that has a token of its own. An empty or malformed token
+/// counts as absent.
+enum DeviceTokens {
+    static let fields: [StaticString] = [
+        "live_activity_token", "live_activity_start_token", "voip_token", "location_token", "complication_token",
+        "fileprovider_token", "pushtotalk_token", "widgets_token", "controls_token", "mdm_token",
+    ]
+
+    /// The value that a managed device expects in a push (Apple, "Device Management").
+    static let pushMagic: StaticString = "mdm_push_magic"
+    static let pushMagicLengths = 1...256
+
+    /// The token for pushes of a type; nil for the device token, and when the device takes none.
+    static func token(for type: PushType, _ registration: borrowing Registration) -> BorrowedText? {
+        switch type {
+        case .alert, .background: nil
+        case .location: token(registration, "location_token")
+        case .voip: token(registration, "voip_token")
+        case .complication: token(registration, "complication_token")
+        case .fileProvider: token(registration, "fileprovider_token")
+        case .mdm: token(registration, "mdm_token")
+        case .liveActivity: token(registration, "live_activity_token")
+        case .pushToTalk: token(registration, "pushtotalk_token")
+        case .widgets: token(registration, "widgets_token")
+        case .controls: token(registration, "controls_token")
+        }
+    }
+
+    /// The token for an event of a Live Activity: that of the running activity, or Apple's push-to-start token for a
+    /// start.
+    static func liveActivity(_ event: LiveActivity.Event, _ registration: borrowing Registration) -> BorrowedText? {
+        (event == .start ? token(registration, "live_activity_start_token") : nil)
+            ?? token(for: .liveActivity, registration)
+    }
+
+    private static func token(_ registration: borrowing Registration, _ name: StaticString) -> BorrowedText? {
+        registration.field(name).flatMap { DeviceToken.isValid($0) ? $0 : nil }
+    }
+}
+
+/// Checks registrations of devices and of broadcast channels.
+struct RegistrationCheck {
+    /// The key that registrations of channels must present; nil: no channel can be registered.
+    let broadcastKey: BroadcastKey?
+
+    func check(_ registration: borrowing Registration) throws(PluginError) {
+        if ChannelID.isNamed(by: registration.token) {
+            try checkChannel(registration)
+        } else {
+            try checkDevice(registration)
+        }
+        if let environment = registration.field("environment"), !environment.isEmpty,
+            !Origins.isEnvironment(environment)
+        {
+            throw PluginError("environment: expected production or sandbox")
+        }
+    }
+
+    private func checkChannel(_ registration: borrowing Registration) throws(PluginError) {
+        guard let broadcastKey else {
+            throw PluginError("token: expected an APNs device token, since this router sends no broadcasts")
+        }
+        guard ChannelID(token: registration.token) != nil else {
+            throw PluginError("token: expected \(ChannelID.description)")
+        }
+        guard broadcastKey.isSame(as: registration.field("broadcast_key")) else {
+            throw PluginError("broadcast_key: expected the key of the router's operator")
+        }
+    }
+
+    private func checkDevice(_ registration: borrowing Registration) throws(PluginError) {
+        guard DeviceToken.isValid(registration.token) else {
+            throw PluginError("token: expected an APNs device token, \(DeviceToken.description)")
+        }
+        for name in DeviceTokens.fields {
+            if let token = registration.field(name), !token.isEmpty, !DeviceToken.isValid(token) {
+                throw PluginError("\(name): expected \(DeviceToken.description), or an empty text")
+            }
+        }
+        guard DeviceTokens.token(for: .mdm, registration) != nil else { return }
+        let lengths = DeviceTokens.pushMagicLengths
+        guard let magic = registration.field(DeviceTokens.pushMagic), lengths.contains(magic.count) else {
+            throw PluginError(
+                "\(DeviceTokens.pushMagic): expected the device's push magic beside mdm_token, "
+                    + "\(lengths.lowerBound) to \(lengths.upperBound) bytes"
+            )
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import PluginKit
+import Synchronization
+
+/// A notification's push, its token, and the push that replaces it when that token is dead.
+struct Dispatch {
+    var push: Push
+    /// A token of its own, borrowed from the registration; nil: the device token.
+    var token: BorrowedText?
+    /// The ordinary alert to the device token, or why there is none; only for pushes to a token of their own.
+    var alert: Result<Push, PayloadError>?
+
+    init(_ push: Push) {
+        self.push = push
+    }
+
+    /// Makes the alert now, because the notification is gone when it is needed.
+    init(_ push: Push, to token: BorrowedText, else alert: () throws(PayloadError) -> Push) {
+        self.push = push
+        self.token = token
+        do throws(PayloadError) {
+            self.alert = .success(try alert())
+        } catch {
+            self.alert = .failure(error)
+        }
+    }
+}
+
+/// Decides which push a notification becomes, and to which of a registration's tokens it goes.
+final class Dispatcher: Sendable {
+    private let topics: Topics
+    private let host: Host
+    private let blocks = ReadTexts<NativeBlock>()
+    /// When tokens other than device tokens were found dead, in milliseconds since 1970.
+    private let deadTokens = TokenMemory<Int64>()
+    private let hasReportedCoverage = Atomic(false)
+
+    init(topics: Topics, host: Host) {
+        self.topics = topics
+        self.host = host
+    }
+
+    /// Nil for an unsupported mode.
+    func dispatch(
+        _ notification: borrowing Notification,
+        to registration: borrowing Registration,
+        now: Int64
+    ) throws(PayloadError) -> Dispatch? {
+        switch notification.mode {
+        case .wake: return Dispatch(try .wake(notification, now: now))
+        case .nudge: return try Push.nudge(notification, try block(of: notification), now: now).map(Dispatch.init)
+        case .sealed: return try Push.sealed(notification, try block(of: notification), now: now).map(Dispatch.init)
+        case .alert: return try whole(notification, try block(of: notification), to: registration, now: now)
+        case nil: return nil
+        }
+    }
+
+    /// The rule's block for this platform.
+    func block(of notification: borrowing Notification) throws(PayloadError) -> NativeBlock {
+        let native = notification.native
+        return native.isEmpty ? .empty : try blocks.value(of: native, NativeBlock.init)
+    }
+
+    /// Marks a token other than the device token as dead. It is not tried again until the device registers anew.
+    func forget(_ token: TokenKey, now: Int64) {
+        deadTokens.remember(now, of: token)
+    }
+
+    /// The whole notification, as the type of push that the rule's block selects, or as an alert if the device takes no
+    /// pushes of that type.
+    private func whole(
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        to registration: borrowing Registration,
+        now: Int64
+    ) throws(PayloadError) -> Dispatch {
+        let type = block.pushType(hasText: notification.hasText)
+        if type == .background,
+            let push = try Push.other(.background, notification, block, registration, now: now)
+        {
+            return Dispatch(push)
+        }
+        if let (push, token) = try ownPush(type, notification, block, registration, now: now) {
+            return Dispatch(push, to: token) { () throws(PayloadError) in
+                try .alert(notification, block, now: now)
+            }
+        }
+        return Dispatch(try .alert(notification, block, now: now))
+    }
+
+    /// A push to a token of its own; nil when only an alert is possible.
+    private func ownPush(
+        _ type: PushType,
+        _ notification: borrowing Notification,
+        _ block: NativeBlock,
+        _ registration: borrowing Registration,
+        now: Int64
+    ) throws(PayloadError) -> (Push, BorrowedText)? {
+        let activity = type == .liveActivity ? block.liveActivity : nil
+        let token =
+            activity.map { DeviceTokens.liveActivity($0.event, registration) }
+            ?? DeviceTokens.token(for: type, registration)
+        guard type.hasOwnToken, let token, isCovered(type), isAlive(token, registration) else { return nil }
+        if let activity {
+            return (try .liveActivity(notification, block, activity, now: now), token)
+        }
+        return try Push.other(type, notification, block, registration, now: now).map { ($0, token) }
+    }
+
+    private func isCovered(_ type: PushType) -> Bool {
+        if topics[type] != nil { return true }
+        if !hasReportedCoverage.exchange(true, ordering: .relaxed) {
+            host.log(
+                .warning,
+                "the credentials are not for \(type.rawValue) pushes: devices get alerts in their place"
+            )
+        }
+        return false
+    }
+
+    private func isAlive(_ token: BorrowedText, _ registration: borrowing Registration) -> Bool {
+        guard let diedAt = deadTokens.value(of: token) else { return true }
+        return registration.registeredAt > UInt64(clamping: diedAt)
+    }
+}
+
+/// The values of `apns-topic` for one app.
+struct Topics: Sendable {
+    private let topics: [String?]
+
+    /// `covers` says which types the credentials may send.
+    init(bundleID: String, covers: (PushType) -> Bool) {
+        topics = PushType.allCases.map { covers($0) ? bundleID + $0.topicSuffix : nil }
+    }
+
+    /// Nil for a type that must not be sent.
+    subscript(type: PushType) -> String? { topics[type.index] }
+}

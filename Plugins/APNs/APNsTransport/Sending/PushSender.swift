@@ -1,0 +1,193 @@
+import PluginKit
+
+/// Sends pushes to devices and decides with each answer whether another environment or an alert is tried.
+final class PushSender: Sendable {
+    /// A push in flight: what is needed to interpret its answer.
+    private struct Attempt: Sendable {
+        let ticket: Ticket
+        let proof: Proof
+        let type: PushType
+        let environment: Environment
+        let registeredAt: UInt64
+        let alternatives: Alternatives?
+    }
+
+    /// Up to four requests fit into the host's time limit for a delivery: two environments for each of two tokens. In
+    /// milliseconds.
+    private static let timeoutOfOneOfSeveral: UInt32 = 12_000
+
+    private let client: APNsClient
+    private let dispatcher: Dispatcher
+    private let topics: Topics
+    /// Without the token.
+    private let urls: PerEnvironment<String>
+    /// In which environment devices were found; nil unless the other environment is tried.
+    private let foundEnvironments: TokenMemory<Environment>?
+
+    init(_ client: APNsClient, _ dispatcher: Dispatcher, _ topics: Topics, triesOtherEnvironment: Bool) {
+        self.client = client
+        self.dispatcher = dispatcher
+        self.topics = topics
+        urls = client.origins.all.map { $0 + "/3/device/" }
+        foundEnvironments = triesOtherEnvironment && client.origins.differ ? TokenMemory() : nil
+    }
+
+    func send(
+        _ dispatch: consuming Dispatch,
+        _ registration: borrowing Registration,
+        _ ticket: Ticket,
+        now: Int64
+    ) -> Admission {
+        guard let proof = client.credentials.proof(now: now) else { return .failed }
+        let environment =
+            foundEnvironments?.value(of: registration.token)
+            ?? client.origins.environment(registration.field("environment"))
+        let token = dispatch.token ?? registration.token
+        let attempt = Attempt(
+            ticket: ticket,
+            proof: proof,
+            type: dispatch.push.type,
+            environment: environment,
+            registeredAt: registration.registeredAt,
+            alternatives: alternatives(to: dispatch, registration, environment)
+        )
+        let request = HTTPRequest("POST", url: urls[environment], followedBy: token, options: .multiplex)
+        return send(dispatch.push, request, attempt)
+    }
+
+    private func alternatives(
+        to dispatch: borrowing Dispatch,
+        _ registration: borrowing Registration,
+        _ environment: Environment
+    ) -> Alternatives? {
+        guard foundEnvironments != nil || dispatch.token != nil else { return nil }
+        let token = dispatch.token ?? registration.token
+        return Alternatives(
+            dispatch.push,
+            token: token.string,
+            device: TokenKey(registration.token),
+            otherEnvironment: foundEnvironments == nil ? nil : environment.other,
+            alert: dispatch.alert.map {
+                Alternatives.Alert(push: $0, deviceToken: registration.token.string, deadToken: TokenKey(token))
+            }
+        )
+    }
+
+    private func send(_ push: Push, _ request: consuming HTTPRequest, _ attempt: Attempt) -> Admission {
+        request.maxResponseBytes = 4096
+        if attempt.alternatives != nil {
+            request.timeout = PushSender.timeoutOfOneOfSeveral
+        }
+        client.authorize(&request, with: attempt.proof)
+        if let topic = topics[push.type] {
+            request.addHeader("apns-topic", topic)
+        }
+        request.addHeader("apns-push-type", push.type.rawValue)
+        request.addHeader("apns-priority", push.priority.headerValue)
+        if let collapseID = push.collapseID {
+            request.addHeader("apns-collapse-id", collapseID)
+        }
+        request.addHeader("apns-expiration", String(push.expiration))
+        if let id = push.id {
+            request.addHeader("apns-id", id)
+        }
+        request.body = push.payload
+        return client.host.send(request) { [self] response in
+            finish(attempt, APNsAnswer(response, now: client.now))
+        }
+    }
+
+    private func finish(_ attempt: Attempt, _ answer: APNsAnswer) {
+        let recipient = Recipient(
+            pushType: attempt.type,
+            isAtMainOrigin: attempt.environment == client.origins.main,
+            isPlaceProven: client.provenPlaces.contains(attempt.environment, .pushes),
+            registeredAt: attempt.registeredAt
+        )
+        switch NextStep(after: answer, for: recipient, attempt.alternatives) {
+        case .end(let outcome):
+            learn(from: answer, outcome, attempt)
+            attempt.ticket.complete(outcome)
+        case .newProviderToken: attempt.ticket.complete(client.outcome(ofExpired: attempt.proof))
+        case .otherEnvironment(let environment, let alternatives):
+            again(attempt, alternatives.push, to: alternatives.token, at: environment, alternatives)
+        case .alert(let alert, let alternatives, let isDead):
+            if isDead { dispatcher.forget(alert.deadToken, now: client.now) }
+            sendAlert(alert, alternatives, attempt, after: answer)
+        }
+    }
+
+    /// Sends an alert to the device token, in place of a push to a token of its own.
+    private func sendAlert(
+        _ alert: Alternatives.Alert,
+        _ alternatives: Alternatives,
+        _ attempt: Attempt,
+        after answer: APNsAnswer
+    ) {
+        switch alert.push {
+        case .success(let push):
+            // The device is where its token is known, even if dead; otherwise where its registration says.
+            let isElsewhere = alternatives.firstOutcome != nil && answer.status != 410
+            let environment = isElsewhere ? attempt.environment.other : attempt.environment
+            let next = Alternatives(
+                push,
+                token: alert.deviceToken,
+                device: alternatives.device,
+                otherEnvironment: foundEnvironments == nil ? nil : environment.other
+            )
+            again(attempt, push, to: alert.deviceToken, at: environment, next)
+        case .failure(let error):
+            attempt.ticket.complete(Outcome(.rejected, status: answer.status, reason: error.rawValue))
+        }
+    }
+
+    private func again(
+        _ attempt: Attempt,
+        _ push: Push,
+        to token: String,
+        at environment: Environment,
+        _ alternatives: Alternatives
+    ) {
+        guard let proof = client.credentials.proof(now: client.now) else {
+            attempt.ticket.complete(Outcome(.retry, reason: "no-provider-token"))
+            return
+        }
+        let next = Attempt(
+            ticket: attempt.ticket,
+            proof: proof,
+            type: push.type,
+            environment: environment,
+            registeredAt: attempt.registeredAt,
+            alternatives: alternatives
+        )
+        let url = urls[environment] + token
+        if case .accepted = send(push, HTTPRequest("POST", url: url, options: .multiplex), next) { return }
+        attempt.ticket.complete(Outcome(.retry, reason: "not-sent"))
+    }
+
+    /// Records what an answer reveals about the app's topic and environment, and about where the device is.
+    private func learn(from answer: APNsAnswer, _ outcome: Outcome, _ attempt: Attempt) {
+        switch outcome.kind {
+        case .delivered:
+            if !attempt.type.hasOwnToken {
+                client.provenPlaces.insert(attempt.environment, .pushes)
+            }
+            if let alternatives = attempt.alternatives, alternatives.firstOutcome != nil {
+                foundEnvironments?.remember(attempt.environment, of: alternatives.device)
+            }
+        case .rejected where outcome.isAboutToken && !attempt.type.hasOwnToken:
+            client.reportPlace("APNs says that a device is of another app or environment: check topic and environment")
+        case .misconfigured where answer.reason == .unrelatedKeyIDInToken:
+            // Apple ties a connection to one team and key: this connection is of no more use.
+            client.credentials.leaveConnections(of: attempt.proof)
+        default: break
+        }
+    }
+}
+
+extension Outcome {
+    /// Whether Apple does not know the token, or knows it for another app.
+    fileprivate var isAboutToken: Bool {
+        reason == APNsReason.badDeviceToken.label || reason == APNsReason.deviceTokenNotForTopic.label
+    }
+}

@@ -1,3 +1,4 @@
+import PluginKit
 public import PluginKit
 import Synchronization
 
@@ -5,19 +6,18 @@ import Synchronization
 public final class FCMTransport: PluginTransport {
     public static let platform: StaticString = "android"
 
-    /// Two rounds of token and message fit into what the host waits for a delivery. In milliseconds.
-    private static let messageTimeout: UInt32 = 15_000
-    static let tokenTimeout: UInt32 = 10_000
+    /// Two rounds of token and message fit into the host's time limit for a delivery. In milliseconds.
+    private static let timeout: UInt32 = 15_000
 
-    let host: Host
-    let account: ServiceAccount
-    let now: @Sendable () -> Int64
-    /// By outcomes' reasons.
-    let reports: SeldomLog<String>
+    private let host: Host
+    private let now: @Sendable () -> Int64
+    private let reports: FCMReports
     private let sendURL: String
     private let isDirectBootOK: Bool
-    private let tokens = Mutex(AccessTokenDesk<PendingMessage>())
-    /// Whether FCM took a message for any device: then the project has devices, and the service account is its own.
+    private let tokenSource: AccessTokenSource
+    private let tokens = Mutex(AccessTokenCache<PendingMessage>())
+    /// Whether FCM accepted a message for any device: then the project has devices, and the service account belongs to
+    /// it.
     private let hasDelivered = Atomic(false)
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
@@ -29,8 +29,8 @@ public final class FCMTransport: PluginTransport {
         let configuration = try FCMConfiguration(configuration)
         self.host = host
         self.now = now
-        reports = SeldomLog(host)
-        account = configuration.account
+        reports = FCMReports(host)
+        tokenSource = AccessTokenSource(configuration.account, host: host, now: now)
         isDirectBootOK = configuration.isDirectBootOK
         sendURL = "\(configuration.origin)/v1/projects/\(configuration.projectID)/messages:send"
     }
@@ -50,7 +50,7 @@ public final class FCMTransport: PluginTransport {
         _ notification: borrowing Notification
     ) -> Admission {
         guard RegistrationToken.isPlausible(registration.token) else { return .invalid }
-        do throws(MessageMistake) {
+        do throws(MessageError) {
             let body = try FCMMessage.make(
                 notification,
                 to: registration.token,
@@ -70,12 +70,12 @@ public final class FCMTransport: PluginTransport {
         message?.ticket.complete(Outcome(.retry, reason: "cancelled"))
     }
 
-    /// Sends `message` as soon as there is a token.
+    /// Sends the message as soon as there is an access token.
     private func attempt(_ message: PendingMessage) -> Admission {
         let now = now()
         let (reply, mustRequest) = tokens.withLock { $0.ask(message, now: now) }
         if mustRequest {
-            requestToken { [self] in tokenArrived($0, askedAt: now) }
+            tokenSource.request { [self] in tokenArrived($0, askedAt: now) }
         }
         switch reply {
         case .use(let token): return send(message, token)
@@ -95,17 +95,17 @@ public final class FCMTransport: PluginTransport {
                 settle(message, send(message, token))
             }
         case .failed(let outcome):
-            reportTrouble(outcome)
             let now = now()
+            reports.reportNoToken(outcome, now: now)
             for message in tokens.withLock({ $0.failed(outcome, now: now) }) {
                 message.ticket.complete(outcome)
             }
         }
     }
 
-    private func send(_ message: PendingMessage, _ token: AccessTokenDesk<PendingMessage>.Token) -> Admission {
+    private func send(_ message: PendingMessage, _ token: AccessTokenCache<PendingMessage>.Token) -> Admission {
         var request = HTTPRequest("POST", url: sendURL, options: .multiplex)
-        request.timeout = FCMTransport.messageTimeout
+        request.timeout = FCMTransport.timeout
         request.maxResponseBytes = 16_384
         request.addHeader("authorization", token.authorization)
         request.addHeader("content-type", "application/json")
@@ -118,14 +118,14 @@ public final class FCMTransport: PluginTransport {
     private func finish(
         _ message: PendingMessage,
         _ verdict: FCMAnswer.Verdict,
-        _ token: AccessTokenDesk<PendingMessage>.Token
+        _ token: AccessTokenCache<PendingMessage>.Token
     ) {
         switch verdict {
         case .outcome(let outcome):
             if outcome.kind == .delivered {
                 hasDelivered.store(true, ordering: .relaxed)
             } else {
-                report(outcome)
+                reports.report(outcome, now: now())
             }
             message.ticket.complete(outcome)
         case .senderIDMismatch: message.ticket.complete(outcomeOfMismatch())
@@ -133,7 +133,7 @@ public final class FCMTransport: PluginTransport {
             tokens.withLock { $0.discard(generation: token.generation) }
             if message.isSecondAttempt {
                 let outcome = Outcome(.misconfigured, status: 401, reason: "unauthenticated")
-                report(outcome)
+                reports.report(outcome, now: now())
                 message.ticket.complete(outcome)
             } else {
                 var again = message
@@ -143,19 +143,47 @@ public final class FCMTransport: PluginTransport {
         }
     }
 
-    /// Whoever registers the token of another project loses that device and nobody else does. But where every device seems
-    /// to be of another project, it is the service account that is: then all of them are kept.
+    /// A registration of another project's token is gone. But if every device seems to belong to another project, the
+    /// service account does: then no device may be lost.
     private func outcomeOfMismatch() -> Outcome {
         let reason = FCMErrorCode.senderIDMismatch.label
         let isProven = hasDelivered.load(ordering: .relaxed)
         let outcome = Outcome(isProven ? .gone : .retry, status: 403, reason: reason)
-        report(outcome)
+        reports.report(outcome, now: now())
         return outcome
     }
 
-    /// What was accepted long ago cannot be refused any more.
+    /// Completes the ticket of a message that was accepted earlier and cannot be sent now.
     private func settle(_ message: PendingMessage, _ admission: Admission) {
         if case .accepted = admission { return }
         message.ticket.complete(Outcome(.retry, reason: "busy"))
+    }
+}
+
+/// A message in flight.
+struct PendingMessage: Sendable {
+    let ticket: Ticket
+    /// The body of the request, the same on every attempt.
+    let body: [UInt8]
+    /// FCM refused the first attempt's access token.
+    var isSecondAttempt = false
+}
+
+/// Google's id of an app on a device: an instance id, a colon and more, all letters, digits, `-` and `_`. Google does
+/// not specify form and length and may change them.
+enum RegistrationToken {
+    /// In bytes. Today's tokens have 140 to 170.
+    static let lengths = 64...1024
+
+    static func isPlausible(_ text: BorrowedText) -> Bool {
+        lengths.contains(text.count)
+            && text.bytes.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: ":"):
+                    true
+                default: false
+                }
+            }
     }
 }

@@ -1,34 +1,32 @@
 import PluginKit
 
-/// Which access token requests carry, and who waits for one: a pure machine, with at most one request for a token under
-/// way. A token is renewed while the old one still serves, so that in the best case nobody waits but the first.
-struct AccessTokenDesk<Waiter: Sendable>: Sendable {
-    /// A token in use.
+/// The access token in use and the messages that wait for one: a pure state machine with at most one token request in
+/// flight. A token is renewed while the old one is still valid, so that usually only the first message waits.
+struct AccessTokenCache<Waiter: Sendable>: Sendable {
     struct Token: Sendable, Hashable {
         /// The value of `authorization`.
         let authorization: String
-        /// Counts the tokens: tells an answer to an old one from an answer to this one.
+        /// Counts the tokens. Distinguishes answers to an old token from answers to the current one.
         let generation: Int
     }
 
-    /// What becomes of one who asks.
     enum Reply: Sendable {
         case use(Token)
-        /// ``granted(_:askedAt:)`` or ``failed(_:now:)`` returns the waiter.
+        /// ``granted(_:askedAt:)`` or ``failed(_:now:)`` returns the waiter later.
         case wait
-        /// As many wait as may.
+        /// No more may wait.
         case full
-        /// The last request for a token failed a moment ago.
+        /// The latest token request failed a moment ago.
         case failed(Outcome)
     }
 
-    /// More callers than this never wait at a time.
+    /// How many may wait at a time.
     static var waiterLimit: Int { 1024 }
-    /// A token is renewed so long before its end, in milliseconds.
+    /// How long before its end a token is renewed, in milliseconds.
     static var renewalLead: Int64 { 300_000 }
-    /// Of the pauses after failures in a row, which are of 1 s, 2 s, 4 s, … 64 s.
+    /// Consecutive failures pause for 1 s, 2 s, 4 s, … 64 s.
     private static var longestPauseExponent: Int { 6 }
-    /// However long a token endpoint asks us to wait, in milliseconds.
+    /// The longest pause that a token endpoint can ask for, in milliseconds.
     private static var longestPause: Int64 { 3_600_000 }
 
     private struct Serving: Sendable {
@@ -37,29 +35,29 @@ struct AccessTokenDesk<Waiter: Sendable>: Sendable {
         let endsAt: Int64
     }
 
-    private struct Trouble: Sendable {
+    private struct Pause: Sendable {
         let outcome: Outcome
         let failures: Int
         let endsAt: Int64
     }
 
     private var serving: Serving?
-    private var trouble: Trouble?
+    private var pause: Pause?
     private var waiting: [Waiter] = []
     private var isRequestUnderWay = false
     private var generation = 0
 
-    /// `now` in milliseconds since 1970. `mustRequest`: the caller has to request a token now and to report what came of it.
+    /// `now` is in milliseconds since 1970. `mustRequest`: the caller has to request a token now and report the result.
     mutating func ask(_ waiter: Waiter, now: Int64) -> (reply: Reply, mustRequest: Bool) {
         if let serving, now < serving.endsAt {
-            let mustRequest = now >= serving.renewsAt && !isRequestUnderWay && !isInTrouble(now)
+            let mustRequest = now >= serving.renewsAt && !isRequestUnderWay && !isPausing(now)
             isRequestUnderWay = isRequestUnderWay || mustRequest
             return (.use(serving.token), mustRequest)
         }
-        if !isRequestUnderWay, let trouble, isInTrouble(now) {
-            var outcome = trouble.outcome
+        if !isRequestUnderWay, let pause, isPausing(now) {
+            var outcome = pause.outcome
             if outcome.kind == .retry {
-                outcome.retryAfter = UInt32(clamping: trouble.endsAt - now)
+                outcome.retryAfter = UInt32(clamping: pause.endsAt - now)
             }
             return (.failed(outcome), false)
         }
@@ -69,7 +67,7 @@ struct AccessTokenDesk<Waiter: Sendable>: Sendable {
         return (.wait, !isRequestUnderWay)
     }
 
-    /// A token came that was requested at `askedAt`. Returns it and all who waited for it.
+    /// A token arrived that was requested at `askedAt`. Returns it and everybody who waited for it.
     mutating func granted(_ grant: AccessGrant, askedAt: Int64) -> (token: Token, waiters: [Waiter]) {
         generation += 1
         let token = Token(authorization: grant.authorization, generation: generation)
@@ -79,38 +77,38 @@ struct AccessTokenDesk<Waiter: Sendable>: Sendable {
             renewsAt: askedAt + grant.lifetime - lead,
             endsAt: askedAt + grant.lifetime
         )
-        trouble = nil
+        pause = nil
         return (token, endRequest())
     }
 
-    /// No token came, for the reason that `outcome` says. Returns all who waited for one. No token is requested for a
-    /// while, which grows with each failure and is no shorter than the outcome asks, up to an hour.
+    /// A token request failed with `outcome`. Returns everybody who waited. No token is requested during a pause that
+    /// grows with each failure; the outcome can lengthen it to an hour at most.
     mutating func failed(_ outcome: Outcome, now: Int64) -> [Waiter] {
-        let failures = (trouble?.failures ?? 0) + 1
-        let pause = Int64(1000) << min(failures - 1, Self.longestPauseExponent)
-        trouble = Trouble(
+        let failures = (pause?.failures ?? 0) + 1
+        let length = Int64(1000) << min(failures - 1, Self.longestPauseExponent)
+        pause = Pause(
             outcome: outcome,
             failures: failures,
-            endsAt: now + min(max(pause, Int64(outcome.retryAfter)), Self.longestPause)
+            endsAt: now + min(max(length, Int64(outcome.retryAfter)), Self.longestPause)
         )
         return endRequest()
     }
 
-    /// The token of that generation was refused: nobody is given it any more.
+    /// The token of a generation was refused and is used no more.
     mutating func discard(generation: Int) {
         if serving?.token.generation == generation {
             serving = nil
         }
     }
 
-    /// Takes out the first who waits and matches; nil when there is none.
+    /// Removes the first waiter that matches; nil if there is none.
     mutating func withdraw(where matches: (Waiter) -> Bool) -> Waiter? {
         waiting.firstIndex(where: matches).map { waiting.remove(at: $0) }
     }
 
-    /// A clock that was set back ends the trouble as well.
-    private func isInTrouble(_ now: Int64) -> Bool {
-        trouble.map { (1...Self.longestPause).contains($0.endsAt - now) } ?? false
+    /// A clock that was set back ends the pause as well.
+    private func isPausing(_ now: Int64) -> Bool {
+        pause.map { (1...Self.longestPause).contains($0.endsAt - now) } ?? false
     }
 
     private mutating func endRequest() -> [Waiter] {
@@ -118,4 +116,12 @@ struct AccessTokenDesk<Waiter: Sendable>: Sendable {
         defer { waiting = [] }
         return waiting
     }
+}
+
+/// An access token from the token endpoint (RFC 6749 section 5.1).
+struct AccessGrant: Sendable, Hashable {
+    /// The value of `authorization`: `Bearer …`.
+    let authorization: String
+    /// From the time of the request, in milliseconds.
+    let lifetime: Int64
 }

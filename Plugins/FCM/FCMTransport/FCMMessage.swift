@@ -2,16 +2,16 @@ import PluginKit
 
 /// The body of `messages:send`: a `Message` for one token (Google, "Method: projects.messages.send").
 enum FCMMessage {
-    /// Google's limit for names and values of `data` and of what is shown, in bytes.
+    /// Google's limit for names and values of `data` and of the notification, in bytes.
     static let limit = 4096
 
-    /// Nil for a mode that cannot be honoured. `now` in milliseconds since 1970.
+    /// Nil for an unsupported mode. `now` is in milliseconds since 1970.
     static func make(
         _ notification: borrowing Notification,
         to token: BorrowedText,
         isDirectBootOK: Bool = false,
         now: Int64
-    ) throws(MessageMistake) -> [UInt8]? {
+    ) throws(MessageError) -> [UInt8]? {
         let plain = AndroidConfig(notification, .none, isDirectBootOK: isDirectBootOK, now: now)
         switch notification.mode {
         case .wake:
@@ -28,7 +28,7 @@ enum FCMMessage {
             }
         case .sealed:
             guard !notification.sealed.isEmpty else { return nil }
-            // Whatever it shows, the app draws: only that opens the envelope.
+            // The app draws sealed messages, because only the app opens the envelope.
             let block = try AndroidBlock(parsing: notification.native).drawnByTheApp
             let config = AndroidConfig(notification, block, isDirectBootOK: isDirectBootOK, now: now)
             return try fitted(token, config) { writer, _ in
@@ -48,7 +48,7 @@ enum FCMMessage {
         }
     }
 
-    /// That something happened (seed 004 section 2), without the texts.
+    /// Writes the signal and the number of events (seed 004 section 2), without the texts.
     private static func writeSignal(_ notification: borrowing Notification, to writer: inout MessageWriter) {
         writer.json.key("data")
         writer.json.beginObject()
@@ -65,7 +65,7 @@ enum FCMMessage {
         _ token: BorrowedText,
         _ android: AndroidConfig,
         _ writeContent: (inout MessageWriter, FittedPayload.Limits) -> FittedPayload.Lengths
-    ) throws(MessageMistake) -> [UInt8] {
+    ) throws(MessageError) -> [UInt8] {
         let bytes = FittedPayload.fit(limit: limit) { limits in
             var writer = MessageWriter()
             writer.json.beginObject()
@@ -82,4 +82,16 @@ enum FCMMessage {
         guard let bytes else { throw .tooLarge }
         return bytes
     }
+}
+
+/// Why a notification cannot become a message. The raw value is the outcome's reason.
+enum MessageError: String, Error {
+    /// `data` is not a JSON object.
+    case badData = "bad-data"
+    /// The rule's block, or its `notification`, is not a JSON object.
+    case badNative = "bad-native"
+    /// There is nothing for FCM to show.
+    case empty = "payload-empty"
+    /// More than 4096 bytes even with the shortest texts.
+    case tooLarge = "payload-too-large"
 }

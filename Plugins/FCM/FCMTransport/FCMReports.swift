@@ -1,8 +1,15 @@
 import PluginKit
 
-extension FCMTransport {
-    /// Tells the operator what an answer means that is for him to look at. The reason is one of our own words, never Google's.
-    func report(_ outcome: Outcome) {
+/// Logs what the operator has to look at, seldom. Reasons are ours, never Google's texts.
+struct FCMReports: Sendable {
+    private let log: SeldomLog<String>
+
+    init(_ host: Host) {
+        log = SeldomLog(host)
+    }
+
+    /// Reports a refused message.
+    func report(_ outcome: Outcome, now: Int64) {
         let message: String
         var level = LogLevel.error
         switch (outcome.kind, outcome.reason) {
@@ -23,23 +30,23 @@ extension FCMTransport {
                 + "reach those is refused"
         default: return
         }
-        reports.log(outcome.reason, level, now: now(), message)
+        log.log(outcome.reason, level, now: now, message)
     }
 
-    /// The same of what the token endpoint answered.
-    func reportTrouble(_ outcome: Outcome) {
+    /// Reports that there is no access token.
+    func reportNoToken(_ outcome: Outcome, now: Int64) {
         switch (outcome.kind, outcome.reason) {
         case (.misconfigured, OAuthError.invalidGrant.label):
-            reports.log(
+            log.log(
                 outcome.reason,
                 .error,
-                now: now(),
+                now: now,
                 "Google refuses the service account (invalid_grant): check this machine's clock, and whether the key was deleted"
             )
         case (.misconfigured, let reason):
-            reports.log(reason, .error, now: now(), "Google gives the service account no access token: \(reason)")
+            log.log(reason, .error, now: now, "Google gives the service account no access token: \(reason)")
         case (_, let reason):
-            reports.log(reason, .warning, now: now(), "no access token from Google for now: \(reason)")
+            log.log(reason, .warning, now: now, "no access token from Google for now: \(reason)")
         }
     }
 }

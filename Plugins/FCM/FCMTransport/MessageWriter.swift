@@ -1,12 +1,12 @@
 import PluginKit
 
-/// Writes a message's JSON and counts what Google counts: the bytes of the names and values in `data` and in what is
-/// shown. Texts that may be shortened count as JSON, which is no less.
+/// Writes a message's JSON and counts what Google counts: the bytes of names and values in `data` and in the
+/// notification. Texts that may be shortened count as JSON, which is at least as much.
 struct MessageWriter {
     var json = JSONWriter()
     private(set) var byteCount = 0
 
-    /// A text, unless it is empty.
+    /// Writes a text, unless it is empty.
     mutating func text(_ name: StaticString, _ text: BorrowedText) {
         guard !text.isEmpty else { return }
         json.key(name)
@@ -14,7 +14,7 @@ struct MessageWriter {
         byteCount += name.utf8CodeUnitCount + text.count
     }
 
-    /// A text, unless it is empty.
+    /// Writes a text, unless it is empty.
     mutating func text(_ name: StaticString, _ text: String) {
         guard !text.isEmpty else { return }
         json.key(name)
@@ -22,8 +22,7 @@ struct MessageWriter {
         byteCount += name.utf8CodeUnitCount + text.utf8.count
     }
 
-    /// A text of at most `limit` bytes of JSON; left out when it is empty or cut to nothing. Returns how many bytes of JSON
-    /// it became.
+    /// Writes a text cut to `limit` bytes of JSON, unless that is empty. Returns how many bytes of JSON were written.
     mutating func text(_ name: StaticString, _ text: BorrowedText, limit: Int?) -> Int {
         let length = json.member(name, text, limit: limit)
         if length > 0 {
@@ -32,7 +31,7 @@ struct MessageWriter {
         return length
     }
 
-    /// The same with a text that is JSON already.
+    /// Writes a JSON text cut to `limit` bytes, unless that is empty. Returns how many bytes were written.
     mutating func text(_ name: StaticString, _ value: JSONValue, limit: Int?) -> Int {
         let length = json.member(name, value, limit: limit)
         if length > 0 {
@@ -41,8 +40,8 @@ struct MessageWriter {
         return length
     }
 
-    /// A member of `data`, where all values are texts: numbers, objects and lists become the text of their JSON, and null
-    /// becomes nothing. `name` is what it is called instead.
+    /// Writes a member of `data`, under `name` if that is given. All values of `data` are texts: numbers, objects and
+    /// lists become their JSON as text, and null is omitted.
     mutating func data(_ member: JSONMember, as name: String? = nil) {
         guard !member.value.isNull else { return }
         if let name {
@@ -61,7 +60,7 @@ struct MessageWriter {
         }
     }
 
-    /// The members of a notification, as they stand.
+    /// Writes the members of a notification unchanged.
     mutating func members(of notification: JSONObject) {
         json.members(of: notification)
         for index in 0..<notification.count {
@@ -72,7 +71,7 @@ struct MessageWriter {
 }
 
 extension JSONValue {
-    /// How many bytes a text has, in UTF-8.
+    /// The length of a text in bytes of UTF-8.
     fileprivate var decodedTextLength: Int {
         raw.contains(UInt8(ascii: "\\")) ? string?.utf8.count ?? 0 : raw.count - 2
     }

@@ -9,10 +9,10 @@ struct GoogleError {
     let errorCode: FCMErrorCode?
     /// The fields that the details of type BadRequest complain about.
     let violations: [String]
-    /// What the details of type QuotaFailure say is used up: whose quota, and in a sentence which.
+    /// The exhausted quotas in the details of type QuotaFailure: subjects and descriptions.
     let quotaViolations: [String]
 
-    /// Bodies of proxies and overloaded servers need not be JSON: then nothing is known.
+    /// Bodies of proxies and overloaded servers need not be JSON. Then all members are empty.
     init(parsing body: BorrowedText) {
         let error = (try? JSONObject(parsing: body.bytes))?["error"]?.object
         status = error?["status"]?.string
@@ -32,7 +32,7 @@ struct GoogleError {
             .flatMap { $0[name]?.elements ?? [] }.compactMap(\.object)
     }
 
-    /// Google does not take the token for one, whoever's it is.
+    /// Google says that the token is not one.
     var isAboutToken: Bool {
         violations.contains("message.token") || message.contains("registration token is not a valid")
     }
@@ -40,8 +40,26 @@ struct GoogleError {
     /// "Android message is too big".
     var isAboutSize: Bool { message.contains("too big") || message.contains("too large") }
 
-    /// One device got more than its share, which anybody can bring about, and not the project.
+    /// A device's quota is exhausted, which anybody can cause, not the project's.
     var isAboutDeviceQuota: Bool {
         !quotaViolations.isEmpty && quotaViolations.contains { $0.lowercased().contains("device") }
     }
+}
+
+/// FCM's own error codes ("ErrorCode" in the reference of its v1 API).
+enum FCMErrorCode: String, CaseIterable {
+    case unspecified = "UNSPECIFIED_ERROR"
+    case invalidArgument = "INVALID_ARGUMENT"
+    case unregistered = "UNREGISTERED"
+    case senderIDMismatch = "SENDER_ID_MISMATCH"
+    case quotaExceeded = "QUOTA_EXCEEDED"
+    case unavailable = "UNAVAILABLE"
+    case `internal` = "INTERNAL"
+    /// Firebase's credentials for Apple's or the browsers' services are wrong.
+    case thirdPartyAuthError = "THIRD_PARTY_AUTH_ERROR"
+    /// The former name.
+    case apnsAuthError = "APNS_AUTH_ERROR"
+
+    /// Google's word in the form of an outcome's reason: `sender-id-mismatch`.
+    var label: String { String(rawValue.map { $0 == "_" ? "-" : Character($0.lowercased()) }) }
 }

@@ -1,19 +1,19 @@
 import PluginKit
 
-/// `data` and `notification` of a notification with everything.
+/// `data` and `notification` of a message with content.
 ///
-/// An app that draws itself gets, each only where it is set, `t`, `n`, `id`, `title`, `subtitle`, `body`, `category`,
-/// `thread`, `url` and `actions` (the text of a list of `{"id","label","url"?,"icon"?}`), the members of the notification's
-/// data and those of the block's `notification`, all of them texts. Of members of one name the block's counts, else
-/// the data's, else ours. Where FCM draws, title and body are in `notification`, and the block's `notification` in the
-/// `AndroidConfig`.
+/// An app that draws gets as `data`, as far as they are set: `t`, `n`, `id`, `title`, `subtitle`, `body`, `category`,
+/// `thread`, `url` and `actions` (a list of `{"id","label","url"?,"icon"?}` as text), the members of the notification's
+/// data and those of the block's `notification`, all as texts. If several have the same name, the block wins over the
+/// data, and the data over ours. If FCM draws, title and body are in `notification`, and the block's `notification` in
+/// the `AndroidConfig`.
 struct AlertContent {
     let block: AndroidBlock
     private let data: JSONObject
     private let namesDelivery: Bool
 
-    /// `usual` is who draws where the block does not say.
-    init(_ notification: borrowing Notification, usual: AndroidBlock.Style = .data) throws(MessageMistake) {
+    /// `usual` is the style of a block that names none.
+    init(_ notification: borrowing Notification, usual: AndroidBlock.Style = .data) throws(MessageError) {
         block = try AndroidBlock(parsing: notification.native, usual: usual)
         namesDelivery = notification.mode == .alert
         do throws(JSONError) {
@@ -52,7 +52,7 @@ struct AlertContent {
         return lengths
     }
 
-    /// On the device a text counts before its key for translation, so there must not be one beside it.
+    /// On the device a text wins over its key for translation, so only one of them is written.
     private func writeShown(
         _ notification: borrowing Notification,
         to writer: inout MessageWriter,
@@ -115,7 +115,7 @@ struct AlertContent {
         }
     }
 
-    /// Under another name where FCM reserves its own; not at all where that is taken.
+    /// Writes a member, under another name if FCM reserves its name. Omits it if that name is taken.
     private func write(_ member: JSONMember, of object: JSONObject, to writer: inout MessageWriter) {
         let name = member.key
         guard ReservedName.contains(name) else { return writer.data(member) }
@@ -127,4 +127,15 @@ struct AlertContent {
     private func isOurs(_ name: StaticString) -> Bool {
         !data.contains(name) && !(block.style == .data && block.notification.contains(name))
     }
+}
+
+/// Names in `data` that FCM refuses, or that its library on the device reserves.
+enum ReservedName {
+    static func contains(_ name: String) -> Bool {
+        name == "from" || name == "message_type" || name == "collapse_key" || name.hasPrefix("google")
+            || name.hasPrefix("gcm")
+    }
+
+    /// The name to send instead: with an underscore in front.
+    static func substitute(for name: String) -> String { "_" + name }
 }

@@ -3,14 +3,14 @@ import Testing
 
 @testable import FCMTransport
 
-struct AccessTokenDeskTests {
+struct AccessTokenCacheTests {
     private static let hour: Int64 = 3_600_000
     private static let grant = AccessGrant(authorization: "Bearer a", lifetime: hour)
-    private var desk = AccessTokenDesk<Int>()
+    private var cache = AccessTokenCache<Int>()
 
     /// What became of the waiter, in one word.
     private mutating func ask(_ waiter: Int, now: Int64) -> (String, mustRequest: Bool) {
-        let (reply, mustRequest) = desk.ask(waiter, now: now)
+        let (reply, mustRequest) = cache.ask(waiter, now: now)
         let word =
             switch reply {
             case .use(let token): token.authorization
@@ -25,7 +25,7 @@ struct AccessTokenDeskTests {
         #expect(ask(1, now: 0) == ("wait", true))
         #expect(ask(2, now: 1) == ("wait", false))
         #expect(ask(3, now: 2) == ("wait", false))
-        let (token, waiters) = desk.granted(Self.grant, askedAt: 0)
+        let (token, waiters) = cache.granted(Self.grant, askedAt: 0)
         #expect(token.authorization == "Bearer a")
         #expect(waiters == [1, 2, 3])
         #expect(ask(4, now: 3) == ("Bearer a", false))
@@ -33,30 +33,30 @@ struct AccessTokenDeskTests {
 
     @Test mutating func renewsFiveMinutesBeforeTheEndWhileTheOldOneServes() {
         _ = ask(1, now: 0)
-        _ = desk.granted(Self.grant, askedAt: 0)
+        _ = cache.granted(Self.grant, askedAt: 0)
         #expect(ask(2, now: Self.hour - 300_001) == ("Bearer a", false))
         #expect(ask(3, now: Self.hour - 300_000) == ("Bearer a", true))
         #expect(ask(4, now: Self.hour - 1) == ("Bearer a", false))
         #expect(ask(5, now: Self.hour) == ("wait", false))
         let new = AccessGrant(authorization: "Bearer b", lifetime: Self.hour)
-        #expect(desk.granted(new, askedAt: Self.hour - 300_000).waiters == [5])
+        #expect(cache.granted(new, askedAt: Self.hour - 300_000).waiters == [5])
         #expect(ask(6, now: Self.hour) == ("Bearer b", false))
     }
 
     @Test mutating func aShortLivedTokenIsRenewedAfterHalfItsLife() {
         _ = ask(1, now: 0)
-        _ = desk.granted(AccessGrant(authorization: "Bearer a", lifetime: 60_000), askedAt: 0)
+        _ = cache.granted(AccessGrant(authorization: "Bearer a", lifetime: 60_000), askedAt: 0)
         #expect(ask(2, now: 29_999) == ("Bearer a", false))
         #expect(ask(3, now: 30_000) == ("Bearer a", true))
     }
 
     @Test mutating func aRefusedTokenIsGivenToNobodyAndAnAnswerToAnOldOneChangesNothing() {
         _ = ask(1, now: 0)
-        let first = desk.granted(Self.grant, askedAt: 0).token
-        desk.discard(generation: first.generation)
+        let first = cache.granted(Self.grant, askedAt: 0).token
+        cache.discard(generation: first.generation)
         #expect(ask(2, now: 1) == ("wait", true))
-        let second = desk.granted(AccessGrant(authorization: "Bearer b", lifetime: Self.hour), askedAt: 1).token
-        desk.discard(generation: first.generation)
+        let second = cache.granted(AccessGrant(authorization: "Bearer b", lifetime: Self.hour), askedAt: 1).token
+        cache.discard(generation: first.generation)
         #expect(ask(3, now: 2) == ("Bearer b", false))
         #expect(second.generation > first.generation)
     }
@@ -66,61 +66,61 @@ struct AccessTokenDeskTests {
         for pause in [1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 64_000] as [Int64] {
             #expect(ask(1, now: now) == ("wait", true))
             #expect(ask(2, now: now) == ("wait", false))
-            #expect(desk.failed(Outcome(.retry, reason: "timeout"), now: now) == [1, 2])
+            #expect(cache.failed(Outcome(.retry, reason: "timeout"), now: now) == [1, 2])
             #expect(ask(3, now: now + pause - 1) == ("timeout 1", false))
             now += pause
         }
         #expect(ask(4, now: now) == ("wait", true))
-        _ = desk.granted(Self.grant, askedAt: now)
+        _ = cache.granted(Self.grant, askedAt: now)
         now += Self.hour
         _ = ask(5, now: now)
-        _ = desk.failed(Outcome(.retry, reason: "timeout"), now: now)
+        _ = cache.failed(Outcome(.retry, reason: "timeout"), now: now)
         #expect(ask(6, now: now) == ("timeout 1000", false))
     }
 
     @Test mutating func waitsAsLongAsTheEndpointAsksUpToAnHour() {
         _ = ask(1, now: 0)
-        _ = desk.failed(Outcome(.retry, retryAfter: 90_000, reason: "busy"), now: 0)
+        _ = cache.failed(Outcome(.retry, retryAfter: 90_000, reason: "busy"), now: 0)
         #expect(ask(2, now: 89_999) == ("busy 1", false))
         #expect(ask(3, now: 90_000) == ("wait", true))
-        _ = desk.failed(Outcome(.retry, retryAfter: .max, reason: "busy"), now: 90_000)
+        _ = cache.failed(Outcome(.retry, retryAfter: .max, reason: "busy"), now: 90_000)
         #expect(ask(4, now: 90_000 + Self.hour - 1) == ("busy 1", false))
         #expect(ask(5, now: 90_000 + Self.hour) == ("wait", true))
     }
 
     @Test mutating func aBadAccountIsToldToAllWhoAskAndTriedAgainLater() {
         _ = ask(1, now: 0)
-        #expect(desk.failed(Outcome(.misconfigured, reason: "invalid-grant"), now: 0) == [1])
+        #expect(cache.failed(Outcome(.misconfigured, reason: "invalid-grant"), now: 0) == [1])
         #expect(ask(2, now: 999) == ("invalid-grant 0", false))
         #expect(ask(3, now: 1000) == ("wait", true))
     }
 
     @Test mutating func aFailedRenewalTakesNothingAway() {
         _ = ask(1, now: 0)
-        _ = desk.granted(Self.grant, askedAt: 0)
+        _ = cache.granted(Self.grant, askedAt: 0)
         let late = Self.hour - 200_000
         #expect(ask(2, now: late) == ("Bearer a", true))
-        #expect(desk.failed(Outcome(.retry, reason: "timeout"), now: late) == [])
+        #expect(cache.failed(Outcome(.retry, reason: "timeout"), now: late) == [])
         #expect(ask(3, now: late + 999) == ("Bearer a", false))
         #expect(ask(4, now: late + 1000) == ("Bearer a", true))
     }
 
     @Test mutating func aClockSetBackEndsThePause() {
         _ = ask(1, now: 10 * Self.hour)
-        _ = desk.failed(Outcome(.retry, reason: "timeout"), now: 10 * Self.hour)
+        _ = cache.failed(Outcome(.retry, reason: "timeout"), now: 10 * Self.hour)
         #expect(ask(2, now: 0) == ("wait", true))
     }
 
     @Test mutating func onlySoManyWait() {
-        for waiter in 0..<AccessTokenDesk<Int>.waiterLimit {
+        for waiter in 0..<AccessTokenCache<Int>.waiterLimit {
             #expect(ask(waiter, now: 0).0 == "wait")
         }
         #expect(ask(-1, now: 0) == ("full", false))
-        #expect(desk.withdraw { $0 == 7 } == 7)
-        #expect(desk.withdraw { $0 == 7 } == nil)
+        #expect(cache.withdraw { $0 == 7 } == 7)
+        #expect(cache.withdraw { $0 == 7 } == nil)
         #expect(ask(-2, now: 0) == ("wait", false))
-        let waiters = desk.granted(Self.grant, askedAt: 0).waiters
-        #expect(waiters.count == AccessTokenDesk<Int>.waiterLimit)
+        let waiters = cache.granted(Self.grant, askedAt: 0).waiters
+        #expect(waiters.count == AccessTokenCache<Int>.waiterLimit)
         #expect(waiters.last == -2)
     }
 }

@@ -1,24 +1,24 @@
 import PluginKit
 
-/// What FCM answered, and what follows from it: its own error code decides where there is one, then Google's canonical
-/// status, then that of HTTP.
+/// An answer of FCM and its verdict. FCM's error code decides; without one, Google's canonical status; without that,
+/// the HTTP status.
 struct FCMAnswer {
     enum Verdict: Hashable {
         case outcome(Outcome)
-        /// The access token is refused: another one may do.
+        /// The access token is refused. Another one may be accepted.
         case unauthenticated
-        /// The token belongs to another project: what follows depends on whether ours has any.
+        /// The token belongs to another project. The outcome depends on whether ours has any devices.
         case senderIDMismatch
     }
 
-    /// What a project that sends too much has to wait at least, in milliseconds.
+    /// The shortest pause of a project that sends too much, in milliseconds.
     static let shortestQuotaPause: UInt32 = 60_000
 
     let status: UInt32
     let error: GoogleError?
-    /// What `Retry-After` asks for, in milliseconds.
+    /// The pause that `Retry-After` asks for, in milliseconds.
     let retryAfter: UInt32
-    /// Why there is no answer, when `status` is 0.
+    /// Why there is no answer; only with status 0.
     let failure: String
 
     init(_ response: borrowing HTTPResponse, now: Int64) {
@@ -38,8 +38,8 @@ struct FCMAnswer {
         case .invalidArgument: return invalidArgument
         case .quotaExceeded: return quotaExceeded
         case .unavailable?, .internal?: return outcome(.retry, label)
-        // Only a token of the project's apps for iOS or the web is answered so, which anybody can have and register: it must not
-        // stop the messages to all Android devices.
+        // Only tokens of the project's apps for iOS and the web get this answer. Anybody can have and register one, so
+        // it must not stop the messages to all Android devices.
         case .thirdPartyAuthError?, .apnsAuthError?: return outcome(.rejected, "third-party-auth-error")
         case .unspecified?, nil: return verdictOfStatus
         }
@@ -49,7 +49,7 @@ struct FCMAnswer {
         switch error?.status {
         case "UNAUTHENTICATED": .unauthenticated
         case "PERMISSION_DENIED": outcome(.misconfigured, "permission-denied")
-        // No FcmError, so it is not the device that was not found, but the project.
+        // Without an FcmError, the project was not found, not the device.
         case "NOT_FOUND": outcome(.misconfigured, "project-not-found")
         case "INVALID_ARGUMENT": invalidArgument
         case "RESOURCE_EXHAUSTED": quotaExceeded

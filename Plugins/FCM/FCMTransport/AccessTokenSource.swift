@@ -1,0 +1,143 @@
+import Cipher
+import PluginKit
+
+/// Gets access tokens for a service account from Google's token endpoint.
+struct AccessTokenSource: Sendable {
+    /// In milliseconds.
+    private static let timeout: UInt32 = 10_000
+
+    private let account: ServiceAccount
+    private let host: Host
+    private let now: @Sendable () -> Int64
+
+    /// `now` is in milliseconds since 1970.
+    init(_ account: ServiceAccount, host: Host, now: @escaping @Sendable () -> Int64) {
+        self.account = account
+        self.host = host
+        self.now = now
+    }
+
+    /// Exchanges an assertion for an access token. `completion` is called once, perhaps before this returns.
+    func request(_ completion: @escaping @Sendable (TokenAnswer) -> Void) {
+        guard let form = try? TokenAssertion.form(account, now: now()) else {
+            return completion(.failed(Outcome(.misconfigured, reason: "assertion-not-signed")))
+        }
+        var request = HTTPRequest("POST", url: account.tokenURL)
+        request.timeout = AccessTokenSource.timeout
+        request.maxResponseBytes = 16_384
+        request.addHeader("content-type", "application/x-www-form-urlencoded")
+        request.body = form
+        let admission = host.send(request) { [now] response in completion(TokenAnswer(response, now: now())) }
+        if case .accepted = admission { return }
+        completion(.failed(Outcome(.retry, reason: "busy")))
+    }
+}
+
+/// The signed statement that a token endpoint exchanges for an access token (RFC 7523; Google, "Using OAuth 2.0 for
+/// server to server applications").
+enum TokenAssertion {
+    static let scope: StaticString = "https://www.googleapis.com/auth/firebase.messaging"
+    /// Google's limit, in seconds.
+    static let lifetime: Int64 = 3600
+
+    /// The form-encoded body of the request to the token endpoint. `now` is in milliseconds since 1970. Throws only
+    /// when signing fails.
+    static func form(_ account: ServiceAccount, now: Int64) throws -> [UInt8] {
+        // A JWT needs no escapes in a form.
+        let grantType = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
+        return [UInt8]("grant_type=\(grantType)&assertion=\(try jwt(account, now: now))".utf8)
+    }
+
+    private static func jwt(_ account: ServiceAccount, now: Int64) throws -> String {
+        var header = JSONWriter(reservingBytes: 128)
+        header.beginObject()
+        header.key("alg")
+        header.string("RS256")
+        header.key("typ")
+        header.string("JWT")
+        header.key("kid")
+        header.string(account.keyID)
+        header.endObject()
+        var claims = JSONWriter(reservingBytes: 384)
+        claims.beginObject()
+        claims.key("iss")
+        claims.string(account.email)
+        claims.key("scope")
+        claims.string(scope.description)
+        claims.key("aud")
+        claims.string(account.tokenURL)
+        claims.key("iat")
+        claims.integer(now / 1000)
+        claims.key("exp")
+        claims.integer(now / 1000 + lifetime)
+        claims.endObject()
+        let signed = Base64URL.encode(header.bytes) + "." + Base64URL.encode(claims.bytes)
+        return signed + "." + Base64URL.encode(try account.key.signRS256([UInt8](signed.utf8)))
+    }
+}
+
+/// An answer of a token endpoint (RFC 6749 section 5). Without a token nothing can be sent for the project, so a
+/// passing failure concerns the whole transport.
+enum TokenAnswer: Sendable, Hashable {
+    case granted(AccessGrant)
+    /// The outcome for the messages that wait.
+    case failed(Outcome)
+
+    /// In bytes. Google's tokens have 200 bytes to 2 KiB.
+    private static let tokenLimit = 8192
+    /// No token is used longer, whatever the endpoint says. In seconds.
+    private static let longestLifetime: Int64 = 86_400
+
+    init(_ response: borrowing HTTPResponse, now: Int64) {
+        switch response.status {
+        case 0: self = .failed(Outcome(.retry, reason: response.failure, scope: .transport))
+        case 200...299: self = TokenAnswer.granted(response)
+        case 408, 429, 500...:
+            let reason = response.status >= 500 ? "token-server-error" : "token-too-many-requests"
+            let retryAfter = response.retryAfter(now: now)
+            self = .failed(
+                Outcome(
+                    .retry,
+                    status: response.status,
+                    retryAfter: retryAfter,
+                    reason: reason,
+                    scope: .transport
+                )
+            )
+        default:
+            let code = (try? JSONObject(parsing: response.body.bytes))?["error"]?.string
+            let reason = code.flatMap(OAuthError.init(rawValue:))?.label ?? "token-refused"
+            self = .failed(Outcome(.misconfigured, status: response.status, reason: reason))
+        }
+    }
+
+    private static func granted(_ response: borrowing HTTPResponse) -> TokenAnswer {
+        let body = try? JSONObject(parsing: response.body.bytes)
+        guard let token = body?["access_token"]?.string, (1...tokenLimit).contains(token.utf8.count),
+            token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+            let lifetime = body?["expires_in"]?.integer, lifetime > 0,
+            body?["token_type"]?.string.map({ $0.lowercased() == "bearer" }) ?? true
+        else {
+            return .failed(
+                Outcome(.retry, status: response.status, reason: "token-unreadable", scope: .transport)
+            )
+        }
+        return .granted(
+            AccessGrant(authorization: "Bearer " + token, lifetime: min(lifetime, longestLifetime) * 1000)
+        )
+    }
+}
+
+/// Why a token endpoint refuses (RFC 6749 section 5.2). Trying again does not help.
+enum OAuthError: String {
+    case invalidRequest = "invalid_request"
+    case invalidClient = "invalid_client"
+    /// Google: the key was deleted, the account disabled, or this machine's clock is wrong.
+    case invalidGrant = "invalid_grant"
+    case unauthorizedClient = "unauthorized_client"
+    case unsupportedGrantType = "unsupported_grant_type"
+    case invalidScope = "invalid_scope"
+
+    /// The word in the form of an outcome's reason: `invalid-grant`.
+    var label: String { String(rawValue.map { $0 == "_" ? "-" : $0 }) }
+}

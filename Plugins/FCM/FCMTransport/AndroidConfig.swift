@@ -1,0 +1,144 @@
+import Cipher
+import PluginKit
+
+/// FCM's `AndroidConfig`: how a message is delivered, and the rest of its notification.
+struct AndroidConfig {
+    /// How long FCM keeps a message without an expiration: a day, in milliseconds.
+    private static let defaultLifetime: Int64 = 86_400_000
+    /// The longest that FCM keeps a message: four weeks, in seconds.
+    private static let longestLifetime: Int64 = 2_419_200
+
+    /// In bytes.
+    private static let collapseKeyLimit = 64
+
+    private let isHigh: Bool
+    /// In seconds; 0 means one attempt.
+    private let lifetime: Int64
+    private let collapseKey: String?
+    private let isDirectBootOK: Bool
+    private let block: AndroidBlock
+
+    /// `now` is in milliseconds since 1970.
+    init(_ notification: borrowing Notification, _ block: AndroidBlock, isDirectBootOK: Bool, now: Int64) {
+        // Visible messages are immediate, wake-ups only on request: Google throttles apps that wake up and show
+        // nothing.
+        isHigh = notification.mode == .wake ? notification.urgency == .high : notification.urgency != .low
+        let end = notification.expiresAt.map { Int64(clamping: $0) } ?? now + AndroidConfig.defaultLifetime
+        lifetime = min(max(0, end - now) / 1000, AndroidConfig.longestLifetime)
+        let isShown = notification.mode == .alert || notification.mode == .nudge
+        collapseKey =
+            isShown
+            ? notification.collapseKey.headerValue(limit: AndroidConfig.collapseKeyLimit) {
+                Base64URL.encode(SHA256.hash($0))
+            }
+            : nil
+        self.isDirectBootOK = isDirectBootOK
+        self.block = block
+    }
+
+    /// Members of the rule's block win over ours.
+    func write(to writer: inout MessageWriter) {
+        writer.json.key("android")
+        writer.json.beginObject()
+        if !block.contains("priority") {
+            writer.json.key("priority")
+            writer.json.string(isHigh ? "HIGH" : "NORMAL")
+        }
+        if !block.contains("ttl") {
+            writer.json.key("ttl")
+            writer.json.string("\(lifetime)s")
+        }
+        if let collapseKey, !block.contains("collapseKey") {
+            writer.json.key("collapseKey")
+            writer.json.string(collapseKey)
+        }
+        if isDirectBootOK, !block.contains("directBootOk") {
+            writer.json.key("directBootOk")
+            writer.json.bool(true)
+        }
+        block.writeConfiguration(to: &writer.json)
+        if block.style == .notification {
+            writeNotification(to: &writer)
+        }
+        writer.json.endObject()
+    }
+
+    private func writeNotification(to writer: inout MessageWriter) {
+        let tag = block.notification.contains("tag") ? nil : collapseKey
+        guard tag != nil || !block.notification.isEmpty else { return }
+        writer.json.key("notification")
+        writer.json.beginObject()
+        if let tag {
+            writer.text("tag", tag)
+        }
+        writer.members(of: block.notification)
+        writer.json.endObject()
+    }
+}
+
+/// The rule's block for this platform: members of FCM's `AndroidConfig`, and `style`.
+struct AndroidBlock {
+    /// Who draws the notification.
+    enum Style {
+        /// The app, which gets everything as `data`.
+        case data
+        /// FCM, which gets title and body as `notification`.
+        case notification
+    }
+
+    let style: Style
+    /// The members of `notification`.
+    let notification: JSONObject
+    private let members: JSONObject
+
+    /// The block of wake-ups.
+    static let none = AndroidBlock()
+
+    private init() {
+        style = .data
+        notification = JSONObject()
+        members = JSONObject()
+    }
+
+    /// `usual` is the style of a block that names none.
+    init(parsing text: BorrowedText, usual: Style = .data) throws(MessageError) {
+        do throws(JSONError) {
+            members = try text.jsonObject()
+        } catch {
+            throw .badNative
+        }
+        switch members["style"]?.string {
+        case "notification": style = .notification
+        case nil: style = usual
+        default: style = .data
+        }
+        if let value = members["notification"], !value.isNull {
+            guard let object = value.object else { throw .badNative }
+            notification = object
+        } else {
+            notification = JSONObject()
+        }
+    }
+
+    private init(_ other: AndroidBlock, drawnBy style: Style) {
+        self.style = style
+        notification = other.notification
+        members = other.members
+    }
+
+    /// This block with the style `data`.
+    var drawnByTheApp: AndroidBlock { AndroidBlock(self, drawnBy: .data) }
+
+    func contains(_ name: StaticString) -> Bool { members.contains(name) }
+
+    /// Writes the members that `AndroidConfig` takes over unchanged. Not `data`, which would replace the message's.
+    func writeConfiguration(to writer: inout JSONWriter) {
+        for index in 0..<members.count {
+            let member = members.member(at: index)
+            switch member.key {
+            case "style", "notification", "data": break
+            default: writer.member(member)
+            }
+        }
+    }
+}

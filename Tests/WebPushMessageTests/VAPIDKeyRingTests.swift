@@ -117,6 +117,6 @@ final class VAPIDKeyRingTests {
         for text in ["x", "BA", String(repeating: "A", count: 87), String(repeating: "A", count: 4000)] {
             #expect(index(text) == .unknown)
         }
-        #expect(index("") == .unsaid)
+        #expect(index("") == .unspecified)
     }
 }

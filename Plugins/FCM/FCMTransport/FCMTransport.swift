@@ -1,4 +1,3 @@
-import PluginKit
 public import PluginKit
 import Synchronization
 

@@ -1,14 +1,10 @@
 public import PluginKit
 
 /// Gotify, for people without an app of their own: readable messages under an application of their server.
-///
-/// What wakes an app is a sentence of the operator's here. Nothing can be sealed: nobody would decrypt it.
 public final class GotifyTransport: PluginTransport {
     public static let platform: StaticString = "gotify"
 
-    private let host: Host
-    private let wakeTexts: WakeTexts
-    private let now: @Sendable () -> Int64
+    private let sender: ReadableSender
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
         try self.init(configuration: configuration, host: host, now: WallClock.milliseconds)
@@ -16,10 +12,7 @@ public final class GotifyTransport: PluginTransport {
 
     /// `now` is in milliseconds since 1970.
     init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Int64) throws(PluginError) {
-        try configuration.refuseMembers(except: ["wake_message", "batch_message"])
-        wakeTexts = try WakeTexts(configuration)
-        self.host = host
-        self.now = now
+        sender = try ReadableSender(configuration: configuration, host: host, now: now)
     }
 
     public func validate(_ registration: borrowing Registration) throws(PluginError) {
@@ -37,25 +30,71 @@ public final class GotifyTransport: PluginTransport {
         } catch {
             return .invalid
         }
-        var request = HTTPRequest("POST", url: endpoint.url, options: .untrustedURL)
-        request.maxResponseBytes = 1024
-        request.addHeader("content-type", "application/json")
-        request.addHeader("x-gotify-key", endpoint.applicationToken)
-        do throws(ReadableMistake) {
-            switch notification.mode {
-            case .wake:
-                request.body = try Message.wake(notification, wakeTexts)
-            case .nudge, .alert:
-                request.body = try Message.readable(notification)
-            case .sealed, nil:
-                return .unsupported
-            }
-        } catch {
-            ticket.complete(Outcome(.rejected, reason: error.rawValue))
-            return .accepted
+        var message = ReadableSender.Message(url: endpoint.url)
+        message.headers.append(("x-gotify-key", endpoint.applicationToken))
+        return sender.send(
+            message,
+            notification,
+            ticket,
+            wake: { notification, text throws(ReadableMistake) in try Message.wake(notification, text) },
+            readable: { notification throws(ReadableMistake) in try Message.readable(notification) },
+            outcome: { response, now in GotifyAnswer(response, now: now).outcome }
+        )
+    }
+}
+
+/// The endpoint for messages of one application, as Gotify shows it: `https://gotify.example.com/message?token=A…`. The
+/// token is secret and is sent in a header.
+struct MessageEndpoint {
+    static let limit = 1000
+    private static let query = "?token="
+
+    /// Without the token.
+    let url: String
+    let applicationToken: String
+
+    /// Throws for a URL that is not an application's.
+    init(_ token: BorrowedText) throws(PluginError) {
+        let mistake = PluginError(
+            "token: expected an application's URL such as https://gotify.example.com/message?token=A…, at most "
+                + "\(MessageEndpoint.limit) bytes"
+        )
+        guard (1...MessageEndpoint.limit).contains(token.count), let url = HTTPURL(token.string),
+            let query = url.target.firstRange(of: MessageEndpoint.query),
+            url.target[..<query.lowerBound].hasSuffix("/message")
+        else { throw mistake }
+        let secret = url.target[query.upperBound...]
+        guard !secret.isEmpty, secret.utf8.allSatisfy(MessageEndpoint.isTokenByte) else { throw mistake }
+        self.url = url.origin + url.target[..<query.lowerBound]
+        applicationToken = String(secret)
+    }
+
+    /// Old tokens consist of letters, digits, `.`, `_` and `-`; new ones of base64url and dots.
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."):
+            true
+        default: false
         }
-        return host.send(request) { [now] response in
-            ticket.complete(GotifyAnswer(response, now: now()).outcome)
+    }
+}
+
+/// An answer of a Gotify server and its outcome.
+///
+/// Never gone: a refused token loses the message and not the device, because its owner may restore it any minute.
+struct GotifyAnswer {
+    private let answer: PushServiceAnswer
+
+    init(_ response: borrowing HTTPResponse, now: Int64) {
+        answer = PushServiceAnswer(response, now: now)
+    }
+
+    var outcome: Outcome {
+        switch answer.status {
+        case 400: answer.outcome(.rejected, "bad-request")
+        case 404, 410: answer.outcome(.rejected, answer.outcome.reason)
+        default: answer.outcome
         }
     }
 }

@@ -1,9 +1,9 @@
 public import PluginKit
 import Synchronization
 
-/// Spares recipients what they mute (NIP-51, kind 10000): people, words, hashtags, and threads with their children.
+/// Drops what a recipient mutes (NIP-51, kind 10000): people, words, hashtags, and threads with their replies.
 ///
-/// What a list holds in private only its owner can read: it is skipped, and that is said once for each list.
+/// Only its owner can read a list's private entries: they are skipped, and that is logged once for each list.
 public final class MutesFilter: PluginFilter {
     public static let name: StaticString = "mutes"
     public static let wantedKinds: [UInt32] = [10_000]
@@ -11,11 +11,11 @@ public final class MutesFilter: PluginFilter {
     private let settings: MutesSettings
     private let host: Host
     private let lists = RecipientMemory<MuteList>(weight: \.weight)
-    /// Many recipients are asked about one event, one after the other.
+    /// Consecutive calls often concern the same event and different recipients.
     private let events = ReadTexts<NostrEvent>(capacity: 2, longest: 262_144)
     private let wordings = ReadTexts<Wording>(capacity: 2, longest: 262_144)
     private let threads: Mutex<ThreadMemory>
-    /// Lists, by their ids, of whose private entries something was said.
+    /// Ids of lists whose private entries were logged.
     private let mentioned = Mutex(RecentKeys<Key32, Bool>(capacity: 20_000))
 
     public init(configuration: JSONObject, host: Host) throws(PluginError) {
@@ -40,7 +40,7 @@ public final class MutesFilter: PluginFilter {
         } catch {
             throw PluginError("an event cannot be read: \(error)")
         }
-        // First, so that also what is muted for another reason is remembered as its thread's.
+        // First, so that an event that is muted for another reason is still remembered as part of its thread.
         if isOfMutedThread(event, list) { return .drop(reason: "a muted thread") }
         if let author = author(of: event, call), list.people.contains(author) { return .drop(reason: "a muted person") }
         guard list.readsTexts else { return .pass }
@@ -61,7 +61,7 @@ public final class MutesFilter: PluginFilter {
         return threads.withLock { $0.isPart(id, naming: named, of: list.threads) }
     }
 
-    /// Whose doing it is; a gift wrap's signer is made for it.
+    /// The author. The signer of a gift wrap is a throw-away key.
     private func author(of event: NostrEvent, _ call: borrowing FilterCall) -> Key32? {
         if !call.author.isEmpty { return Key32(call.author.string) }
         return Wording.giftWraps.contains(event.kind) ? nil : Key32(event.pubkey)
@@ -76,5 +76,51 @@ public final class MutesFilter: PluginFilter {
         if isNew {
             host.log(.info, "a mute list has private entries (\(encryption)), which only its owner can read: skipped")
         }
+    }
+}
+
+/// Which entries of mute lists are applied.
+struct MutesSettings: Sendable {
+    let people: Bool
+    let words: Bool
+    /// Whether a muted word matches whole words only.
+    let wholeWords: Bool
+    let hashtags: Bool
+    let threads: Bool
+    /// How many events of muted threads are remembered.
+    let rememberedEvents: Int
+
+    init(_ object: JSONObject) throws(PluginError) {
+        try object.refuseMembers(except: [
+            "people", "words", "whole_words", "hashtags", "threads", "remembered_events",
+        ])
+        people = try object.flag("people") ?? true
+        words = try object.flag("words") ?? true
+        wholeWords = try object.flag("whole_words") ?? false
+        hashtags = try object.flag("hashtags") ?? true
+        threads = try object.flag("threads") ?? true
+        rememberedEvents = Int(try object.integer("remembered_events", in: 1...1_000_000) ?? 10_000)
+    }
+}
+
+/// Events that belong to muted threads. Bounded.
+struct ThreadMemory {
+    private var threads: RecentKeys<Key32, Key32>
+
+    init(capacity: Int) {
+        threads = RecentKeys(capacity: capacity)
+    }
+
+    /// Whether the event `id`, which references `named`, is or belongs to one of the `muted` threads. If so it is
+    /// remembered, so that its replies belong to the thread too.
+    mutating func isPart(_ id: Key32, naming named: some Sequence<Key32>, of muted: Set<Key32>) -> Bool {
+        if muted.contains(id) { return true }
+        for key in named {
+            let thread = muted.contains(key) ? key : threads.value(of: key)
+            guard let thread, muted.contains(thread) else { continue }
+            threads.set(thread, for: id)
+            return true
+        }
+        return false
     }
 }

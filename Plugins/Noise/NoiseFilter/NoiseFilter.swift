@@ -1,7 +1,7 @@
 public import PluginKit
 import Synchronization
 
-/// Drops what is noise whoever the recipient is: crowds, tiny zaps, events without work, and bursts.
+/// Drops noise: events that name crowds, tiny zaps, events without proof of work, and bursts.
 public final class NoiseFilter: PluginFilter {
     public static let name: StaticString = "noise"
     public static var mostNeeded: FollowNeed { .followed }
@@ -21,34 +21,34 @@ public final class NoiseFilter: PluginFilter {
         if settings.except.contains(signal) { return .pass }
         let event = try Self.event(of: call)
         let isFollowed = call.followDistance == .followed
-        if let reason = crowd(event) ?? smallChange(call, signal, isFollowed) ?? idleness(event, signal, isFollowed) {
+        if let reason = crowd(event) ?? tinyZap(call, signal, isFollowed) ?? missingWork(event, signal, isFollowed) {
             return .drop(reason: reason)
         }
-        // Last: what is dropped for another reason uses nothing up.
+        // Last, so that an event dropped for another reason does not count.
         return burst(of: event, call).map { .drop(reason: $0) } ?? .pass
     }
 
-    /// A contact list names hundreds and is no thread.
+    /// A contact list names hundreds of people and is not a thread.
     private func crowd(_ event: NostrEvent) -> String? {
         guard let most = settings.hellthread, event.kind != Self.contactList else { return nil }
         let named = Set(event.values(of: "p")).count
         return named > most ? "it names \(named) people" : nil
     }
 
-    private func smallChange(_ call: borrowing FilterCall, _ signal: String, _ isFollowed: Bool) -> String? {
+    private func tinyZap(_ call: borrowing FilterCall, _ signal: String, _ isFollowed: Bool) -> String? {
         guard signal == "zap" || call.zapMillisats > 0 else { return nil }
         guard let least = isFollowed ? settings.leastZapFromFollows : settings.leastZap else { return nil }
         return call.zapMillisats < least ? "a zap of less than \(least / 1000) sats" : nil
     }
 
-    private func idleness(_ event: NostrEvent, _ signal: String, _ isFollowed: Bool) -> String? {
-        let demanded = settings.difficulty.bits(for: signal)
-        guard demanded > 0, settings.difficulty.countsForFollows || !isFollowed else { return nil }
+    private func missingWork(_ event: NostrEvent, _ signal: String, _ isFollowed: Bool) -> String? {
+        let required = settings.difficulty.bits(for: signal)
+        guard required > 0, settings.difficulty.countsForFollows || !isFollowed else { return nil }
         let difficulty = ProofOfWork.difficulty(of: event)
-        return difficulty < demanded ? "difficulty \(difficulty) of \(demanded)" : nil
+        return difficulty < required ? "difficulty \(difficulty) of \(required)" : nil
     }
 
-    /// Who is behind a gift wrap nobody can tell: of those there are no bursts.
+    /// Nobody can tell the author of a gift wrap, so those have no bursts.
     private func burst(of event: NostrEvent, _ call: borrowing FilterCall) -> String? {
         guard !call.author.isEmpty else { return nil }
         let pair = BurstMemory.Pair(author: call.author.string, recipient: call.recipient.string)
@@ -65,5 +65,65 @@ public final class NoiseFilter: PluginFilter {
         } catch {
             throw PluginError("the event cannot be read: \(error)")
         }
+    }
+}
+
+/// When the latest events of each author passed, for each recipient. A bounded, pure state machine.
+struct BurstMemory {
+    struct Pair: Hashable {
+        let author: String
+        let recipient: String
+    }
+
+    private struct Passed {
+        var moments: [Int64]
+        /// The latest event that passed. The filter is called once for each signal of an event.
+        var event: String
+    }
+
+    private let limit: BurstLimit
+    private var pairs: RecentKeys<Pair, Passed>
+
+    init(_ limit: BurstLimit, capacity: Int = 20_000) {
+        self.limit = limit
+        pairs = RecentKeys(capacity: capacity)
+    }
+
+    /// Whether another event passes at `now`, in milliseconds. One that passes counts against later ones.
+    mutating func admits(_ event: String, of pair: Pair, at now: Int64) -> Bool {
+        var passed = pairs.value(of: pair) ?? Passed(moments: [], event: "")
+        if passed.event == event { return true }
+        // Moments in the future are from before the clock was set back.
+        passed.moments.removeAll { $0 > now || now - $0 >= limit.span }
+        guard passed.moments.count < limit.events else { return false }
+        passed.moments.append(now)
+        passed.event = event
+        pairs.set(passed, for: pair)
+        return true
+    }
+}
+
+/// Proof of work in an event (NIP-13).
+enum ProofOfWork {
+    /// The leading zero bits of the id, limited to the target in the event's nonce tag: an author who aims lower and is
+    /// lucky has worked less. 0 for an event without such a tag, and for an invalid id.
+    static func difficulty(of event: NostrEvent) -> Int {
+        let target = event.tags.first { $0.count > 2 && $0[0] == "nonce" }.flatMap { Int($0[2]) }
+        guard let target, target > 0, event.id.utf8.count == 64 else { return 0 }
+        return min(target, leadingZeroBits(event.id))
+    }
+
+    static func leadingZeroBits(_ hex: String) -> Int {
+        var bits = 0
+        for digit in hex.utf8 {
+            switch digit {
+            case UInt8(ascii: "0"): bits += 4
+            case UInt8(ascii: "1"): return bits + 3
+            case UInt8(ascii: "2"), UInt8(ascii: "3"): return bits + 2
+            case UInt8(ascii: "4")...UInt8(ascii: "7"): return bits + 1
+            default: return bits
+            }
+        }
+        return bits
     }
 }

@@ -1,18 +1,19 @@
 import Cipher
 import PluginKit
+import Synchronization
 
-/// The right to write to a topic that is protected: the registration's `access_token`, or its `username` and `password`.
+/// The credentials for a protected topic: the registration's `access_token`, or its `username` and `password`.
 enum Credentials {
     private static let limit = 256
 
-    /// The value of `authorization`; nil for a topic that is open. Throws for what cannot stand in a header, and for a name
-    /// without a password.
+    /// The value of `authorization`; nil for an open topic. Throws for text that cannot stand in a header, and for a
+    /// name without a password.
     static func authorization(_ registration: borrowing Registration) throws(PluginError) -> String? {
         let token = try text("access_token", registration, "ntfy's access token, such as tk_…, in printable ASCII") {
             (0x21...0x7E).contains($0)
         }
         let isPrintable = { (byte: UInt8) in byte >= 0x20 && byte != 0x7F }
-        // A colon ends the name (RFC 7617 section 2).
+        // A colon would end the name (RFC 7617 section 2).
         let name = try text("username", registration, "the name of an account, without a colon") {
             isPrintable($0) && $0 != UInt8(ascii: ":")
         }
@@ -38,5 +39,50 @@ enum Credentials {
             throw PluginError("\(name): expected \(expected), at most \(limit) bytes")
         }
         return field.string
+    }
+}
+
+/// Credentials that ntfy refused recently, so that they are not sent again at once.
+///
+/// ntfy counts wrong credentials by address, which is ours, and after thirty or so refuses right ones as well. One
+/// registration with a wrong token would stop the messages of everybody with a right one.
+final class RefusedCredentials: Sendable {
+    /// How long refused credentials are not sent again, in milliseconds.
+    static let quiet: Int64 = 900_000
+    static let capacity = 4096
+
+    /// When credentials were refused, in milliseconds since 1970, by their hashes.
+    private let refusals = Mutex<[Int: Int64]>([:])
+
+    /// Whether the credentials were refused for a topic recently. `now` is in milliseconds since 1970. A clock that was
+    /// set back ends the time.
+    func contain(_ authorization: String, for topic: Topic, now: Int64) -> Bool {
+        refusals.withLock { refusals in
+            guard let refusedAt = refusals[Self.key(authorization, topic)] else { return false }
+            return Self.isRecent(refusedAt, now: now)
+        }
+    }
+
+    func insert(_ authorization: String, for topic: Topic, now: Int64) {
+        let key = Self.key(authorization, topic)
+        refusals.withLock { refusals in
+            if refusals.count >= Self.capacity, refusals[key] == nil {
+                refusals = refusals.filter { Self.isRecent($0.value, now: now) }
+                if refusals.count >= Self.capacity { refusals.removeAll(keepingCapacity: true) }
+            }
+            refusals[key] = now
+        }
+    }
+
+    private static func key(_ authorization: String, _ topic: Topic) -> Int {
+        var hasher = Hasher()
+        hasher.combine(topic.publishingURL)
+        hasher.combine(topic.name)
+        hasher.combine(authorization)
+        return hasher.finalize()
+    }
+
+    private static func isRecent(_ refusedAt: Int64, now: Int64) -> Bool {
+        (0..<quiet).contains(now - refusedAt)
     }
 }

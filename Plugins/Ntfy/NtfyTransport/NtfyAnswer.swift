@@ -1,22 +1,22 @@
 import PluginKit
 
-/// What ntfy answered, and what follows from it: the status, and the code in `{"code":42908,…}` where that says more.
+/// An answer of ntfy and its outcome. The status decides, and the code in `{"code":42908,…}` refines it.
 ///
-/// Never gone: a topic has no end. A refusal of an access token is its owner's affair, and so is every limit that ntfy counts
-/// for whoever subscribed to a topic or for an account: neither holds up anybody else.
+/// Never gone: a topic does not end. A refused access token concerns its owner only, and so do limits that ntfy counts
+/// by account or by a topic's subscriber: neither may delay anybody else.
 struct NtfyAnswer {
-    /// ntfy gives a visitor one more request every five seconds.
+    /// ntfy grants a visitor one more request every five seconds.
     private static let refill: UInt32 = 5000
-    /// After too many wrong tokens, of whomever, ntfy lets one a minute be tried.
+    /// After too many wrong tokens from one address, ntfy accepts one try a minute.
     private static let refillOfTrials: UInt32 = 60_000
 
-    /// The access token, or name and password, are wrong.
+    /// The credentials are wrong.
     static let unauthorized = "unauthorized"
 
     private let answer: PushServiceAnswer
     private let hasAccount: Bool
 
-    /// `hasAccount`: whether the request carried an access token, so that limits are that account's.
+    /// `hasAccount`: whether the request had credentials, so that limits are those of an account.
     init(_ response: borrowing HTTPResponse, hasAccount: Bool, now: Int64) {
         answer = PushServiceAnswer(response, now: now)
         self.hasAccount = hasAccount
@@ -32,7 +32,7 @@ struct NtfyAnswer {
         }
     }
 
-    /// What of a message ntfy does not take; a rule's block says most of that.
+    /// The part of the message that ntfy refuses, mostly from the rule's block.
     private var mistake: String {
         switch answer.code ?? 0 {
         case 40001, 40032...40037: "bad-contact"
@@ -53,7 +53,8 @@ struct NtfyAnswer {
         case 42902...42907, 42910: limit("limit-reached", atLeast: NtfyAnswer.refill)
         case 42909: limit("too-many-wrong-tokens", atLeast: NtfyAnswer.refillOfTrials)
         case 42908: answer.outcome
-        // An account's share is no other's; of what is open, all that comes from here may be one visitor's.
+        // An account's limit concerns that account. Without an account, all requests from here may count as one
+        // visitor.
         default: hasAccount ? limit("too-many-requests", atLeast: NtfyAnswer.refill) : answer.outcome
         }
     }

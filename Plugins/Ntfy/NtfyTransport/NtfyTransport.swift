@@ -1,14 +1,10 @@
 public import PluginKit
 
-/// ntfy, for people without an app of their own: readable messages on a topic of their choice, by ntfy's JSON publishing.
-///
-/// What wakes an app is a sentence of the operator's here. Nothing can be sealed: nobody would decrypt it.
+/// ntfy, for people without an app of their own: readable messages on a topic of their choice, published as JSON.
 public final class NtfyTransport: PluginTransport {
     public static let platform: StaticString = "ntfy"
 
-    private let host: Host
-    private let wakeTexts: WakeTexts
-    private let now: @Sendable () -> Int64
+    private let sender: ReadableSender
     private let refused = RefusedCredentials()
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
@@ -17,10 +13,7 @@ public final class NtfyTransport: PluginTransport {
 
     /// `now` is in milliseconds since 1970.
     init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Int64) throws(PluginError) {
-        try configuration.refuseMembers(except: ["wake_message", "batch_message"])
-        wakeTexts = try WakeTexts(configuration)
-        self.host = host
-        self.now = now
+        sender = try ReadableSender(configuration: configuration, host: host, now: now)
     }
 
     public func validate(_ registration: borrowing Registration) throws(PluginError) {
@@ -41,35 +34,72 @@ public final class NtfyTransport: PluginTransport {
         } catch {
             return .invalid
         }
-        if let authorization, refused.contain(authorization, for: topic, now: now()) {
+        if let authorization, refused.contain(authorization, for: topic, now: sender.now) {
             ticket.complete(Outcome(.rejected, reason: NtfyAnswer.unauthorized))
             return .accepted
         }
-        var request = HTTPRequest("POST", url: topic.publishingURL, options: .untrustedURL)
-        request.maxResponseBytes = 1024
-        request.addHeader("content-type", "application/json")
+        var message = ReadableSender.Message(url: topic.publishingURL)
         if let authorization {
-            request.addHeader("authorization", authorization)
+            message.headers.append(("authorization", authorization))
         }
-        do throws(ReadableMistake) {
-            switch notification.mode {
-            case .wake:
-                request.body = try Message.wake(notification, topic: topic.name, wakeTexts)
-            case .nudge, .alert:
-                request.body = try Message.readable(notification, topic: topic.name)
-            case .sealed, nil:
-                return .unsupported
+        return sender.send(
+            message,
+            notification,
+            ticket,
+            wake: { notification, text throws(ReadableMistake) in
+                try Message.wake(notification, topic: topic.name, text)
+            },
+            readable: { notification throws(ReadableMistake) in
+                try Message.readable(notification, topic: topic.name)
+            },
+            outcome: { [refused] response, now in
+                if let authorization, response.status == 401 {
+                    refused.insert(authorization, for: topic, now: now)
+                }
+                return NtfyAnswer(response, hasAccount: authorization != nil, now: now).outcome
             }
-        } catch {
-            ticket.complete(Outcome(.rejected, reason: error.rawValue))
-            return .accepted
-        }
-        return host.send(request) { [now, refused] response in
-            let now = now()
-            if let authorization, response.status == 401 {
-                refused.insert(authorization, for: topic, now: now)
-            }
-            ticket.complete(NtfyAnswer(response, hasAccount: authorization != nil, now: now).outcome)
+        )
+    }
+}
+
+/// A topic, from its URL `https://ntfy.example.com/alerts`. Anybody who knows the URL may read and write there, so it
+/// is a secret.
+struct Topic {
+    static let urlLimit = 1000
+    /// ntfy's limit.
+    private static let nameLengths = 1...64
+    /// Paths that ntfy reserves.
+    private static let reserved: Set<String> = [
+        "docs", "static", "file", "app", "metrics", "account", "settings", "signup", "login", "v1",
+    ]
+
+    let name: String
+    /// The topic's URL without its last part. Messages posted there name their topic in their JSON.
+    let publishingURL: String
+
+    /// Throws for a URL that is not a topic's.
+    init(_ token: BorrowedText) throws(PluginError) {
+        let mistake = PluginError(
+            "token: expected a topic's URL such as https://ntfy.sh/my-alerts, at most \(Topic.urlLimit) bytes; a topic has "
+                + "\(Topic.nameLengths.lowerBound) to \(Topic.nameLengths.upperBound) of A-Z, a-z, 0-9, _ and -"
+        )
+        guard (1...Topic.urlLimit).contains(token.count), let url = HTTPURL(token.string),
+            let slash = url.target.lastIndex(of: "/")
+        else { throw mistake }
+        let name = url.target[url.target.index(after: slash)...]
+        guard Topic.nameLengths.contains(name.utf8.count), name.utf8.allSatisfy(Topic.isNameByte),
+            !Topic.reserved.contains(String(name))
+        else { throw mistake }
+        self.name = String(name)
+        publishingURL = url.origin + url.target[...slash]
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+            true
+        default: false
         }
     }
 }

@@ -1,9 +1,9 @@
 public import PluginKit
 import WebPushMessage
 
-/// UnifiedPush: a POST to the endpoint that the device's distributor made (RFC 8030), encrypted for the app where the
-/// registration brings keys (RFC 8291), plain where it does not; signed (RFC 8292) where it names the key that the app gave its
-/// distributor.
+/// UnifiedPush: a POST to the endpoint of the device's distributor (RFC 8030). The message is encrypted if the
+/// registration has keys (RFC 8291), otherwise plain, and signed (RFC 8292) if the registration names the key that the
+/// app gave its distributor.
 public final class UnifiedPushTransport: PluginTransport {
     public static let platform: StaticString = "unifiedpush"
 
@@ -52,7 +52,7 @@ public final class UnifiedPushTransport: PluginTransport {
         if form == .alert || form == .nudge, let topic = Topic.make(notification.collapseKey) {
             message.addHeader("topic", topic)
         }
-        do throws(MessageMistake) {
+        do throws(MessageError) {
             let content = try AppMessage.make(notification, form, limit: form.limit(isEncrypted: isEncrypted))
             switch keys {
             case .absent:

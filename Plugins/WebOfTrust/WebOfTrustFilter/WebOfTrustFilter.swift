@@ -1,10 +1,10 @@
 public import PluginKit
 
-/// Lets wake the recipient whom the recipient follows, or those follow.
+/// Passes events of people whom the recipient follows, or of people whom those follow.
 ///
-/// Only the author counts, the sender of a zap. Who cannot be told, as behind a gift wrap, or where nobody has the recipient's
-/// contact list, is for `unknown` to say; and where relays do not tell in time who follows the author, `undecided`. That is to drop, or
-/// strangers need only be many to get through.
+/// Only the author counts; for a zap, its sender. `unknown` decides when the author cannot be told, as behind a gift
+/// wrap, or when nobody has the recipient's contact list. `undecided` decides when relays do not tell in time who
+/// follows the author; the default is to drop, or strangers would only have to be many to get through.
 public final class WebOfTrustFilter: PluginFilter {
     public static let name: StaticString = "web-of-trust"
     public static var mostNeeded: FollowNeed { .distance }
@@ -41,5 +41,40 @@ public final class WebOfTrustFilter: PluginFilter {
         case (.unknown, _):
             return settings.unknown == .pass ? .pass : .drop(reason: "whom the recipient follows is not known")
         }
+    }
+}
+
+/// The settings of the web of trust.
+struct WebOfTrustSettings {
+    enum Level: String, CaseIterable {
+        case follows
+        case followsOfFollows = "follows-of-follows"
+    }
+
+    enum Decision: String, CaseIterable {
+        case pass
+        case drop
+    }
+
+    let level: Level
+    /// Signals that always pass.
+    let except: Set<String>
+    /// The decision when the author or the contact list is unknown.
+    let unknown: Decision
+    /// The decision when the recipient does not follow the author and relays did not tell in time who does.
+    let undecided: Decision
+    /// A zap of at least this value passes, whoever sends it.
+    let liftingMillisats: UInt64?
+
+    init(_ object: JSONObject) throws(PluginError) {
+        try object.refuseMembers(except: ["level", "except", "unknown", "undecided", "min_zap_sats"])
+        guard let level = try object.choice("level", Level.self) else {
+            throw PluginError("level: expected follows or follows-of-follows, found nothing")
+        }
+        self.level = level
+        except = try object.signals("except")
+        unknown = try object.choice("unknown", Decision.self) ?? .pass
+        undecided = try object.choice("undecided", Decision.self) ?? .drop
+        liftingMillisats = try object.satoshis("min_zap_sats")
     }
 }

@@ -1,12 +1,12 @@
 public import PluginKit
 import WebPushMessage
 
-/// Web Push: a POST to the endpoint that the user's browser made (RFC 8030), encrypted for it (RFC 8291) and signed for the
-/// app (RFC 8292).
+/// Web Push: a POST to the endpoint of the user's browser (RFC 8030), encrypted (RFC 8291) and signed for the app (RFC
+/// 8292).
 public final class WebPushTransport: PluginTransport {
     public static let platform: StaticString = "web"
 
-    /// In bytes; those of the big services have a few hundred.
+    /// In bytes. Endpoints of the big services have a few hundred.
     private static let endpointLimit = 2048
 
     private let configuration: WebPushConfiguration
@@ -50,7 +50,7 @@ public final class WebPushTransport: PluginTransport {
         else { return .invalid }
         guard let form = MessageForm(of: notification, hasKeys: true) else { return .unsupported }
         var message = SignedMessage(to: endpoint)
-        do throws(MessageMistake) {
+        do throws(MessageError) {
             let block = try WebPushBlock(notification)
             let content = try BrowserMessage.make(
                 notification,
@@ -89,7 +89,7 @@ public final class WebPushTransport: PluginTransport {
     ) {
         let left = TimeToLive.seconds(until: notification.expiresAt, now: now())
         let wanted = block.timeToLive.map { notification.expiresAt == nil ? $0 : min($0, left) } ?? left
-        // Apple wants it to be positive.
+        // Apple requires a positive value.
         message.addHeader("ttl", String(min(max(1, wanted), TimeToLive.longest)))
         message.addHeader("urgency", block.urgency ?? notification.urgency.headerValue)
         message.addHeader("content-type", "application/octet-stream")

@@ -1,0 +1,182 @@
+package import PluginKit
+
+/// The message that an app reads after it wakes up: a JSON object.
+///
+/// A wake-up is `{"t":"dm"}`, for several events `{"t":"batch","n":7}` (seed 004 section 2). A whole notification has,
+/// as far as they are set, `t`, `n`, `id`, `title`, `subtitle`, `body`, `category`, `thread`, `url` and `actions` (a
+/// list of `{"id","label","url"?,"icon"?}`), then the members of `data` and of the rule's block. If several have the
+/// same name, the rule's block wins over `data`, and `data` over ours. A nudge has neutral texts and no `id`. An
+/// envelope of the host is `{"sealed":{…}}`.
+package struct AppMessage {
+    private let members: MessageMembers
+
+    /// The message in at most `limit` bytes.
+    package static func make(
+        _ notification: borrowing Notification,
+        _ form: MessageForm,
+        limit: Int
+    ) throws(MessageError) -> [UInt8] {
+        switch form {
+        case .wake: return try wake(notification, limit: limit)
+        case .envelope: return try envelope(notification, limit: limit)
+        case .nudge, .sealed, .alert:
+            let native = try notification.native.object(or: .badNative)
+            let message = AppMessage(members: try MessageMembers(notification, native: native))
+            return try message.fitted(notification, form, limit: limit)
+        }
+    }
+
+    /// The signal and the number of events.
+    private static func wake(
+        _ notification: borrowing Notification,
+        limit: Int
+    ) throws(MessageError) -> [UInt8] {
+        var writer = JSONWriter(reservingBytes: 64)
+        writer.beginObject()
+        MessageMembers().writeSignal(notification, to: &writer)
+        writer.endObject()
+        guard writer.bytes.count <= limit else { throw .tooLarge }
+        return writer.bytes
+    }
+
+    /// The host's envelope: `{"sealed":{…}}`.
+    package static func envelope(
+        _ notification: borrowing Notification,
+        limit: Int
+    ) throws(MessageError) -> [UInt8] {
+        var writer = JSONWriter(reservingBytes: notification.sealed.count + 16)
+        writer.beginObject()
+        writer.key("sealed")
+        writer.object(try notification.sealed.object(or: .badEnvelope))
+        writer.endObject()
+        guard writer.bytes.count <= limit else { throw .tooLarge }
+        return writer.bytes
+    }
+
+    private func fitted(
+        _ notification: borrowing Notification,
+        _ form: MessageForm,
+        limit: Int
+    ) throws(MessageError) -> [UInt8] {
+        let bytes = FittedPayload.make(limit: limit) { writer, limits in
+            write(notification, form, to: &writer, within: limits)
+        }
+        guard let bytes else { throw .tooLarge }
+        return bytes
+    }
+
+    private func write(
+        _ notification: borrowing Notification,
+        _ form: MessageForm,
+        to writer: inout JSONWriter,
+        within limits: FittedPayload.Limits
+    ) -> FittedPayload.Lengths {
+        var lengths = FittedPayload.Lengths()
+        writer.beginObject()
+        members.writeSignal(notification, to: &writer)
+        if form != .nudge {
+            members.writeText("id", notification.id, to: &writer)
+        }
+        lengths.title = members.writeText("title", notification.title, to: &writer, limit: limits.title)
+        lengths.subtitle = members.writeText("subtitle", notification.subtitle, to: &writer, limit: limits.subtitle)
+        lengths.body = members.writeText("body", notification.body, to: &writer, limit: limits.body)
+        members.writeText("category", notification.category, to: &writer)
+        members.writeText("thread", notification.thread, to: &writer)
+        members.writeText("url", notification.url, to: &writer)
+        members.writeActions(notification, to: &writer)
+        lengths.referencedContent = members.writeOthers(to: &writer, referencedContent: limits.referencedContent)
+        writer.endObject()
+        return lengths
+    }
+}
+
+/// Writes the members of an app's message. If several have the same name, the rule's block wins over `data`, and `data`
+/// over ours.
+package struct MessageMembers {
+    private let data: JSONObject
+    private let native: JSONObject
+
+    /// No members.
+    package init() {
+        data = JSONObject()
+        native = JSONObject()
+    }
+
+    /// Reads `data` of the notification. `native` is the rule's block.
+    package init(_ notification: borrowing Notification, native: JSONObject) throws(MessageError) {
+        data = try notification.data.object(or: .badData)
+        self.native = native
+    }
+
+    /// Writes `t`, the signal or `batch`, and for a batch `n`, the number of events (seed 004 section 2).
+    package func writeSignal(_ notification: borrowing Notification, to writer: inout JSONWriter) {
+        let isBatch = notification.count > 1
+        if !isOverridden("t") {
+            writer.key("t")
+            if isBatch {
+                writer.string("batch")
+            } else {
+                writer.string(notification.signal)
+            }
+        }
+        if isBatch, !isOverridden("n") {
+            writer.key("n")
+            writer.integer(notification.count)
+        }
+    }
+
+    /// Writes a text cut to `limit` bytes of JSON, unless that is empty. Returns how many bytes were written.
+    @discardableResult
+    package func writeText(
+        _ name: StaticString,
+        _ text: BorrowedText,
+        to writer: inout JSONWriter,
+        limit: Int? = nil
+    ) -> Int {
+        isOverridden(name) ? 0 : writer.member(name, text, limit: limit)
+    }
+
+    /// Writes the buttons, if any, as a list of `{"id","label","url"?,"icon"?}`.
+    package func writeActions(_ notification: borrowing Notification, to writer: inout JSONWriter) {
+        guard notification.hasActions, !isOverridden("actions") else { return }
+        writer.key("actions")
+        writer.actions(of: notification)
+    }
+
+    /// Writes the members of `data` and of the rule's block, `referenced_event_content` cut to `limit` bytes. Returns
+    /// how many bytes that became.
+    package func writeOthers(to writer: inout JSONWriter, referencedContent limit: Int?) -> Int {
+        let length = writer.members(ofData: data, except: native, referencedContent: limit)
+        writer.members(of: native)
+        return length
+    }
+
+    private func isOverridden(_ name: StaticString) -> Bool {
+        data.contains(name) || native.contains(name)
+    }
+}
+
+/// Why a notification cannot become a message. The raw value is the outcome's reason.
+package enum MessageError: String, Error {
+    /// `data` is not a JSON object.
+    case badData = "bad-data"
+    /// The rule's block is not a JSON object.
+    case badNative = "bad-native"
+    /// The host's envelope is not a JSON object.
+    case badEnvelope = "bad-envelope"
+    /// Too large for a push service even with the shortest texts.
+    case tooLarge = "payload-too-large"
+    /// libcrypto refused.
+    case notEncrypted = "not-encrypted"
+}
+
+extension BorrowedText {
+    /// The JSON object in this text; an empty one for an empty text.
+    package func object(or mistake: MessageError) throws(MessageError) -> JSONObject {
+        do throws(JSONError) {
+            return try jsonObject()
+        } catch {
+            throw mistake
+        }
+    }
+}

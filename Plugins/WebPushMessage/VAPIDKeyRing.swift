@@ -1,0 +1,167 @@
+import Cipher
+package import PluginKit
+
+/// The operator's keys: the one that apps subscribe with now, and former ones that subscriptions still use.
+package struct VAPIDKeyRing: Sendable {
+    /// The names of its settings in a configuration block.
+    package static let names: [StaticString] = ["vapid_key_file", "vapid_key", "subject", "old_vapid_key_files"]
+
+    private static let howToMakeAKey = "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out vapid.pem"
+    private static let formerLimit = 16
+
+    package let subject: VAPIDSubject
+    /// Not empty. The first one is the current key's.
+    package let tokens: [VAPIDToken]
+
+    /// Throws for the first error: under which setting it is, and what was expected.
+    package init(_ block: JSONObject) throws(PluginError) {
+        let current = try Self.currentKey(block)
+        let expected = VAPIDSubject.expectation
+        subject = try VAPIDSubject(block.requiredText("subject", expected: expected), under: "subject")
+        var tokens = [VAPIDToken(key: current, subject: subject.text)]
+        for key in try Self.formerKeys(block) {
+            let token = VAPIDToken(key: key, subject: subject.text)
+            guard !tokens.contains(where: { $0.publicKey == token.publicKey }) else {
+                throw PluginError(
+                    "old_vapid_key_files: expected keys that were in use before, found one twice, or the one in use now"
+                )
+            }
+            tokens.append(token)
+        }
+        self.tokens = tokens
+    }
+
+    /// Nil for a block without these settings. Throws for the first error.
+    package static func optional(_ block: JSONObject) throws(PluginError) -> VAPIDKeyRing? {
+        for name in names {
+            if let value = block[name], !value.isNull { return try VAPIDKeyRing(block) }
+        }
+        return nil
+    }
+
+    /// The index of the token whose public key is `text` in base64url; nil for an unknown key.
+    package func index(of text: BorrowedText) -> Int? {
+        guard text.count <= 128, let point = Base64URL.decode(text.string) ?? Base64.decode(text.string) else {
+            return nil
+        }
+        return tokens.firstIndex { $0.point == point }
+    }
+
+    private static func currentKey(_ block: JSONObject) throws(PluginError) -> P256PrivateKey {
+        let path = try block.text("vapid_key_file", expected: "the path of a private key in PEM")
+        let text = try block.text("vapid_key", expected: "the text of a private key in PEM")
+        switch (path, text) {
+        case (let path?, nil):
+            return try key(ConfigurationFile.read(path, key: "vapid_key_file"), under: "vapid_key_file")
+        case (nil, let text?):
+            return try key(text, under: "vapid_key")
+        case (nil, nil):
+            throw PluginError(
+                "vapid_key_file: expected the path of a private key in PEM, or its text under vapid_key; found neither; "
+                    + "to make one: \(howToMakeAKey)"
+            )
+        case (.some, .some):
+            throw PluginError("vapid_key: expected either vapid_key_file or vapid_key, found both")
+        }
+    }
+
+    private static func formerKeys(_ block: JSONObject) throws(PluginError) -> [P256PrivateKey] {
+        guard let value = block["old_vapid_key_files"], !value.isNull else { return [] }
+        let expected = "a list of at most \(formerLimit) paths of private keys in PEM that were in use before"
+        guard let elements = value.elements, elements.count <= formerLimit else {
+            throw PluginError("old_vapid_key_files: expected \(expected)")
+        }
+        var keys: [P256PrivateKey] = []
+        for element in elements {
+            guard let path = element.string else {
+                throw PluginError("old_vapid_key_files: expected \(expected), found \(element.kind) in it")
+            }
+            let pem = try ConfigurationFile.read(path, key: "old_vapid_key_files")
+            keys.append(try key(pem, under: "old_vapid_key_files"))
+        }
+        return keys
+    }
+
+    private static func key(_ pem: String, under name: StaticString) throws(PluginError) -> P256PrivateKey {
+        do {
+            return try P256PrivateKey(pem: pem)
+        } catch {
+            throw PluginError(
+                "\(name): expected a PEM text with a private key on P-256: \(error); to make one: \(howToMakeAKey)"
+            )
+        }
+    }
+}
+
+/// The key that signs a subscription's messages. The registration's `vapid` is the public key that its app subscribed
+/// with.
+package enum SigningKey: Sendable, Hashable {
+    /// The registration names no key.
+    case unspecified
+    /// The key with this index in the ring.
+    case known(Int)
+    /// A key that the operator does not have.
+    case unknown
+
+    package init(_ registration: borrowing Registration, in ring: VAPIDKeyRing?) {
+        guard let field = registration.field("vapid"), !field.isEmpty else {
+            self = .unspecified
+            return
+        }
+        self = ring?.index(of: field).map(SigningKey.known) ?? .unknown
+    }
+
+    /// Throws for a key that the operator does not have, and names the key to subscribe with: public keys are no
+    /// secret.
+    package static func validate(
+        _ registration: borrowing Registration,
+        in ring: VAPIDKeyRing?
+    ) throws(PluginError) {
+        guard case .unknown = SigningKey(registration, in: ring) else { return }
+        guard let ring, let current = ring.tokens.first else {
+            throw PluginError("vapid: expected nothing, as this router signs with no VAPID key: subscribe without one")
+        }
+        throw PluginError(
+            "vapid: expected the public key that the app subscribed with, which this router holds: "
+                + "\(current.publicKey); found another: subscribe anew with that one"
+        )
+    }
+}
+
+/// Proves to push services who sends (RFC 8292): a JSON Web Token for one origin, signed with the key that the app
+/// subscribed with.
+package struct VAPIDToken: Sendable {
+    private static let header = Base64URL.encode([UInt8](#"{"typ":"JWT","alg":"ES256"}"#.utf8))
+
+    private let key: P256PrivateKey
+    private let subject: String
+    /// The uncompressed point: 65 bytes.
+    let point: [UInt8]
+    /// The `applicationServerKey` that browsers subscribe with: the uncompressed point in base64url, 87 characters.
+    package let publicKey: String
+
+    /// `subject` is a `mailto:` or `https:` URL of the operator.
+    init(key: P256PrivateKey, subject: String) {
+        self.key = key
+        self.subject = subject
+        point = key.publicKey.x963Representation
+        publicKey = Base64URL.encode(point)
+    }
+
+    /// The value of `Authorization` for an origin, valid until `expiry`, in seconds since 1970. Throws only when
+    /// signing fails.
+    func authorization(for origin: String, expiry: Int64) throws -> String {
+        var claims = JSONWriter(reservingBytes: 192)
+        claims.beginObject()
+        claims.key("aud")
+        claims.string(origin)
+        claims.key("exp")
+        claims.integer(expiry)
+        claims.key("sub")
+        claims.string(subject)
+        claims.endObject()
+        let signed = "\(Self.header).\(Base64URL.encode(claims.bytes))"
+        let signature = Base64URL.encode(try key.signES256([UInt8](signed.utf8)))
+        return "vapid t=\(signed).\(signature),k=\(publicKey)"
+    }
+}

@@ -1,0 +1,123 @@
+/// The token in use for each push service's origin and each of our keys, and whether it ever accepted a message.
+///
+/// Push services refuse tokens that are valid for more than a day, and Apple refuses tokens that change more than once
+/// an hour. So a token is valid for twelve hours and replaced after eleven. Users choose the origins, so the number of
+/// entries is limited; those of the big services always stay.
+struct VAPIDOrigins: Sendable {
+    private struct Key: Hashable {
+        let origin: String
+        let token: Int
+    }
+
+    private struct Entry {
+        var authorization: String
+        /// In milliseconds since 1970.
+        var issuedAt: Int64
+        var usedAt: Int64
+        var isProven = false
+    }
+
+    static let lifetime: Int64 = 12 * 3_600_000
+    static let longestUse: Int64 = 11 * 3_600_000
+    /// No token is replaced earlier, even if it is refused.
+    static let shortestUse: Int64 = 3_600_000
+    static let capacity = 512
+
+    private let tokens: [VAPIDToken]
+    private var entries: [Key: Entry] = [:]
+    private var isProvenSomewhere: [Bool]
+
+    init(_ tokens: [VAPIDToken]) {
+        self.tokens = tokens
+        isProvenSomewhere = Array(repeating: false, count: tokens.count)
+    }
+
+    /// The value of `Authorization` at `now`, in milliseconds since 1970, signed with a key. Throws only when signing
+    /// fails.
+    mutating func authorization(for origin: String, token: Int = 0, now: Int64) throws -> String {
+        let key = Key(origin: origin, token: token)
+        // A clock set back further would leave a token that is valid for too long.
+        if let known = entries[key], (-Self.longestUse..<Self.longestUse).contains(now - known.issuedAt) {
+            entries[key]?.usedAt = now
+            return known.authorization
+        }
+        return try issue(key, now: now)
+    }
+
+    /// Replaces a refused token if it is in use and old enough. Returns whether to try again.
+    mutating func renew(_ origin: String, token: Int, refused authorization: String, now: Int64) throws -> Bool {
+        let key = Key(origin: origin, token: token)
+        guard let known = entries[key] else { return false }
+        // Another message's refusal replaced it already.
+        guard known.authorization == authorization else { return true }
+        guard abs(now - known.issuedAt) >= Self.shortestUse else { return false }
+        _ = try issue(key, now: now)
+        return true
+    }
+
+    /// The origin accepted a message.
+    mutating func prove(_ origin: String, token: Int = 0) {
+        entries[Key(origin: origin, token: token)]?.isProven = true
+        isProvenSomewhere[token] = true
+    }
+
+    /// Whether the origin accepted a message, so that apps subscribed with the key.
+    func isProven(_ origin: String, token: Int = 0) -> Bool {
+        entries[Key(origin: origin, token: token)]?.isProven ?? false
+    }
+
+    /// Whether any origin accepted a message signed with the key.
+    func isProven(token: Int) -> Bool { isProvenSomewhere[token] }
+
+    private mutating func issue(_ key: Key, now: Int64) throws -> String {
+        let authorization = try tokens[key.token].authorization(
+            for: key.origin,
+            expiry: (now + Self.lifetime) / 1000
+        )
+        let known = entries[key]
+        if known == nil {
+            makeRoom()
+        }
+        entries[key] = Entry(
+            authorization: authorization,
+            issuedAt: now,
+            usedAt: now,
+            isProven: known?.isProven ?? false
+        )
+        return authorization
+    }
+
+    private mutating func makeRoom() {
+        guard entries.count >= Self.capacity else { return }
+        let candidates = entries.lazy.filter { !PushService.isBusy($0.key.origin) }
+        if let idlest = candidates.min(by: { $0.value.usedAt < $1.value.usedAt }) {
+            entries[idlest.key] = nil
+        }
+    }
+}
+
+/// Former keys that subscriptions turned out to use, for registrations that do not name their key.
+struct FormerKeys: Sendable {
+    static let capacity = 8192
+
+    /// By hashes of endpoints. A collision only means that the wrong key is tried first.
+    private var tokens: [Int: Int] = [:]
+
+    /// Nil for the current key.
+    func token(for url: String) -> Int? {
+        tokens[url.hashValue]
+    }
+
+    mutating func note(_ token: Int, for url: String) {
+        let hash = url.hashValue
+        guard token != 0 else {
+            tokens[hash] = nil
+            return
+        }
+        if tokens.count >= Self.capacity, tokens[hash] == nil {
+            // They are learned again one by one.
+            tokens.removeAll(keepingCapacity: true)
+        }
+        tokens[hash] = token
+    }
+}

@@ -39,7 +39,7 @@ import Testing
 }
 
 @Test func onlyRefusalsOneAfterTheOtherMakeARow() {
-    var row = RefusalRow()
+    var row = RefusalStreak()
     func refuse(_ number: UInt64, last: UInt64) -> Bool { row.refused(number, last: last) }
     // Sent at once, so they are one refusal.
     #expect(!refuse(5, last: 9))
@@ -47,7 +47,7 @@ import Testing
     #expect(!refuse(9, last: 9))
     #expect(!refuse(10, last: 10))
     #expect(refuse(11, last: 11))
-    row = RefusalRow()
+    row = RefusalStreak()
     #expect(!refuse(20, last: 20))
     #expect(!refuse(21, last: 22))
     row.accepted(3)

@@ -96,7 +96,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     exchange.pass(milliseconds: 1_000)
     let pending = exchange.liveRequests.last
     if let pending { exchange.hear(.endOfStoredEvents(pending.id)) }
-    #expect(exchange.session.sweeps.values.contains { $0.subscription != nil })
+    #expect(exchange.session.isReading)
     exchange.relay.maxBytesOpen = exchange.relay.bytesOpen
     exchange.watch(2_502...3_500)
     exchange.pass(milliseconds: 10_000)

@@ -172,7 +172,7 @@ import Testing
     race.watch([5])
     race.connect()
     for request in race.liveRequests { race.hear(.endOfStoredEvents(request.id)) }
-    #expect(race.session.sweeps.count == 1)
+    #expect(race.session.sweepCount == 1)
     let wrap = Event.sample(2, .giftWrap, to: .sample(5), at: Exchange.start - 50_000)
     race.arrive(wrap)
     race.relay.endsStoredEvents = true

@@ -13,19 +13,23 @@ struct FilterPlan: Sendable {
     /// Gift wraps that are asked for, dated back as they are (NIP-59).
     let wraps: Set<Kind>
     /// What else is asked for by the keys it names; nil: every kind.
-    let news: Set<Kind>?
+    let addressedKinds: Set<Kind>?
     let wantsContactLists: Bool
     private let settings: SessionSettings
 
-    /// `withWraps` is false for a relay that would rather give nothing than gift wraps.
     init(_ settings: SessionSettings, withWraps: Bool) {
         self.settings = settings
         lists = Self.registrations.union([.relayList, .deviceList]).union(settings.furtherLists)
         let wraps: Set<Kind> = [.giftWrap, .ephemeralGiftWrap]
         self.wraps = withWraps ? wraps.intersection(settings.addressedKinds ?? wraps) : []
-        news = settings.addressedKinds?.subtracting(wraps)
+        addressedKinds = settings.addressedKinds?.subtracting(wraps)
         wantsContactLists = settings.addressedKinds?.contains(.contactList) ?? true
     }
+
+    /// The same for a relay that would rather give nothing than gift wraps.
+    var withoutWraps: FilterPlan { FilterPlan(settings, withWraps: false) }
+    /// Whether anything is left to ask for without gift wraps.
+    var canDoWithoutWraps: Bool { !wraps.isEmpty && addressedKinds != nil }
 
     /// What is to come for these keys; `nil` for keys: for whomever. Stored events are not wanted, but not every relay
     /// understands a limit of 0.
@@ -34,7 +38,7 @@ struct FilterPlan: Sendable {
         let seconds = now / 1_000 - settings.slackSeconds
         if addressed.map({ !$0.isEmpty }) ?? true {
             let since = wraps.isEmpty ? seconds : seconds - settings.wrapSeconds
-            let kinds = news?.union(wraps).union([.deletion])
+            let kinds = addressedKinds?.union(wraps).union([.deletion])
             filters.append(Filter(kinds: kinds, tags: Self.naming(addressed), since: since, limit: 1))
         }
         if authored.map({ !$0.isEmpty }) ?? true {
@@ -49,8 +53,8 @@ struct FilterPlan: Sendable {
         var stages: [SweepStage] = []
         let named = Self.naming(entries.keys(.addressed))
         if !named.isEmpty {
-            if news?.isEmpty != true {
-                stages.append(stage(Filter(kinds: news, tags: named, since: since), .stored))
+            if addressedKinds?.isEmpty != true {
+                stages.append(stage(Filter(kinds: addressedKinds, tags: named, since: since), .stored))
             }
             if !wraps.isEmpty {
                 let since = since - settings.wrapSeconds - settings.slackSeconds
@@ -66,7 +70,7 @@ struct FilterPlan: Sendable {
     }
 
     /// What is stored for keys for which nothing was read before. A gift wrap dated before the watch began may be old, and so it
-    /// is no news. What is older than `horizon`, in seconds, is too old to be.
+    /// is not new. What is older than `horizon`, in seconds, is too old to be.
     func beginning(_ entries: [RosterEntry], notBefore horizon: Int64) -> [SweepStage] {
         var stages: [SweepStage] = []
         let authors = entries.keys(.authored)
@@ -81,15 +85,15 @@ struct FilterPlan: Sendable {
             let last = addressed.map(\.since).max().map(Int64.init)
         {
             let named = Self.naming(addressed.map(\.key))
-            if news?.isEmpty != true {
-                stages.append(stage(Filter(kinds: news, tags: named, since: max(first, horizon)), .stored))
+            if addressedKinds?.isEmpty != true {
+                stages.append(stage(Filter(kinds: addressedKinds, tags: named, since: max(first, horizon)), .stored))
             }
             if !wraps.isEmpty {
                 let since = max(0, first - settings.wrapSeconds - settings.slackSeconds)
                 // Where every kind is asked for, the others were among those.
-                let until = news == nil ? last - 1 : nil
+                let until = addressedKinds == nil ? last - 1 : nil
                 let filter = Filter(kinds: wraps, tags: named, since: since, until: until)
-                stages.append(SweepStage(filter: filter, reading: .stored, newsFrom: last, pages: settings.pages))
+                stages.append(SweepStage(filter: filter, reading: .stored, newFrom: last, pages: settings.pages))
             }
             if wantsContactLists {
                 let filter = Filter(kinds: [.contactList], tags: named, until: first - 1)
@@ -126,5 +130,15 @@ extension [RosterEntry] {
     /// The keys of which that is watched.
     func keys(_ interest: Watched.Interest) -> [PublicKey] {
         compactMap { $0.interest.contains(interest) ? $0.key : nil }
+    }
+}
+
+extension Filter {
+    /// Bytes of its JSON, a few more rather than fewer.
+    var estimatedLength: Int {
+        let quotes = 3
+        let keys = (ids?.count ?? 0) + (authors?.count ?? 0)
+        let values = tags.values.reduce(0) { sum, values in sum + values.reduce(8) { $0 + $1.utf8.count + quotes } }
+        return 120 + keys * FilterPlan.keyLength + values + (kinds?.count ?? 0) * 6
     }
 }

@@ -75,7 +75,7 @@ struct Paging: Sendable {
         if !windows.isEmpty, pagesLeft <= 0 {
             windows = []
             // Of what is no news only so much is read in any case.
-            if stage.isOfNews { unread += 1 }
+            if stage.isOfNewEvents { unread += 1 }
         }
         return (!windows.isEmpty, unread)
     }

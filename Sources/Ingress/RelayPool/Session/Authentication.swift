@@ -1,8 +1,8 @@
 import Nostr
 
-/// How far we are with proving to a relay who we are (NIP-42).
+/// How far we are with proving to a relay who we are (NIP-42), on one connection.
 struct Authentication: Hashable, Sendable {
-    enum State: Hashable, Sendable {
+    private enum State: Hashable, Sendable {
         case untried
         /// Asked of the shell, or sent, at that moment.
         case underway(EventID?, since: Int64)
@@ -10,51 +10,79 @@ struct Authentication: Hashable, Sendable {
         case refused
     }
 
-    private(set) var challenge: String?
-    private(set) var state = State.untried
-    private var attempts = 0
-
     /// Answers given on one connection at most, since each is signed.
     private static let attemptLimit = 20
+    /// The longest challenge that is answered, in bytes.
+    private static let challengeLength = 1_024
+
+    private var challenge: String?
+    private var state = State.untried
+    private var attempts = 0
+    /// The relay wants to know who we are.
+    private var isWanted = false
+    /// No REQ before that moment, since the relay wants to know who we are first.
+    private(set) var holdUntil: Int64?
+
+    init() {}
+
+    /// Begins a connection to a relay that wants to know who we are first.
+    init(holdUntil: Int64) {
+        isWanted = true
+        self.holdUntil = holdUntil
+    }
 
     /// Whether a refusal cannot be answered by authenticating.
-    var isExhausted: Bool { state == .accepted || state == .refused || attempts >= Self.attemptLimit }
+    private var isExhausted: Bool { state == .accepted || state == .refused || attempts >= Self.attemptLimit }
 
-    /// When to go on without an answer: not every relay gives one.
-    func deadline(_ patience: Int64) -> Int64? {
-        guard case .underway(_, let since) = state else { return nil }
-        return since + patience
+    /// What a refusal means to us: one that would last is first answered by saying who we are, once.
+    func meaning(of refusal: Refusal) -> Refusal {
+        switch refusal {
+        case .authenticate: isExhausted ? .never : .authenticate
+        case .never: challenge != nil && !isExhausted ? .authenticate : .never
+        default: refusal
+        }
     }
 
-    /// Takes a challenge. Returns false if it is the one we have, or none anybody would make.
-    mutating func challenged(_ text: String) -> Bool {
-        guard text != challenge, text.utf8.count <= 1_024 else { return false }
+    /// Takes a challenge. Returns it if it is to be answered now.
+    mutating func challenged(_ text: String, now: Int64) -> String? {
+        guard text != challenge, text.utf8.count <= Self.challengeLength else { return nil }
         challenge = text
         state = .untried
-        return true
+        return isWanted ? begin(now: now) : nil
     }
 
-    /// The challenge to be answered now; nil if there is none or it is being or was answered.
-    mutating func begin(now: Int64) -> String? {
+    /// The relay wants to know who we are. Returns the challenge if there is one that is to be answered now.
+    mutating func want(now: Int64) -> String? {
+        isWanted = true
+        return begin(now: now)
+    }
+
+    private mutating func begin(now: Int64) -> String? {
         guard let challenge, state == .untried, attempts < Self.attemptLimit else { return nil }
         attempts += 1
         state = .underway(nil, since: now)
         return challenge
     }
 
-    mutating func sent(_ id: EventID, now: Int64) {
-        state = .underway(id, since: now)
-    }
+    mutating func sent(_ id: EventID, now: Int64) { state = .underway(id, since: now) }
 
     /// Takes the relay's answer. Returns false if it is about something else.
     mutating func answered(_ id: EventID, isAccepted: Bool) -> Bool {
         guard case .underway(id, _) = state else { return false }
         state = isAccepted ? .accepted : .refused
+        holdUntil = nil
         return true
     }
 
-    /// Takes it for granted that the relay accepted.
+    /// When to go on as if the relay had accepted: not every relay gives an answer.
+    func deadline(_ patience: Int64) -> Int64? {
+        guard case .underway(_, let since) = state else { return nil }
+        return since + patience
+    }
+
+    /// Assumes that the relay accepted.
     mutating func presume() {
         state = .accepted
+        holdUntil = nil
     }
 }

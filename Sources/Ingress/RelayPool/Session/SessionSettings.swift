@@ -69,4 +69,9 @@ struct SessionSettings: Sendable {
     init(ownKey: PublicKey) {
         self.ownKey = ownKey
     }
+
+    /// How long to wait after so many failures before.
+    func pause(after failures: Int) -> Int64 {
+        min(longestPause, firstPause << Int64(min(failures, 20)))
+    }
 }

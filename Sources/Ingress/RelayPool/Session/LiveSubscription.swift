@@ -1,0 +1,117 @@
+import Nostr
+
+/// A subscription to new events, and its replacement while that is not ready.
+struct LiveSubscription: Sendable {
+    enum Name: Hashable, Sendable {
+        /// What is addressed to our own key.
+        case own
+        /// The keys of one chunk.
+        case chunk(Int)
+        /// Everything of the kinds wanted, whomever it concerns.
+        case kinds
+
+        var chunk: Int? { if case .chunk(let number) = self { number } else { nil } }
+
+        /// Our own first, then in the order of chunks.
+        var rank: Int {
+            switch self {
+            case .own: -2
+            case .kinds: -1
+            case .chunk(let number): number
+            }
+        }
+    }
+
+    /// Its stored events have ended: what comes is live.
+    private(set) var open: SubscriptionID?
+    /// Requested; its stored events have not ended.
+    private(set) var pending: SubscriptionID?
+    /// When the last REQ was sent.
+    private(set) var sentAt: Int64?
+    private var sentBytes = 0
+    /// When the relay last sent something in answer to it.
+    private var lastActivity: Int64?
+    /// When to send a REQ, since there is something new to say in it or the last failed.
+    private var dueAt: Int64?
+    /// When to send a REQ in any case, since it names keys that are not watched any more.
+    private var pruneAt: Int64?
+    private(set) var failures = 0
+    private var awaitsAuthentication = false
+    /// The relay will not have it. It is tried again much later.
+    private(set) var isGivenUp = false
+
+    init(dueAt: Int64? = nil) {
+        self.dueAt = dueAt
+    }
+
+    /// Whether everything that is to be in it is live.
+    var isComplete: Bool { open != nil && pending == nil && dueAt == nil }
+
+    /// Whether nothing happens to it soon.
+    var isSettled: Bool { isComplete || (pending == nil && open == nil && failures > 2) || isGivenUp }
+
+    /// When the next REQ is to be sent, if one is.
+    var nextRequest: Int64? {
+        guard pending == nil else { return nil }
+        return [dueAt, pruneAt].compactMap(\.self).min()
+    }
+
+    /// When the REQ that was sent last counts as failed.
+    func deadline(_ patience: Int64) -> Int64? {
+        guard pending != nil, let lastActivity else { return nil }
+        return lastActivity + patience
+    }
+
+    /// Has a REQ sent at that moment at the latest.
+    mutating func request(by moment: Int64) { dueAt = min(dueAt ?? moment, moment) }
+
+    /// Has a REQ sent soon, but not before what the last one took is earned again.
+    mutating func replace(now: Int64, _ settings: SessionSettings) {
+        let bytesPerSecond = Int64(max(1, settings.replacementBytesPerSecond))
+        let pause = max(settings.replacementInterval, Int64(sentBytes) * 1_000 / bytesPerSecond)
+        request(by: max(now, (sentAt ?? 0) + pause))
+    }
+
+    /// Has the keys that are not watched any more left out by that moment.
+    mutating func prune(by moment: Int64) { pruneAt = pruneAt ?? moment }
+
+    mutating func sent(_ id: SubscriptionID?, bytes: Int, now: Int64) {
+        pending = id
+        sentAt = now
+        sentBytes = bytes
+        lastActivity = now
+        dueAt = nil
+        pruneAt = nil
+        awaitsAuthentication = false
+        isGivenUp = false
+    }
+
+    mutating func received(now: Int64) { lastActivity = now }
+
+    mutating func becameLive(_ id: SubscriptionID) {
+        open = id
+        pending = nil
+        failures = 0
+    }
+
+    /// What was open is not any more.
+    mutating func lost() { open = nil }
+
+    /// Is requested again at once, without a failure.
+    mutating func requestAgain(now: Int64) {
+        pending = nil
+        dueAt = now
+    }
+
+    mutating func failed(until moment: Int64) {
+        pending = nil
+        dueAt = moment
+        failures += 1
+    }
+
+    mutating func awaitAuthentication() { awaitsAuthentication = true }
+
+    mutating func authenticationEnded(_ now: Int64) { if awaitsAuthentication { dueAt = now } }
+
+    mutating func giveUp() { isGivenUp = true }
+}

@@ -1,0 +1,522 @@
+import Nostr
+
+/// The subscriptions to new events at one relay: for our own key, and for the watched keys in chunks.
+///
+/// A relay that does not allow so many is asked by kind only, whomever events concern. One that refuses that as well is asked for
+/// as many chunks as it allows; the others are polled: their stored events are read from time to time.
+struct LiveSubscriptions: Sendable {
+    /// It may be that the relay will not be asked by kind, but has no word for that.
+    private static let patienceByKind = 5
+    private static let patienceAtUsers = 3
+    /// Chunks are not made smaller than this.
+    private static let smallestChunk = 50
+
+    private let settings: SessionSettings
+    /// What the subscriptions of this connection ask for.
+    private(set) var plan: FilterPlan
+    /// What is asked for on our own key's account.
+    private(set) var own: OwnWatch
+    private var live: [LiveSubscription.Name: LiveSubscription] = [:]
+    private var retired: [SubscriptionID] = []
+    /// A live subscription waits until there is room for it.
+    private(set) var waitsForRoom = false
+    private(set) var isAskedByKind = false
+    /// The relay will not be asked by kind.
+    private var isByKindRefused = false
+    /// When polled chunks are read next.
+    private var pollAt: Int64?
+    /// Keys in one chunk at most, after the relay found more too many.
+    private var chunkLimit: Int
+
+    init(settings: SessionSettings) {
+        self.settings = settings
+        plan = FilterPlan(settings, withWraps: true)
+        own = OwnWatch(key: settings.ownKey)
+        chunkLimit = settings.keysPerFilter
+    }
+
+    // MARK: State
+
+    /// Whether everything that is watched is live, our own key apart if the relay refuses that.
+    var isComplete: Bool { live.allSatisfy { $0.value.isComplete || $0.key == .own && $0.value.isGivenUp } }
+    var isOwnOpen: Bool { live[.own]?.open != nil }
+    /// Whether registrations for our own key cannot be had here for now.
+    var isOwnGivenUp: Bool { live[.own]?.isGivenUp ?? true }
+    /// Whether no subscription is being opened or replaced.
+    var isAtRest: Bool { retired.isEmpty && live.values.allSatisfy { $0.pending == nil } }
+    /// Whether keys are subscribed to by name.
+    var hasOpenChunk: Bool { !retired.isEmpty || live.contains { $0.key.chunk != nil && $0.value.open != nil } }
+
+    func isPending(_ name: LiveSubscription.Name, _ id: SubscriptionID) -> Bool { live[name]?.pending == id }
+
+    /// Whether new events for the keys of a chunk come live or are polled.
+    func isOpen(chunk: Int, of size: Int, _ capacity: RelayCapacity) -> Bool {
+        live[isAskedByKind ? .kinds : .chunk(chunk)]?.open != nil || isPolled(chunk, of: size, capacity)
+    }
+
+    /// Whether no subscription can be had for a chunk, so that its stored events are read from time to time.
+    private func isPolled(_ chunk: Int, of size: Int, _ capacity: RelayCapacity) -> Bool {
+        guard isByKindRefused, !isAskedByKind, live[.chunk(chunk)] == nil else { return false }
+        return live.count - ownSubscriptions >= chunkCapacity(of: size, capacity)
+    }
+
+    /// Subscriptions for chunks of that size that may be live. Some room is kept for catching up, fetching and replacing.
+    private func chunkCapacity(of size: Int, _ capacity: RelayCapacity) -> Int {
+        let count = capacity.subscriptions
+        let reserve = count >= 8 ? 3 : count >= 5 ? 2 : 1
+        let bytes = capacity.bytes - capacity.spareBytes
+        return max(1, min(count - reserve - ownSubscriptions, bytes / FilterPlan.length(ofLive: size)))
+    }
+
+    /// Subscriptions that are for our own key.
+    private var ownSubscriptions: Int { own.place == .operators || live[.own] != nil ? 1 : 0 }
+
+    /// Keys for which one live subscription can be had.
+    func keysPerChunk(_ requests: RelayRequests) -> Int {
+        FilterPlan.keys(inMessageOf: requests.messageLength, filters: FilterPlan.liveFilters, atMost: chunkLimit)
+    }
+
+    // MARK: Connections
+
+    /// Begins a connection, with settings that may have changed. ``openAll(_:_:_:)`` follows when the backlog has begun, too.
+    mutating func begin(_ settings: SessionSettings, now: Int64) {
+        plan = FilterPlan(settings, withWraps: true)
+        own.begin(at: own.place, now: now)
+        live = [:]
+        retired = []
+        isAskedByKind = false
+        isByKindRefused = false
+        pollAt = nil
+    }
+
+    mutating func openAll(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+        openWhatFits(now, &catchUp, &requests)
+        if !isAskedByKind { openChunks(now, &catchUp, requests) }
+    }
+
+    /// Ends a connection. `isMessageTooLong` says that a message of ours was too long for the relay.
+    mutating func end(isMessageTooLong: Bool, _ roster: Roster) {
+        if isMessageTooLong { chunkLimit = max(Self.smallestChunk, roster.chunkSize / 2) }
+        live = [:]
+        retired = []
+    }
+
+    // MARK: What is watched
+
+    /// Watches our own key at such a relay, or no longer.
+    mutating func watchOwnKey(at place: OwnWatch.Place?, now: Int64, _ requests: inout RelayRequests) {
+        abandon(.own, &requests)
+        own.begin(at: place, now: now)
+    }
+
+    /// Watches the key at that place, which was added or changed.
+    mutating func include(_ place: UInt32, now: Int64, _ catchUp: inout CatchUp, _ requests: RelayRequests) {
+        let chunk = catchUp.backlog.roster.chunk(of: place)
+        if isAskedByKind {
+            if live[.kinds]?.open != nil { catchUp.backlog.becameLiveUnasked(place) }
+        } else if isPolled(chunk, of: catchUp.backlog.roster.chunkSize, requests.capacity) {
+            catchUp.backlog.becameLiveUnasked(place)
+        } else {
+            // What comes before the next REQ is read when that is open.
+            live[.chunk(chunk), default: LiveSubscription()].replace(now: now, settings)
+        }
+    }
+
+    /// A key of that chunk is not watched any more.
+    mutating func exclude(from chunk: Int, now: Int64, _ roster: Roster, _ requests: inout RelayRequests) {
+        guard !isAskedByKind else { return }
+        if roster.size(ofChunk: chunk) == 0 {
+            abandon(.chunk(chunk), &requests)
+        } else {
+            live[.chunk(chunk)]?.prune(by: now + settings.removalDelay)
+        }
+    }
+
+    /// Opens what is watched, by keys or by kinds.
+    mutating func openWhatFits(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+        // Our own key must not take what a relay of users' has for them.
+        if live[.own] == nil, own.place == .operators || isRoomForOwn(catchUp.backlog.roster, requests.capacity) {
+            live[.own] = LiveSubscription(dueAt: now)
+        }
+        chooseMode(now, &catchUp, &requests)
+    }
+
+    private func isRoomForOwn(_ roster: Roster, _ capacity: RelayCapacity) -> Bool {
+        own.place == .users && roster.count > 0 && capacity.subscriptions >= 5
+    }
+
+    // MARK: By keys or by kinds
+
+    /// Decides whether keys or only kinds are asked for. Going back to keys has some margin.
+    mutating func chooseMode(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+        let size = catchUp.backlog.roster.chunkSize
+        let capacity = chunkCapacity(of: size, requests.capacity)
+        if !isAskedByKind, catchUp.backlog.roster.chunks.count > capacity, !isByKindRefused {
+            isAskedByKind = true
+            for name in live.keys where name != .own { retire(name, &requests) }
+            live[.kinds] = LiveSubscription(dueAt: now)
+        } else if isAskedByKind, isByKindRefused || catchUp.backlog.roster.count * 4 <= capacity * size * 3 {
+            isAskedByKind = false
+            retire(.kinds, &requests)
+            rearrange(chunkSize: size, &catchUp, &requests)
+            openChunks(now, &catchUp, requests)
+        } else if !isAskedByKind, isByKindRefused {
+            openChunks(now, &catchUp, requests)
+        }
+    }
+
+    /// Wants a subscription for each chunk, as far as the relay allows.
+    private mutating func openChunks(_ now: Int64, _ catchUp: inout CatchUp, _ requests: RelayRequests) {
+        let size = catchUp.backlog.roster.chunkSize
+        for chunk in catchUp.backlog.roster.chunks where live[.chunk(chunk)] == nil {
+            if isPolled(chunk, of: size, requests.capacity) {
+                poll(chunk, now, &catchUp)
+            } else {
+                live[.chunk(chunk)] = LiveSubscription(dueAt: now)
+            }
+        }
+    }
+
+    private mutating func poll(_ chunk: Int, _ now: Int64, _ catchUp: inout CatchUp) {
+        catchUp.backlog.becameLiveUnasked(chunk: chunk)
+        pollAt = pollAt ?? now + settings.pollInterval
+    }
+
+    /// Has what came for polled chunks since the last time read.
+    mutating func advancePolling(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+        guard let due = pollAt, isByKindRefused else { return }
+        guard now >= due else { return requests.wake(at: due) }
+        let since = (due - settings.pollInterval) / 1_000
+        let size = catchUp.backlog.roster.chunkSize
+        for chunk in catchUp.backlog.roster.chunks where isPolled(chunk, of: size, requests.capacity) {
+            catchUp.backlog.read(chunk: chunk, since: since)
+        }
+        pollAt = now + settings.pollInterval
+        requests.wake(at: now + settings.pollInterval)
+    }
+
+    /// Asks for fewer keys at a time. Reading begins again for what was not read yet. Returns false if there is no less.
+    mutating func shrinkChunks(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) -> Bool {
+        guard catchUp.backlog.roster.chunkSize > Self.smallestChunk else { return false }
+        chunkLimit = max(Self.smallestChunk, catchUp.backlog.roster.chunkSize / 2)
+        useChunks(of: chunkLimit, now, &catchUp, &requests)
+        return true
+    }
+
+    private mutating func useChunks(
+        of size: Int,
+        _ now: Int64,
+        _ catchUp: inout CatchUp,
+        _ requests: inout RelayRequests
+    ) {
+        for name in live.keys where name.chunk != nil { retire(name, &requests) }
+        rearrange(chunkSize: size, &catchUp, &requests)
+        if isAskedByKind { return }
+        chooseMode(now, &catchUp, &requests)
+        if !isAskedByKind { openChunks(now, &catchUp, requests) }
+    }
+
+    private mutating func rearrange(chunkSize: Int, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+        catchUp.rearrange(chunkSize: chunkSize, &requests)
+        for id in retired { requests.reuse(id, as: .retired(nil)) }
+    }
+
+    /// Asks for no more than there is room for, after that became less.
+    mutating func fit(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+        if own.place == .users, !isRoomForOwn(catchUp.backlog.roster, requests.capacity) { abandon(.own, &requests) }
+        let size = keysPerChunk(requests)
+        if size < catchUp.backlog.roster.chunkSize { useChunks(of: size, now, &catchUp, &requests) }
+        chooseMode(now, &catchUp, &requests)
+        guard !isAskedByKind else { return }
+        var chunks = catchUp.backlog.roster.chunks.filter { live[.chunk($0)] != nil }
+        chunks.sort { (live[.chunk($0)]?.open == nil ? 1 : 0, $0) < (live[.chunk($1)]?.open == nil ? 1 : 0, $1) }
+        let capacity = chunkCapacity(of: catchUp.backlog.roster.chunkSize, requests.capacity)
+        for chunk in chunks.dropFirst(capacity) {
+            lost(.chunk(chunk), now, &catchUp)
+            abandon(.chunk(chunk), &requests)
+            poll(chunk, now, &catchUp)
+        }
+    }
+
+    // MARK: Sending
+
+    /// Sends what is due, and counts as failed what has no answer.
+    mutating func advance(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+        for (name, subscription) in live {
+            guard let deadline = subscription.deadline(settings.answer) else { continue }
+            guard now >= deadline else {
+                requests.wake(at: deadline)
+                continue
+            }
+            requests.close(subscription.pending)
+            if subscription.open == subscription.pending { lost(name, now, &catchUp) }
+            failed(name, pause: settings.pause(after: subscription.failures), now, &catchUp, &requests)
+        }
+        waitsForRoom = false
+        let waiting = live.compactMap { name, subscription in subscription.nextRequest.map { (name, $0) } }
+        for (name, moment) in waiting.sorted(by: { ($0.1, $0.0.rank) < ($1.1, $1.0.rank) }) {
+            guard moment <= now else {
+                requests.wake(at: moment)
+                break
+            }
+            guard hasPlace(for: name, catchUp, requests) else { continue }
+            guard requests.takeTurn(now) else { break }
+            let replaced = makePlace(for: name, now, &catchUp, &requests)
+            send(name, replacing: replaced, now, &catchUp, &requests)
+        }
+        if !retired.isEmpty, live.values.allSatisfy(\.isSettled) {
+            for id in retired { requests.close(id) }
+            retired = []
+            retiredEnded(nil, now, &catchUp)
+        }
+    }
+
+    private func isRoom(for name: LiveSubscription.Name, _ roster: Roster, _ requests: RelayRequests) -> Bool {
+        guard requests.subscriptions.count < requests.capacity.subscriptions else { return false }
+        // Without keys it is short. Whether the relay has room for that is worth a try, however much is open.
+        guard let chunk = name.chunk else { return true }
+        let length = FilterPlan.length(ofLive: roster.size(ofChunk: chunk))
+        return requests.subscriptions.bytes + length <= requests.capacity.bytes
+    }
+
+    /// Whether the relay allows a REQ for this, if need be instead of another. If not, waits for others to end.
+    private mutating func hasPlace(
+        for name: LiveSubscription.Name,
+        _ catchUp: CatchUp,
+        _ requests: RelayRequests
+    ) -> Bool {
+        if isRoom(for: name, catchUp.backlog.roster, requests) { return true }
+        if requests.subscriptions.count >= requests.capacity.subscriptions {
+            return live[name]?.open != nil || !retired.isEmpty
+        }
+        waitsForRoom = catchUp.isReading || live.values.contains { $0.pending != nil }
+        return !waitsForRoom
+    }
+
+    /// Makes room for one more subscription. Returns the one that is replaced under its own id, for want of room.
+    private mutating func makePlace(
+        for name: LiveSubscription.Name,
+        _ now: Int64,
+        _ catchUp: inout CatchUp,
+        _ requests: inout RelayRequests
+    ) -> SubscriptionID? {
+        while !isRoom(for: name, catchUp.backlog.roster, requests) {
+            guard !retired.isEmpty else { return live[name]?.open }
+            leaveRetired(now, &catchUp, &requests)
+        }
+        return nil
+    }
+
+    private mutating func send(
+        _ name: LiveSubscription.Name,
+        replacing id: SubscriptionID?,
+        _ now: Int64,
+        _ catchUp: inout CatchUp,
+        _ requests: inout RelayRequests
+    ) {
+        let filters: [Filter]
+        switch name {
+        case .own:
+            filters = own.filters(now: now)
+        case .kinds:
+            filters = plan.live(addressed: nil, authored: nil, now: now)
+        case .chunk(let chunk):
+            catchUp.backlog.asked(chunk: chunk)
+            let entries = catchUp.backlog.roster.entries(ofChunk: chunk)
+            filters = plan.live(addressed: entries.keys(.addressed), authored: entries.keys(.authored), now: now)
+        }
+        guard !filters.isEmpty else { return abandon(name, &requests) }
+        let pending = requests.request(filters, as: .live(name), replacing: id)
+        live[name]?.sent(pending, bytes: pending.flatMap { requests.subscriptions[$0]?.bytes } ?? 0, now: now)
+        requests.wake(at: now + settings.answer)
+    }
+
+    // MARK: Answers
+
+    mutating func received(_ name: LiveSubscription.Name, now: Int64) { live[name]?.received(now: now) }
+
+    /// Takes a registration for somebody else. Of too many, fewer are asked for from now on, and true is returned.
+    mutating func receivedStranger(_ kind: Kind, isLive: Bool, now: Int64) -> Bool {
+        guard isLive, !own.takesStranger(kind, now: now) else { return false }
+        live[.own]?.request(by: now)
+        return true
+    }
+
+    /// The stored events of a subscription have ended: new events come live.
+    mutating func becameLive(
+        _ name: LiveSubscription.Name,
+        _ id: SubscriptionID,
+        _ now: Int64,
+        _ catchUp: inout CatchUp,
+        _ requests: inout RelayRequests
+    ) {
+        guard let subscription = live[name], subscription.pending == id else { return }
+        if subscription.open == id {
+            gap(name, since: (subscription.sentAt ?? now) / 1_000, &catchUp)
+        } else {
+            requests.close(subscription.open)
+        }
+        live[name]?.becameLive(id)
+        switch name {
+        case .own: break
+        case .chunk(let chunk): catchUp.backlog.becameLive(chunk: chunk)
+        case .kinds: catchUp.backlog.becameLiveUnasked()
+        }
+    }
+
+    /// The relay closed a live subscription or did not open it.
+    mutating func closed(
+        _ name: LiveSubscription.Name,
+        _ id: SubscriptionID,
+        _ refusal: Refusal,
+        _ now: Int64,
+        _ catchUp: inout CatchUp,
+        _ requests: inout RelayRequests
+    ) {
+        guard let subscription = live[name] else { return }
+        if subscription.open == id { lost(name, now, &catchUp) }
+        guard subscription.pending == id || subscription.pending == nil else { return }
+        let isForRoom = refusal == .tooManySubscriptions || refusal == .tooLargeSubscriptions
+        if isForRoom, name == .kinds, makeRoom(now, &catchUp, &requests) {
+            live[.kinds]?.requestAgain(now: now)
+            return
+        }
+        switch refusal {
+        case .slower, .tooManySubscriptions, .tooLargeSubscriptions, .later:
+            failed(name, pause: settings.pause(after: subscription.failures), now, &catchUp, &requests)
+        case .authenticate:
+            failed(name, pause: settings.answer, now, &catchUp, &requests)
+            live[name]?.awaitAuthentication()
+        case .smaller where name == .own && own.askLess(), .never where name == .own && own.askLess():
+            failed(name, pause: 0, now, &catchUp, &requests)
+        case .smaller:
+            if name.chunk != nil, shrinkChunks(now, &catchUp, &requests) { return }
+            giveUp(name, now, &catchUp, &requests)
+        case .never where name != .own && plan.canDoWithoutWraps:
+            plan = plan.withoutWraps
+            failed(name, pause: 0, now, &catchUp, &requests)
+        case .never:
+            giveUp(name, now, &catchUp, &requests)
+        }
+    }
+
+    mutating func authenticationEnded(_ now: Int64) {
+        for name in live.keys { live[name]?.authenticationEnded(now) }
+    }
+
+    private mutating func failed(
+        _ name: LiveSubscription.Name,
+        pause: Int64,
+        _ now: Int64,
+        _ catchUp: inout CatchUp,
+        _ requests: inout RelayRequests
+    ) {
+        live[name]?.failed(until: now + pause)
+        let failures = live[name]?.failures
+        if name == .kinds, failures == Self.patienceByKind { giveUp(name, now, &catchUp, &requests) }
+        // What a relay of users' is asked for besides holds nothing up there.
+        if name == .own, own.place == .users, failures == Self.patienceAtUsers {
+            giveUp(name, now, &catchUp, &requests)
+        }
+        if let chunk = name.chunk { catchUp.backlog.askingFailed(chunk: chunk) }
+    }
+
+    /// The relay will not have this subscription. When it will have none, it is left alone.
+    private mutating func giveUp(
+        _ name: LiveSubscription.Name,
+        _ now: Int64,
+        _ catchUp: inout CatchUp,
+        _ requests: inout RelayRequests
+    ) {
+        failed(name, pause: settings.rest, now, &catchUp, &requests)
+        live[name]?.giveUp()
+        if name == .kinds {
+            isByKindRefused = true
+            chooseMode(now, &catchUp, &requests)
+        }
+        let needed = live.filter { $0.key != .own || own.place == .operators }
+        if !needed.isEmpty, needed.values.allSatisfy(\.isGivenUp) { requests.act(.rest(until: now + settings.rest)) }
+    }
+
+    // MARK: Ending
+
+    /// Closes something for which the relay will have one more subscription. Returns false if there is nothing.
+    private mutating func makeRoom(
+        _ now: Int64,
+        _ catchUp: inout CatchUp,
+        _ requests: inout RelayRequests
+    ) -> Bool {
+        if catchUp.interrupt(now: now, &requests) { return true }
+        guard !retired.isEmpty else { return false }
+        leaveRetired(now, &catchUp, &requests)
+        return true
+    }
+
+    /// Leaves a subscription open, if it is, until others have taken over.
+    private mutating func retire(_ name: LiveSubscription.Name, _ requests: inout RelayRequests) {
+        guard let subscription = live.removeValue(forKey: name) else { return }
+        requests.close(subscription.pending)
+        guard let open = subscription.open, requests.subscriptions[open] != nil else { return }
+        requests.reuse(open, as: .retired(name))
+        retired.append(open)
+    }
+
+    /// Closes a retired subscription before others have taken over.
+    private mutating func leaveRetired(
+        _ now: Int64,
+        _ catchUp: inout CatchUp,
+        _ requests: inout RelayRequests
+    ) {
+        guard let id = retired.popLast(), case .retired(let former)? = requests.subscriptions[id]?.use else { return }
+        requests.close(id)
+        retiredEnded(former, now, &catchUp)
+    }
+
+    /// The relay closed a retired subscription.
+    mutating func retiredClosed(
+        _ id: SubscriptionID,
+        _ former: LiveSubscription.Name?,
+        _ now: Int64,
+        _ catchUp: inout CatchUp
+    ) {
+        retired.removeAll { $0 == id }
+        retiredEnded(former, now, &catchUp)
+    }
+
+    /// What a retired subscription brought until now, and nothing else does yet, must be read from now on.
+    private mutating func retiredEnded(_ former: LiveSubscription.Name?, _ now: Int64, _ catchUp: inout CatchUp) {
+        if isAskedByKind, let chunk = former?.chunk {
+            guard live[.kinds]?.open == nil else { return }
+            gap(.chunk(chunk), since: now / 1_000, &catchUp)
+            catchUp.backlog.notLive(chunk: chunk, staysAsked: true)
+        } else {
+            for (name, subscription) in live where subscription.open == nil && name != .own {
+                lost(name, now, &catchUp)
+            }
+        }
+    }
+
+    /// Closes a live subscription that is not needed any more.
+    private mutating func abandon(_ name: LiveSubscription.Name, _ requests: inout RelayRequests) {
+        guard let subscription = live.removeValue(forKey: name) else { return }
+        requests.close(subscription.open)
+        requests.close(subscription.pending)
+    }
+
+    /// What a live subscription brought until now must be read from now on, once it is open again.
+    private mutating func lost(_ name: LiveSubscription.Name, _ now: Int64, _ catchUp: inout CatchUp) {
+        let isReplaced = live[name]?.pending != nil && live[name]?.pending != live[name]?.open
+        live[name]?.lost()
+        gap(name, since: now / 1_000, &catchUp)
+        if name != .own { catchUp.backlog.notLive(chunk: name.chunk, staysAsked: isReplaced) }
+    }
+
+    /// Notes that from `since` on, in seconds, events may not have come.
+    private func gap(_ name: LiveSubscription.Name, since: Int64, _ catchUp: inout CatchUp) {
+        if name == .own {
+            catchUp.backlog.ownGap(since: since)
+        } else {
+            catchUp.backlog.gap(chunk: name.chunk, since: since)
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import Nostr
+
+/// Events that are to be published at one relay, each until the relay has answered or the time is up.
+struct Publications: Sendable {
+    private struct Publication: Sendable {
+        let event: Event
+        var deadline: Int64
+        /// An answer is awaited, so that it is not sent again.
+        var isSent = false
+        var retry = Retry()
+    }
+
+    /// Events that wait to be published at one relay at most.
+    private static let limit = 1_000
+
+    private let settings: SessionSettings
+    private var publications: [EventID: Publication] = [:]
+
+    init(settings: SessionSettings) {
+        self.settings = settings
+    }
+
+    var isEmpty: Bool { publications.isEmpty }
+
+    /// Adds an event. One that is being published already is so until the later deadline, and ends once.
+    mutating func add(_ event: Event, deadline: Int64, now: Int64, _ requests: inout RelayRequests) {
+        if let known = publications[event.id] {
+            publications[event.id]?.deadline = max(known.deadline, deadline)
+        } else if publications.count < Self.limit {
+            var publication = Publication(event: event, deadline: deadline)
+            publication.retry.wait(until: now)
+            publications[event.id] = publication
+        } else {
+            requests.act(.publishEnded(event.id, isAccepted: false, message: nil))
+        }
+    }
+
+    /// Sends what is due.
+    mutating func send(_ now: Int64, _ requests: inout RelayRequests) {
+        for (id, publication) in publications where !publication.isSent {
+            guard publication.retry.at <= now else {
+                requests.wake(at: publication.retry.at)
+                continue
+            }
+            publications[id]?.isSent = true
+            publications[id]?.retry.sent()
+            requests.act(.send(.publish(publication.event)))
+        }
+    }
+
+    /// Ends what had no answer in time.
+    mutating func expire(_ now: Int64, _ requests: inout RelayRequests) {
+        for (id, publication) in publications {
+            if publication.deadline <= now {
+                end(id, isAccepted: false, nil, &requests)
+            } else {
+                requests.wake(at: publication.deadline)
+            }
+        }
+    }
+
+    /// Takes the relay's answer. Returns whether the relay wants to know who we are.
+    mutating func answered(
+        _ id: EventID,
+        isAccepted: Bool,
+        _ message: String,
+        _ authentication: Authentication,
+        now: Int64,
+        _ requests: inout RelayRequests
+    ) -> Bool {
+        guard let publication = publications[id] else { return false }
+        if isAccepted || MachineReadablePrefix(of: message) == .duplicate {
+            end(id, isAccepted: true, message, &requests)
+            return false
+        }
+        let again = now + settings.pause(after: publication.retry.failures)
+        switch authentication.meaning(of: Refusal(message)) {
+        case .authenticate:
+            publications[id]?.isSent = false
+            publications[id]?.retry.awaitAuthentication(until: now + settings.answer)
+            return true
+        case .slower, .tooManySubscriptions, .tooLargeSubscriptions:
+            publications[id]?.isSent = false
+            publications[id]?.retry.failed(until: again)
+        case .later where MachineReadablePrefix(of: message) == .error:
+            publications[id]?.isSent = false
+            publications[id]?.retry.failed(until: again)
+        case .later, .smaller, .never:
+            end(id, isAccepted: false, message, &requests)
+        }
+        return false
+    }
+
+    mutating func authenticationEnded(_ now: Int64) {
+        for id in publications.keys { publications[id]?.retry.authenticationEnded(now) }
+    }
+
+    /// The connection has ended: everything is sent again over the next.
+    mutating func disconnected(_ now: Int64) {
+        for id in publications.keys {
+            publications[id]?.isSent = false
+            publications[id]?.retry.wait(until: now)
+        }
+    }
+
+    private mutating func end(
+        _ id: EventID,
+        isAccepted: Bool,
+        _ message: String?,
+        _ requests: inout RelayRequests
+    ) {
+        publications[id] = nil
+        requests.act(.publishEnded(id, isAccepted: isAccepted, message: message))
+    }
+}

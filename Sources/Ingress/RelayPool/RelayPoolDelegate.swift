@@ -21,3 +21,66 @@ package protocol RelayPoolDelegate: Sendable {
     /// gives out, and for each reading that was given up for its length.
     func couldNotRead(_ times: Int, at relay: RelayURL)
 }
+
+/// How an event of a relay came to be read, as far as that says whether it is news.
+package enum Reading: Sendable, Hashable {
+    /// After the end of the stored events (NIP-01).
+    case live
+    /// Stored, and published while nobody listened: news as well.
+    case stored
+    /// Stored before the key was watched here: no news, to be remembered only.
+    case baseline
+    /// Asked for by ``RelayPool/fetch(_:from:within:completion:)``: no news.
+    case fetched
+}
+
+/// What became of an event that was published at one relay.
+package enum PublishResult: Sendable, Hashable {
+    /// The relay has it.
+    case accepted
+    /// With the relay's words, which are not to be trusted or logged.
+    case refused(message: String)
+    /// The relay could not be connected to, or did not answer in time.
+    case unanswered
+}
+
+extension PublishResult {
+    /// What an OK says (NIP-01); some relays refuse an event because they have it.
+    init(isAccepted: Bool, message: String?) {
+        self =
+            switch message {
+            case nil: .unanswered
+            case let message? where isAccepted || MachineReadablePrefix(of: message) == .duplicate: .accepted
+            case let message?: .refused(message: message)
+            }
+    }
+}
+
+/// How it stands with one relay, for logs and tests.
+package struct RelayStatus: Sendable, Hashable {
+    package enum State: Sendable, Hashable {
+        /// Nobody needs it.
+        case idle
+        /// To be connected to at that moment, in milliseconds since 1970; or as soon as other connections are open.
+        case waiting(until: Int64)
+        case connecting
+        case connected
+    }
+
+    package let url: RelayURL
+    package internal(set) var state = State.idle
+    /// Whether the configuration names it.
+    package internal(set) var isOperators = false
+    /// Keys watched there.
+    package internal(set) var keys = 0
+    /// Whether it is asked by kinds only, since the keys exceed what it allows.
+    package internal(set) var isAskedByKind = false
+    /// REQs sent since the relay was first needed.
+    package internal(set) var requestsSent = 0
+    /// Why there is no connection, if there was one or one was tried.
+    package internal(set) var lastFailure: ConnectionFailure?
+
+    init(url: RelayURL) {
+        self.url = url
+    }
+}

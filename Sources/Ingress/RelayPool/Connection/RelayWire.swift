@@ -203,3 +203,59 @@ final class RelayWire: ChannelDuplexHandler {
         owner?.ended(isClosing ? failure : .closed)
     }
 }
+
+/// Whoever has a conversation over a ``RelayWire``. Called on its event loop.
+protocol RelayWireOwner: AnyObject {
+    /// Whether to read on, or to leave what comes in the socket.
+    var wantsMore: Bool { get }
+
+    /// A text message came.
+    func received(_ message: ByteBuffer)
+
+    /// All that could be read at once was.
+    func receivedAll()
+
+    /// The connection has ended, once; without a failure if it was us who closed it.
+    func ended(_ failure: ConnectionFailure?)
+}
+
+/// Tells a silent relay from a dead one. `now` is in milliseconds on a clock that does not jump.
+struct Heartbeat {
+    enum Action: Equatable {
+        case nothing
+        case ping
+        case giveUp
+    }
+
+    /// Pings that may stay without any answer.
+    private static let patience = 2
+
+    private let silence: Int64
+    private var unanswered = 0
+    /// When ``tick(now:isListening:)`` has something to do.
+    private(set) var nextTick: Int64
+
+    init(silence: Int64, now: Int64) {
+        self.silence = silence
+        self.nextTick = now + silence
+    }
+
+    /// Something came, whatever it was.
+    mutating func heard(now: Int64) {
+        unanswered = 0
+        nextTick = now + silence
+    }
+
+    /// Silence says nothing while we are not listening.
+    mutating func tick(now: Int64, isListening: Bool) -> Action {
+        guard now >= nextTick else { return .nothing }
+        nextTick = now + silence
+        guard isListening else {
+            unanswered = 0
+            return .nothing
+        }
+        guard unanswered < Self.patience else { return .giveUp }
+        unanswered += 1
+        return .ping
+    }
+}

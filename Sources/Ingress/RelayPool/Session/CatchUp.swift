@@ -51,24 +51,24 @@ struct CatchUp: Sendable {
     // MARK: Requests
 
     /// Requests pages that are due, and begins sweeps while there is anything to read and room for it.
-    mutating func advance(_ now: Int64, _ live: LiveSubscriptions, _ requests: inout RelayRequests) {
-        expire(now, &requests)
+    mutating func advance(_ live: LiveSubscriptions, _ requests: inout RelayRequests) {
+        expire(&requests)
         for number in sweeps.keys.sorted() {
             guard let sweep = sweeps[number], sweep.subscription == nil, let step = sweep.step else { continue }
-            guard sweep.retry.at <= now else {
+            guard sweep.retry.at <= requests.now else {
                 requests.wake(at: sweep.retry.at)
                 continue
             }
-            guard hasPlace(for: step.length, live, requests), requests.takeTurn(now) else { return }
-            requestPage(number, now: now, &requests)
+            guard hasPlace(for: step.length, live, requests), requests.takeTurn() else { return }
+            requestPage(number, &requests)
         }
         while hasPlace(for: requests.messageLength, live, requests), sweeps.count < Self.sweepLimit {
-            guard let next = nextPurpose(now, live, &requests) else { return }
-            guard requests.mayTakeTurn(now) else { return }
-            guard let sweep = make(next, live, requests, now: now) else { continue }
-            _ = requests.takeTurn(now)
+            guard let next = nextPurpose(live, &requests) else { return }
+            guard requests.mayTakeTurn() else { return }
+            guard let sweep = make(next, live, requests) else { continue }
+            _ = requests.takeTurn()
             sweeps[sweep.number] = sweep
-            requestPage(sweep.number, now: now, &requests)
+            requestPage(sweep.number, &requests)
         }
     }
 
@@ -84,28 +84,20 @@ struct CatchUp: Sendable {
         return open == 0 && live.isAtRest
     }
 
-    private func nextPurpose(
-        _ now: Int64,
-        _ live: LiveSubscriptions,
-        _ requests: inout RelayRequests
-    ) -> Sweep.Purpose? {
-        if let moment = backlog.missedAt, moment > now { requests.wake(at: moment) }
+    private func nextPurpose(_ live: LiveSubscriptions, _ requests: inout RelayRequests) -> Sweep.Purpose? {
+        if let moment = backlog.missedAt, moment > requests.now { requests.wake(at: moment) }
         let capacity = requests.capacity
-        return backlog.nextPurpose(now: now, isOwnOpen: live.isOwnOpen) {
+        return backlog.nextPurpose(now: requests.now, isOwnOpen: live.isOwnOpen) {
             live.isOpen(chunk: $0, of: backlog.roster.chunkSize, capacity)
         }
     }
 
     /// Makes the sweep; nil when nothing is to be read after all.
-    private mutating func make(
-        _ purpose: Sweep.Purpose,
-        _ live: LiveSubscriptions,
-        _ requests: RelayRequests,
-        now: Int64
-    ) -> Sweep? {
+    private mutating func make(_ purpose: Sweep.Purpose, _ live: LiveSubscriptions, _ requests: RelayRequests) -> Sweep?
+    {
         lastNumber = lastNumber == .max ? 1 : lastNumber + 1
         // Nothing older is read, in seconds.
-        let horizon = max(0, now / 1_000 - settings.catchUpSeconds)
+        let horizon = max(0, requests.now / 1_000 - settings.catchUpSeconds)
         let slack = settings.slackSeconds
         var entries: [RosterEntry] = []
         let stages: [SweepStage]
@@ -157,24 +149,24 @@ struct CatchUp: Sendable {
         return SweepStep.pack(stages, limit: limit, within: asksTogether ? requests.messageLength - 64 : 0)
     }
 
-    private mutating func requestPage(_ number: UInt32, now: Int64, _ requests: inout RelayRequests) {
+    private mutating func requestPage(_ number: UInt32, _ requests: inout RelayRequests) {
         sweeps[number]?.beginPage()
         guard let step = sweeps[number]?.step else { return }
         let id = requests.request(step.filters, as: .sweep(number))
-        sweeps[number]?.sent(id, now: now)
-        requests.wake(at: now + settings.answer)
+        sweeps[number]?.sent(id, now: requests.now)
+        requests.wake(at: requests.now + settings.answer)
     }
 
     /// Counts pages as failed that have no answer.
-    private mutating func expire(_ now: Int64, _ requests: inout RelayRequests) {
+    private mutating func expire(_ requests: inout RelayRequests) {
         for (number, sweep) in sweeps {
             guard let deadline = sweep.deadline(settings.answer) else { continue }
-            guard now >= deadline else {
+            guard requests.now >= deadline else {
                 requests.wake(at: deadline)
                 continue
             }
             requests.close(sweep.subscription)
-            failed(number, now: now)
+            failed(number, now: requests.now)
         }
     }
 
@@ -186,10 +178,10 @@ struct CatchUp: Sendable {
     // MARK: Answers
 
     /// All events of a page came.
-    mutating func pageEnded(_ number: UInt32, now: Int64, _ requests: inout RelayRequests) {
+    mutating func pageEnded(_ number: UInt32, _ requests: inout RelayRequests) {
         requests.close(sweeps[number]?.subscription)
         if let unread = sweeps[number]?.endPage(), unread > 0 { requests.act(.unread(unread)) }
-        finish(number, now: now, &requests)
+        finish(number, &requests)
     }
 
     /// Whether a REQ was refused for a reason that fewer keys in each chunk may remove.
@@ -199,20 +191,20 @@ struct CatchUp: Sendable {
     }
 
     /// The relay closed the subscription of a sweep, or did not open it.
-    mutating func closed(_ number: UInt32, _ refusal: Refusal, now: Int64, _ requests: inout RelayRequests) {
+    mutating func closed(_ number: UInt32, _ refusal: Refusal, _ requests: inout RelayRequests) {
         guard let sweep = sweeps[number] else { return }
         switch refusal {
         case .slower, .tooManySubscriptions, .tooLargeSubscriptions, .later:
-            failed(number, now: now)
+            failed(number, now: requests.now)
         case .authenticate:
-            sweeps[number]?.failed(until: now + settings.answer)
-            sweeps[number]?.retry.awaitAuthentication(until: now + settings.answer)
+            sweeps[number]?.failed(until: requests.now + settings.answer)
+            sweeps[number]?.retry.awaitAuthentication(until: requests.now + settings.answer)
         case .smaller where sweep.step?.isOfSeveral == true, .never where sweep.step?.isOfSeveral == true:
             asksTogether = false
             sweeps[number]?.separate()
         case .smaller, .never:
             sweeps[number]?.endStep()
-            finish(number, now: now, &requests)
+            finish(number, &requests)
         }
     }
 
@@ -221,13 +213,13 @@ struct CatchUp: Sendable {
     }
 
     /// Stops the page that is being read, if one is, until later. Returns whether one was.
-    mutating func interrupt(now: Int64, _ requests: inout RelayRequests) -> Bool {
+    mutating func interrupt(_ requests: inout RelayRequests) -> Bool {
         guard let (number, sweep) = sweeps.filter({ $0.value.subscription != nil }).max(by: { $0.key < $1.key }) else {
             return false
         }
         requests.close(sweep.subscription)
         sweeps[number]?.stopPage()
-        sweeps[number]?.retry.wait(until: now + settings.firstPause)
+        sweeps[number]?.retry.wait(until: requests.now + settings.firstPause)
         return true
     }
 
@@ -238,13 +230,13 @@ struct CatchUp: Sendable {
     }
 
     /// Ends a sweep that is through, or has it read again what was not dealt with.
-    private mutating func finish(_ number: UInt32, now: Int64, _ requests: inout RelayRequests) {
+    private mutating func finish(_ number: UInt32, _ requests: inout RelayRequests) {
         guard let sweep = sweeps[number], sweep.isRead else { return }
         if sweep.mustBeginAgain {
             dissolve(number, &requests)
         } else if !sweep.undealt.isEmpty {
             let steps = steps(for: stages(for: sweep.undealt), requests)
-            sweeps[number]?.readAgain(steps, now: now, settings)
+            sweeps[number]?.readAgain(steps, now: requests.now, settings)
         } else {
             sweeps[number] = nil
             if sweep.purpose == .again { backlog.missedWereRead() }
@@ -302,7 +294,7 @@ struct CatchUp: Sendable {
     }
 
     /// Takes what became of an event that a sweep brought. One without an id cannot be asked for again.
-    /// ``finish(_:now:_:)`` follows.
+    /// ``finish(_:_:)`` follows.
     mutating func settled(_ number: UInt32, _ reading: Reading, isDealtWith: Bool, id: EventID?, now: Int64) {
         guard sweeps[number] != nil else { return }
         sweeps[number]?.settled(now: now)
@@ -310,7 +302,7 @@ struct CatchUp: Sendable {
     }
 
     /// Ends those of these sweeps that are through.
-    mutating func finish(_ numbers: Set<UInt32>, now: Int64, _ requests: inout RelayRequests) {
-        for number in numbers { finish(number, now: now, &requests) }
+    mutating func finish(_ numbers: Set<UInt32>, _ requests: inout RelayRequests) {
+        for number in numbers { finish(number, &requests) }
     }
 }

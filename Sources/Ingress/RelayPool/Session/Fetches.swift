@@ -34,24 +34,24 @@ struct Fetches: Sendable {
     }
 
     /// Sends what is due, as far as there is room.
-    mutating func send(_ now: Int64, _ requests: inout RelayRequests) {
+    mutating func send(_ requests: inout RelayRequests) {
         for number in order {
             guard let fetch = fetches[number], fetch.subscription == nil else { continue }
-            guard fetch.retry.at <= now else {
+            guard fetch.retry.at <= requests.now else {
                 requests.wake(at: fetch.retry.at)
                 continue
             }
-            guard requests.subscriptions.count < requests.capacity.subscriptions, requests.takeTurn(now) else { return }
+            guard requests.subscriptions.count < requests.capacity.subscriptions, requests.takeTurn() else { return }
             fetches[number]?.subscription = requests.request(fetch.filters, as: .fetch(number))
             fetches[number]?.retry.sent()
         }
     }
 
     /// Ends what had no answer in time.
-    mutating func expire(_ now: Int64, _ requests: inout RelayRequests) {
+    mutating func expire(_ requests: inout RelayRequests) {
         for number in order {
             guard let fetch = fetches[number] else { continue }
-            if fetch.deadline <= now {
+            if fetch.deadline <= requests.now {
                 end(number, &requests)
             } else {
                 requests.wake(at: fetch.deadline)
@@ -66,14 +66,14 @@ struct Fetches: Sendable {
     }
 
     /// The relay closed the subscription, or did not open it.
-    mutating func closed(_ number: UInt64, _ refusal: Refusal, now: Int64, _ requests: inout RelayRequests) {
+    mutating func closed(_ number: UInt64, _ refusal: Refusal, _ requests: inout RelayRequests) {
         guard let fetch = fetches[number] else { return }
         fetches[number]?.subscription = nil
         switch refusal {
         case .authenticate:
-            fetches[number]?.retry.awaitAuthentication(until: now + settings.answer)
+            fetches[number]?.retry.awaitAuthentication(until: requests.now + settings.answer)
         case .slower, .tooManySubscriptions, .tooLargeSubscriptions, .later:
-            fetches[number]?.retry.failed(until: now + settings.pause(after: fetch.retry.failures))
+            fetches[number]?.retry.failed(until: requests.now + settings.pause(after: fetch.retry.failures))
         case .smaller, .never:
             end(number, &requests)
         }

@@ -89,9 +89,9 @@ struct LiveSubscriptions: Sendable {
         pollAt = nil
     }
 
-    mutating func openAll(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
-        openWhatFits(now, &catchUp, &requests)
-        if !isAskedByKind { openChunks(now, &catchUp, requests) }
+    mutating func openAll(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+        openWhatFits(&catchUp, &requests)
+        if !isAskedByKind { openChunks(&catchUp, requests) }
     }
 
     /// Ends a connection. `isMessageTooLong` says that a message of ours was too long for the relay.
@@ -104,13 +104,13 @@ struct LiveSubscriptions: Sendable {
     // MARK: What is watched
 
     /// Watches our own key at such a relay, or no longer.
-    mutating func watchOwnKey(at place: OwnWatch.Place?, now: Int64, _ requests: inout RelayRequests) {
+    mutating func watchOwnKey(at place: OwnWatch.Place?, _ requests: inout RelayRequests) {
         abandon(.own, &requests)
-        own.begin(at: place, now: now)
+        own.begin(at: place, now: requests.now)
     }
 
     /// Watches the key at that place, which was added or changed.
-    mutating func include(_ place: UInt32, now: Int64, _ catchUp: inout CatchUp, _ requests: RelayRequests) {
+    mutating func include(_ place: UInt32, _ catchUp: inout CatchUp, _ requests: RelayRequests) {
         let chunk = catchUp.backlog.roster.chunk(of: place)
         if isAskedByKind {
             if live[.kinds]?.open != nil { catchUp.backlog.becameLiveUnasked(place) }
@@ -118,27 +118,27 @@ struct LiveSubscriptions: Sendable {
             catchUp.backlog.becameLiveUnasked(place)
         } else {
             // What comes before the next REQ is read when that is open.
-            live[.chunk(chunk), default: LiveSubscription()].replace(now: now, settings)
+            live[.chunk(chunk), default: LiveSubscription()].replace(now: requests.now, settings)
         }
     }
 
     /// A key of that chunk is not watched any more.
-    mutating func exclude(from chunk: Int, now: Int64, _ roster: Roster, _ requests: inout RelayRequests) {
+    mutating func exclude(from chunk: Int, _ roster: Roster, _ requests: inout RelayRequests) {
         guard !isAskedByKind else { return }
         if roster.size(ofChunk: chunk) == 0 {
             abandon(.chunk(chunk), &requests)
         } else {
-            live[.chunk(chunk)]?.prune(by: now + settings.removalDelay)
+            live[.chunk(chunk)]?.prune(by: requests.now + settings.removalDelay)
         }
     }
 
     /// Opens what is watched, by keys or by kinds.
-    mutating func openWhatFits(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+    mutating func openWhatFits(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         // Our own key must not take what a relay of users' has for them.
         if live[.own] == nil, own.place == .operators || isRoomForOwn(catchUp.backlog.roster, requests.capacity) {
-            live[.own] = LiveSubscription(dueAt: now)
+            live[.own] = LiveSubscription(dueAt: requests.now)
         }
-        chooseMode(now, &catchUp, &requests)
+        chooseMode(&catchUp, &requests)
     }
 
     private func isRoomForOwn(_ roster: Roster, _ capacity: RelayCapacity) -> Bool {
@@ -148,31 +148,31 @@ struct LiveSubscriptions: Sendable {
     // MARK: By keys or by kinds
 
     /// Decides whether keys or only kinds are asked for. Going back to keys has some margin.
-    mutating func chooseMode(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+    mutating func chooseMode(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         let size = catchUp.backlog.roster.chunkSize
         let capacity = chunkCapacity(of: size, requests.capacity)
         if !isAskedByKind, catchUp.backlog.roster.chunks.count > capacity, !isByKindRefused {
             isAskedByKind = true
             for name in live.keys where name != .own { retire(name, &requests) }
-            live[.kinds] = LiveSubscription(dueAt: now)
+            live[.kinds] = LiveSubscription(dueAt: requests.now)
         } else if isAskedByKind, isByKindRefused || catchUp.backlog.roster.count * 4 <= capacity * size * 3 {
             isAskedByKind = false
             retire(.kinds, &requests)
             rearrange(chunkSize: size, &catchUp, &requests)
-            openChunks(now, &catchUp, requests)
+            openChunks(&catchUp, requests)
         } else if !isAskedByKind, isByKindRefused {
-            openChunks(now, &catchUp, requests)
+            openChunks(&catchUp, requests)
         }
     }
 
     /// Wants a subscription for each chunk, as far as the relay allows.
-    private mutating func openChunks(_ now: Int64, _ catchUp: inout CatchUp, _ requests: RelayRequests) {
+    private mutating func openChunks(_ catchUp: inout CatchUp, _ requests: RelayRequests) {
         let size = catchUp.backlog.roster.chunkSize
         for chunk in catchUp.backlog.roster.chunks where live[.chunk(chunk)] == nil {
             if isPolled(chunk, of: size, requests.capacity) {
-                poll(chunk, now, &catchUp)
+                poll(chunk, requests.now, &catchUp)
             } else {
-                live[.chunk(chunk)] = LiveSubscription(dueAt: now)
+                live[.chunk(chunk)] = LiveSubscription(dueAt: requests.now)
             }
         }
     }
@@ -183,37 +183,32 @@ struct LiveSubscriptions: Sendable {
     }
 
     /// Has what came for polled chunks since the last time read.
-    mutating func advancePolling(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+    mutating func advancePolling(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         guard let due = pollAt, isByKindRefused else { return }
-        guard now >= due else { return requests.wake(at: due) }
+        guard requests.now >= due else { return requests.wake(at: due) }
         let since = (due - settings.pollInterval) / 1_000
         let size = catchUp.backlog.roster.chunkSize
         for chunk in catchUp.backlog.roster.chunks where isPolled(chunk, of: size, requests.capacity) {
             catchUp.backlog.read(chunk: chunk, since: since)
         }
-        pollAt = now + settings.pollInterval
-        requests.wake(at: now + settings.pollInterval)
+        pollAt = requests.now + settings.pollInterval
+        requests.wake(at: requests.now + settings.pollInterval)
     }
 
     /// Asks for fewer keys at a time. Reading begins again for what was not read yet. Returns false if there is no less.
-    mutating func shrinkChunks(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) -> Bool {
+    mutating func shrinkChunks(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) -> Bool {
         guard catchUp.backlog.roster.chunkSize > Self.smallestChunk else { return false }
         chunkLimit = max(Self.smallestChunk, catchUp.backlog.roster.chunkSize / 2)
-        useChunks(of: chunkLimit, now, &catchUp, &requests)
+        useChunks(of: chunkLimit, &catchUp, &requests)
         return true
     }
 
-    private mutating func useChunks(
-        of size: Int,
-        _ now: Int64,
-        _ catchUp: inout CatchUp,
-        _ requests: inout RelayRequests
-    ) {
+    private mutating func useChunks(of size: Int, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         for name in live.keys where name.chunk != nil { retire(name, &requests) }
         rearrange(chunkSize: size, &catchUp, &requests)
         if isAskedByKind { return }
-        chooseMode(now, &catchUp, &requests)
-        if !isAskedByKind { openChunks(now, &catchUp, requests) }
+        chooseMode(&catchUp, &requests)
+        if !isAskedByKind { openChunks(&catchUp, requests) }
     }
 
     private mutating func rearrange(chunkSize: Int, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
@@ -222,52 +217,52 @@ struct LiveSubscriptions: Sendable {
     }
 
     /// Asks for no more than there is room for, after that became less.
-    mutating func fit(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+    mutating func fit(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         if own.place == .users, !isRoomForOwn(catchUp.backlog.roster, requests.capacity) { abandon(.own, &requests) }
         let size = keysPerChunk(requests)
-        if size < catchUp.backlog.roster.chunkSize { useChunks(of: size, now, &catchUp, &requests) }
-        chooseMode(now, &catchUp, &requests)
+        if size < catchUp.backlog.roster.chunkSize { useChunks(of: size, &catchUp, &requests) }
+        chooseMode(&catchUp, &requests)
         guard !isAskedByKind else { return }
         var chunks = catchUp.backlog.roster.chunks.filter { live[.chunk($0)] != nil }
         chunks.sort { (live[.chunk($0)]?.open == nil ? 1 : 0, $0) < (live[.chunk($1)]?.open == nil ? 1 : 0, $1) }
         let capacity = chunkCapacity(of: catchUp.backlog.roster.chunkSize, requests.capacity)
         for chunk in chunks.dropFirst(capacity) {
-            lost(.chunk(chunk), now, &catchUp)
+            lost(.chunk(chunk), requests.now, &catchUp)
             abandon(.chunk(chunk), &requests)
-            poll(chunk, now, &catchUp)
+            poll(chunk, requests.now, &catchUp)
         }
     }
 
     // MARK: Sending
 
     /// Sends what is due, and counts as failed what has no answer.
-    mutating func advance(_ now: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
+    mutating func advance(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         for (name, subscription) in live {
             guard let deadline = subscription.deadline(settings.answer) else { continue }
-            guard now >= deadline else {
+            guard requests.now >= deadline else {
                 requests.wake(at: deadline)
                 continue
             }
             requests.close(subscription.pending)
-            if subscription.open == subscription.pending { lost(name, now, &catchUp) }
-            failed(name, pause: settings.pause(after: subscription.failures), now, &catchUp, &requests)
+            if subscription.open == subscription.pending { lost(name, requests.now, &catchUp) }
+            failed(name, pause: settings.pause(after: subscription.failures), &catchUp, &requests)
         }
         waitsForRoom = false
         let waiting = live.compactMap { name, subscription in subscription.nextRequest.map { (name, $0) } }
         for (name, moment) in waiting.sorted(by: { ($0.1, $0.0.rank) < ($1.1, $1.0.rank) }) {
-            guard moment <= now else {
+            guard moment <= requests.now else {
                 requests.wake(at: moment)
                 break
             }
             guard hasPlace(for: name, catchUp, requests) else { continue }
-            guard requests.takeTurn(now) else { break }
-            let replaced = makePlace(for: name, now, &catchUp, &requests)
-            send(name, replacing: replaced, now, &catchUp, &requests)
+            guard requests.takeTurn() else { break }
+            let replaced = makePlace(for: name, &catchUp, &requests)
+            send(name, replacing: replaced, &catchUp, &requests)
         }
         if !retired.isEmpty, live.values.allSatisfy(\.isSettled) {
             for id in retired { requests.close(id) }
             retired = []
-            retiredEnded(nil, now, &catchUp)
+            retiredEnded(nil, requests.now, &catchUp)
         }
     }
 
@@ -296,13 +291,12 @@ struct LiveSubscriptions: Sendable {
     /// Makes room for one more subscription. Returns the one that is replaced under its own id, for want of room.
     private mutating func makePlace(
         for name: LiveSubscription.Name,
-        _ now: Int64,
         _ catchUp: inout CatchUp,
         _ requests: inout RelayRequests
     ) -> SubscriptionID? {
         while !isRoom(for: name, catchUp.backlog.roster, requests) {
             guard !retired.isEmpty else { return live[name]?.open }
-            leaveRetired(now, &catchUp, &requests)
+            leaveRetired(&catchUp, &requests)
         }
         return nil
     }
@@ -310,25 +304,28 @@ struct LiveSubscriptions: Sendable {
     private mutating func send(
         _ name: LiveSubscription.Name,
         replacing id: SubscriptionID?,
-        _ now: Int64,
         _ catchUp: inout CatchUp,
         _ requests: inout RelayRequests
     ) {
         let filters: [Filter]
         switch name {
         case .own:
-            filters = own.filters(now: now)
+            filters = own.filters(now: requests.now)
         case .kinds:
-            filters = plan.live(addressed: nil, authored: nil, now: now)
+            filters = plan.live(addressed: nil, authored: nil, now: requests.now)
         case .chunk(let chunk):
             catchUp.backlog.asked(chunk: chunk)
             let entries = catchUp.backlog.roster.entries(ofChunk: chunk)
-            filters = plan.live(addressed: entries.keys(.addressed), authored: entries.keys(.authored), now: now)
+            filters = plan.live(
+                addressed: entries.keys(.addressed),
+                authored: entries.keys(.authored),
+                now: requests.now
+            )
         }
         guard !filters.isEmpty else { return abandon(name, &requests) }
         let pending = requests.request(filters, as: .live(name), replacing: id)
-        live[name]?.sent(pending, bytes: pending.flatMap { requests.subscriptions[$0]?.bytes } ?? 0, now: now)
-        requests.wake(at: now + settings.answer)
+        live[name]?.sent(pending, bytes: pending.flatMap { requests.subscriptions[$0]?.bytes } ?? 0, now: requests.now)
+        requests.wake(at: requests.now + settings.answer)
     }
 
     // MARK: Answers
@@ -346,13 +343,12 @@ struct LiveSubscriptions: Sendable {
     mutating func becameLive(
         _ name: LiveSubscription.Name,
         _ id: SubscriptionID,
-        _ now: Int64,
         _ catchUp: inout CatchUp,
         _ requests: inout RelayRequests
     ) {
         guard let subscription = live[name], subscription.pending == id else { return }
         if subscription.open == id {
-            gap(name, since: (subscription.sentAt ?? now) / 1_000, &catchUp)
+            gap(name, since: (subscription.sentAt ?? requests.now) / 1_000, &catchUp)
         } else {
             requests.close(subscription.open)
         }
@@ -369,34 +365,33 @@ struct LiveSubscriptions: Sendable {
         _ name: LiveSubscription.Name,
         _ id: SubscriptionID,
         _ refusal: Refusal,
-        _ now: Int64,
         _ catchUp: inout CatchUp,
         _ requests: inout RelayRequests
     ) {
         guard let subscription = live[name] else { return }
-        if subscription.open == id { lost(name, now, &catchUp) }
+        if subscription.open == id { lost(name, requests.now, &catchUp) }
         guard subscription.pending == id || subscription.pending == nil else { return }
         let isForRoom = refusal == .tooManySubscriptions || refusal == .tooLargeSubscriptions
-        if isForRoom, name == .kinds, makeRoom(now, &catchUp, &requests) {
-            live[.kinds]?.requestAgain(now: now)
+        if isForRoom, name == .kinds, makeRoom(&catchUp, &requests) {
+            live[.kinds]?.requestAgain(now: requests.now)
             return
         }
         switch refusal {
         case .slower, .tooManySubscriptions, .tooLargeSubscriptions, .later:
-            failed(name, pause: settings.pause(after: subscription.failures), now, &catchUp, &requests)
+            failed(name, pause: settings.pause(after: subscription.failures), &catchUp, &requests)
         case .authenticate:
-            failed(name, pause: settings.answer, now, &catchUp, &requests)
+            failed(name, pause: settings.answer, &catchUp, &requests)
             live[name]?.awaitAuthentication()
         case .smaller where name == .own && own.askLess(), .never where name == .own && own.askLess():
-            failed(name, pause: 0, now, &catchUp, &requests)
+            failed(name, pause: 0, &catchUp, &requests)
         case .smaller:
-            if name.chunk != nil, shrinkChunks(now, &catchUp, &requests) { return }
-            giveUp(name, now, &catchUp, &requests)
+            if name.chunk != nil, shrinkChunks(&catchUp, &requests) { return }
+            giveUp(name, &catchUp, &requests)
         case .never where name != .own && plan.canDoWithoutWraps:
             plan = plan.withoutWraps
-            failed(name, pause: 0, now, &catchUp, &requests)
+            failed(name, pause: 0, &catchUp, &requests)
         case .never:
-            giveUp(name, now, &catchUp, &requests)
+            giveUp(name, &catchUp, &requests)
         }
     }
 
@@ -407,16 +402,15 @@ struct LiveSubscriptions: Sendable {
     private mutating func failed(
         _ name: LiveSubscription.Name,
         pause: Int64,
-        _ now: Int64,
         _ catchUp: inout CatchUp,
         _ requests: inout RelayRequests
     ) {
-        live[name]?.failed(until: now + pause)
+        live[name]?.failed(until: requests.now + pause)
         let failures = live[name]?.failures
-        if name == .kinds, failures == Self.patienceByKind { giveUp(name, now, &catchUp, &requests) }
+        if name == .kinds, failures == Self.patienceByKind { giveUp(name, &catchUp, &requests) }
         // What a relay of users' is asked for besides holds nothing up there.
         if name == .own, own.place == .users, failures == Self.patienceAtUsers {
-            giveUp(name, now, &catchUp, &requests)
+            giveUp(name, &catchUp, &requests)
         }
         if let chunk = name.chunk { catchUp.backlog.askingFailed(chunk: chunk) }
     }
@@ -424,31 +418,28 @@ struct LiveSubscriptions: Sendable {
     /// The relay will not have this subscription. When it will have none, it is left alone.
     private mutating func giveUp(
         _ name: LiveSubscription.Name,
-        _ now: Int64,
         _ catchUp: inout CatchUp,
         _ requests: inout RelayRequests
     ) {
-        failed(name, pause: settings.rest, now, &catchUp, &requests)
+        failed(name, pause: settings.rest, &catchUp, &requests)
         live[name]?.giveUp()
         if name == .kinds {
             isByKindRefused = true
-            chooseMode(now, &catchUp, &requests)
+            chooseMode(&catchUp, &requests)
         }
         let needed = live.filter { $0.key != .own || own.place == .operators }
-        if !needed.isEmpty, needed.values.allSatisfy(\.isGivenUp) { requests.act(.rest(until: now + settings.rest)) }
+        if !needed.isEmpty, needed.values.allSatisfy(\.isGivenUp) {
+            requests.act(.rest(until: requests.now + settings.rest))
+        }
     }
 
     // MARK: Ending
 
     /// Closes something for which the relay will have one more subscription. Returns false if there is nothing.
-    private mutating func makeRoom(
-        _ now: Int64,
-        _ catchUp: inout CatchUp,
-        _ requests: inout RelayRequests
-    ) -> Bool {
-        if catchUp.interrupt(now: now, &requests) { return true }
+    private mutating func makeRoom(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) -> Bool {
+        if catchUp.interrupt(&requests) { return true }
         guard !retired.isEmpty else { return false }
-        leaveRetired(now, &catchUp, &requests)
+        leaveRetired(&catchUp, &requests)
         return true
     }
 
@@ -462,14 +453,10 @@ struct LiveSubscriptions: Sendable {
     }
 
     /// Closes a retired subscription before others have taken over.
-    private mutating func leaveRetired(
-        _ now: Int64,
-        _ catchUp: inout CatchUp,
-        _ requests: inout RelayRequests
-    ) {
+    private mutating func leaveRetired(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         guard let id = retired.popLast(), case .retired(let former)? = requests.subscriptions[id]?.use else { return }
         requests.close(id)
-        retiredEnded(former, now, &catchUp)
+        retiredEnded(former, requests.now, &catchUp)
     }
 
     /// The relay closed a retired subscription.

@@ -23,12 +23,12 @@ struct Publications: Sendable {
     var isEmpty: Bool { publications.isEmpty }
 
     /// Adds an event. One that is being published already is so until the later deadline, and ends once.
-    mutating func add(_ event: Event, deadline: Int64, now: Int64, _ requests: inout RelayRequests) {
+    mutating func add(_ event: Event, deadline: Int64, _ requests: inout RelayRequests) {
         if let known = publications[event.id] {
             publications[event.id]?.deadline = max(known.deadline, deadline)
         } else if publications.count < Self.limit {
             var publication = Publication(event: event, deadline: deadline)
-            publication.retry.wait(until: now)
+            publication.retry.wait(until: requests.now)
             publications[event.id] = publication
         } else {
             requests.act(.publishEnded(event.id, isAccepted: false, message: nil))
@@ -36,9 +36,9 @@ struct Publications: Sendable {
     }
 
     /// Sends what is due.
-    mutating func send(_ now: Int64, _ requests: inout RelayRequests) {
+    mutating func send(_ requests: inout RelayRequests) {
         for (id, publication) in publications where !publication.isSent {
-            guard publication.retry.at <= now else {
+            guard publication.retry.at <= requests.now else {
                 requests.wake(at: publication.retry.at)
                 continue
             }
@@ -49,9 +49,9 @@ struct Publications: Sendable {
     }
 
     /// Ends what had no answer in time.
-    mutating func expire(_ now: Int64, _ requests: inout RelayRequests) {
+    mutating func expire(_ requests: inout RelayRequests) {
         for (id, publication) in publications {
-            if publication.deadline <= now {
+            if publication.deadline <= requests.now {
                 end(id, isAccepted: false, nil, &requests)
             } else {
                 requests.wake(at: publication.deadline)
@@ -65,7 +65,6 @@ struct Publications: Sendable {
         isAccepted: Bool,
         _ message: String,
         _ authentication: Authentication,
-        now: Int64,
         _ requests: inout RelayRequests
     ) -> Bool {
         guard let publication = publications[id] else { return false }
@@ -73,11 +72,11 @@ struct Publications: Sendable {
             end(id, isAccepted: true, message, &requests)
             return false
         }
-        let again = now + settings.pause(after: publication.retry.failures)
+        let again = requests.now + settings.pause(after: publication.retry.failures)
         switch authentication.meaning(of: Refusal(message)) {
         case .authenticate:
             publications[id]?.isSent = false
-            publications[id]?.retry.awaitAuthentication(until: now + settings.answer)
+            publications[id]?.retry.awaitAuthentication(until: requests.now + settings.answer)
             return true
         case .slower, .tooManySubscriptions, .tooLargeSubscriptions:
             publications[id]?.isSent = false
@@ -103,12 +102,7 @@ struct Publications: Sendable {
         }
     }
 
-    private mutating func end(
-        _ id: EventID,
-        isAccepted: Bool,
-        _ message: String?,
-        _ requests: inout RelayRequests
-    ) {
+    private mutating func end(_ id: EventID, isAccepted: Bool, _ message: String?, _ requests: inout RelayRequests) {
         publications[id] = nil
         requests.act(.publishEnded(id, isAccepted: isAccepted, message: message))
     }

@@ -15,6 +15,8 @@ struct RelayRequests: Sendable {
     /// The number of the last REQ, which is how many were sent since the session began.
     private(set) var lastNumber: UInt64 = 0
     private var actions: [RelayAction] = []
+    /// The moment of the call that the session handles.
+    private(set) var now: Int64 = 0
     /// When something is due that no message triggers.
     private(set) var nextTick: Int64?
 
@@ -28,7 +30,7 @@ struct RelayRequests: Sendable {
     var messageLength: Int { min(limitation.maxMessageLength, capacity.spareBytes) }
 
     /// Begins a connection.
-    mutating func begin(_ limitation: RelayLimitation, now: Int64) {
+    mutating func begin(_ limitation: RelayLimitation) {
         self.limitation = limitation
         capacity.says(subscriptions: limitation.maxSubscriptions)
         refusals = RefusalStreak()
@@ -40,6 +42,9 @@ struct RelayRequests: Sendable {
     mutating func end() { subscriptions.removeAll() }
 
     // MARK: Actions
+
+    /// To be called first whenever the session is called.
+    mutating func begin(at now: Int64) { self.now = now }
 
     mutating func act(_ action: RelayAction) { actions.append(action) }
 
@@ -91,14 +96,14 @@ struct RelayRequests: Sendable {
     // MARK: Pace and limits
 
     /// Whether one more REQ may be sent now. If so, it counts as sent.
-    mutating func takeTurn(_ now: Int64) -> Bool {
+    mutating func takeTurn() -> Bool {
         guard !pace.take(at: now) else { return true }
         wake(at: max(now + 1, pace.next(after: now)))
         return false
     }
 
     /// Whether one more REQ may be sent now.
-    mutating func mayTakeTurn(_ now: Int64) -> Bool {
+    mutating func mayTakeTurn() -> Bool {
         let moment = pace.next(after: now)
         guard moment > now else { return true }
         wake(at: moment)
@@ -111,8 +116,7 @@ struct RelayRequests: Sendable {
         from refusal: Refusal,
         of entry: OpenSubscriptions.Entry,
         isUnanswered: Bool,
-        hasOpenChunk: Bool,
-        now: Int64
+        hasOpenChunk: Bool
     ) -> (meaning: Refusal, allowsLess: Bool) {
         let others = subscriptions.before(isUnanswered ? entry.number : .max)
         // Between what is open and that with what was refused: more than half of it where little else is open.
@@ -139,7 +143,7 @@ struct RelayRequests: Sendable {
     }
 
     /// Learns from a `NOTICE`. Returns whether the relay now seems to allow less.
-    mutating func noticed(_ text: String, now: Int64) -> Bool {
+    mutating func noticed(_ text: String) -> Bool {
         switch Refusal(notice: text) {
         case .slower:
             pace.slowDown(at: now)
@@ -157,7 +161,7 @@ struct RelayRequests: Sendable {
     }
 
     /// Gives up what was only guessed about the relay, when it is time. Returns whether there is more room now.
-    mutating func forgetGuesses(_ now: Int64) -> Bool {
+    mutating func forgetGuesses() -> Bool {
         let isMore = capacity.forget(now: now)
         if let moment = capacity.forgetAt { wake(at: moment) }
         return isMore

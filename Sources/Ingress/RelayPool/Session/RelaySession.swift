@@ -61,56 +61,61 @@ struct RelaySession: Sendable {
 
     /// Watches keys and stops watching them.
     mutating func update(_ changes: [WatchChange], now: Int64) -> [RelayAction] {
+        requests.begin(at: now)
         for change in changes {
             switch change {
             case .put(let watched) where !watched.interest.isEmpty:
                 guard let place = catchUp.backlog.put(watched), isConnected else { continue }
-                live.include(place, now: now, &catchUp, requests)
+                live.include(place, &catchUp, requests)
             case .put(let watched):
-                remove(watched.key, now: now)
+                remove(watched.key)
             case .remove(let key):
-                remove(key, now: now)
+                remove(key)
             }
         }
-        if isConnected { live.openWhatFits(now, &catchUp, &requests) }
-        return finish(now)
+        if isConnected { live.openWhatFits(&catchUp, &requests) }
+        return finish()
     }
 
-    private mutating func remove(_ key: PublicKey, now: Int64) {
+    private mutating func remove(_ key: PublicKey) {
         guard let chunk = catchUp.backlog.remove(key), isConnected else { return }
-        live.exclude(from: chunk, now: now, catchUp.backlog.roster, &requests)
+        live.exclude(from: chunk, catchUp.backlog.roster, &requests)
     }
 
     /// Watches what is addressed to our own key, registrations and remote signing, as far as that is looked for at such
     /// a relay; nil: no longer.
     mutating func watchOwnKey(at place: OwnWatch.Place?, now: Int64) -> [RelayAction] {
+        requests.begin(at: now)
         guard place != live.own.place else { return [] }
-        live.watchOwnKey(at: place, now: now, &requests)
+        live.watchOwnKey(at: place, &requests)
         catchUp.backlog.watchOwn(place != nil)
-        if isConnected { live.openWhatFits(now, &catchUp, &requests) }
-        return finish(now)
+        if isConnected { live.openWhatFits(&catchUp, &requests) }
+        return finish()
     }
 
     /// Publishes an event, now or when connected. ``RelayAction/publishEnded(_:isAccepted:message:)`` follows, at `deadline` at the
     /// latest. An event that is being published already is so until the later deadline, and ends once.
     mutating func publish(_ event: Event, deadline: Int64, now: Int64) -> [RelayAction] {
-        publications.add(event, deadline: deadline, now: now, &requests)
-        return finish(now)
+        requests.begin(at: now)
+        publications.add(event, deadline: deadline, &requests)
+        return finish()
     }
 
     /// Asks for stored events, now or when connected. ``RelayAction/fetchEnded(_:)`` with that number follows, at `deadline` at the
     /// latest. The number must not be in use.
     mutating func fetch(_ number: UInt64, _ filters: [Filter], deadline: Int64, now: Int64) -> [RelayAction] {
+        requests.begin(at: now)
         fetches.add(number, filters, deadline: deadline, &requests)
-        return finish(now)
+        return finish()
     }
 
     // MARK: Connections
 
     /// Begins a conversation. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process too.
     mutating func connected(limitation: RelayLimitation, mark: Int64?, now: Int64) -> [RelayAction] {
+        requests.begin(at: now)
         isConnected = true
-        requests.begin(limitation, now: now)
+        requests.begin(limitation)
         authentication =
             limitation.isAuthenticationRequired
             ? Authentication(holdUntil: now + min(Self.challengePatience, settings.answer)) : Authentication()
@@ -121,21 +126,22 @@ struct RelaySession: Sendable {
             isOwnWatched: live.own.place != nil,
             now: now
         )
-        live.openAll(now, &catchUp, &requests)
-        return finish(now)
+        live.openAll(&catchUp, &requests)
+        return finish()
     }
 
     /// Ends the conversation. `isClean` says that we ended it, with nothing unread; `isMessageTooLong` that the relay did
     /// because a message of ours was too long for it (status 1009).
     mutating func disconnected(isClean: Bool, isMessageTooLong: Bool = false, now: Int64) -> [RelayAction] {
-        guard isConnected else { return finish(now) }
+        requests.begin(at: now)
+        guard isConnected else { return finish() }
         if let mark = catchUp.end(isComplete: isClean && isEverythingLive, now: now) { requests.act(.marked(mark)) }
         isConnected = false
         requests.end()
         live.end(isMessageTooLong: isMessageTooLong, catchUp.backlog.roster)
         fetches.disconnected()
         publications.disconnected(now)
-        return finish(now)
+        return finish()
     }
 
     /// Whether nothing of established keys is missing at this moment.
@@ -147,34 +153,35 @@ struct RelaySession: Sendable {
 
     /// Takes a message that is no event.
     mutating func receive(_ message: ReceivedRelayMessage, now: Int64) -> [RelayAction] {
+        requests.begin(at: now)
         guard isConnected else { return [] }
         switch message {
         case .event: return []
-        case .endOfStoredEvents(let subscription): ended(subscription, now: now)
-        case .closed(let subscription, let message): closed(subscription, Refusal(message), now: now)
-        case .ok(let id, let isAccepted, let message): answered(id, isAccepted: isAccepted, message, now: now)
+        case .endOfStoredEvents(let subscription): ended(subscription)
+        case .closed(let subscription, let message): closed(subscription, Refusal(message))
+        case .ok(let id, let isAccepted, let message): answered(id, isAccepted: isAccepted, message)
         case .authenticate(let challenge):
             if let challenge = authentication.challenged(challenge, now: now) {
                 requests.act(.authenticate(challenge: challenge))
             }
         case .notice(let text):
-            if requests.noticed(text, now: now) { live.fit(now, &catchUp, &requests) }
+            if requests.noticed(text) { live.fit(&catchUp, &requests) }
         }
-        return finish(now)
+        return finish()
     }
 
     /// The stored events of a subscription have ended.
-    private mutating func ended(_ subscription: SubscriptionID, now: Int64) {
+    private mutating func ended(_ subscription: SubscriptionID) {
         switch requests.accepted(subscription) {
-        case .live(let name): live.becameLive(name, subscription, now, &catchUp, &requests)
-        case .sweep(let number): catchUp.pageEnded(number, now: now, &requests)
+        case .live(let name): live.becameLive(name, subscription, &catchUp, &requests)
+        case .sweep(let number): catchUp.pageEnded(number, &requests)
         case .fetch(let number): fetches.answered(number, &requests)
         case .retired, nil: break
         }
     }
 
     /// The relay closed a subscription, or would not open it.
-    private mutating func closed(_ subscription: SubscriptionID, _ refusal: Refusal, now: Int64) {
+    private mutating func closed(_ subscription: SubscriptionID, _ refusal: Refusal) {
         guard let entry = requests.closed(subscription) else { return }
         let isUnanswered =
             switch entry.use {
@@ -186,30 +193,29 @@ struct RelaySession: Sendable {
             from: refusal,
             of: entry,
             isUnanswered: isUnanswered,
-            hasOpenChunk: live.hasOpenChunk,
-            now: now
+            hasOpenChunk: live.hasOpenChunk
         )
-        if lesson.allowsLess { live.fit(now, &catchUp, &requests) }
+        if lesson.allowsLess { live.fit(&catchUp, &requests) }
         let meaning = authentication.meaning(of: lesson.meaning)
-        if meaning == .authenticate { authenticate(now: now) }
+        if meaning == .authenticate { authenticate() }
         switch entry.use {
         case .live(let name):
-            live.closed(name, subscription, meaning, now, &catchUp, &requests)
+            live.closed(name, subscription, meaning, &catchUp, &requests)
         case .sweep(let number):
-            let isDone = catchUp.wantsSmallerChunks(number, meaning) && live.shrinkChunks(now, &catchUp, &requests)
-            if !isDone { catchUp.closed(number, meaning, now: now, &requests) }
+            let isDone = catchUp.wantsSmallerChunks(number, meaning) && live.shrinkChunks(&catchUp, &requests)
+            if !isDone { catchUp.closed(number, meaning, &requests) }
         case .fetch(let number):
-            fetches.closed(number, meaning, now: now, &requests)
+            fetches.closed(number, meaning, &requests)
         case .retired(let former):
-            live.retiredClosed(subscription, former, now, &catchUp)
+            live.retiredClosed(subscription, former, requests.now, &catchUp)
         }
     }
 
-    private mutating func answered(_ id: EventID, isAccepted: Bool, _ message: String, now: Int64) {
+    private mutating func answered(_ id: EventID, isAccepted: Bool, _ message: String) {
         if authentication.answered(id, isAccepted: isAccepted) {
-            authenticationEnded(now: now)
-        } else if publications.answered(id, isAccepted: isAccepted, message, authentication, now: now, &requests) {
-            authenticate(now: now)
+            authenticationEnded()
+        } else if publications.answered(id, isAccepted: isAccepted, message, authentication, &requests) {
+            authenticate()
         }
     }
 
@@ -217,23 +223,24 @@ struct RelaySession: Sendable {
 
     /// Sends the answer to a challenge and remembers what waits for it.
     mutating func signed(_ answer: Event, now: Int64) -> [RelayAction] {
-        guard isConnected else { return finish(now) }
+        requests.begin(at: now)
+        guard isConnected else { return finish() }
         authentication.sent(answer.id, now: now)
         requests.act(.send(.authenticate(answer)))
-        return finish(now)
+        return finish()
     }
 
     /// Answers the relay's challenge, as soon as there is one.
-    private mutating func authenticate(now: Int64) {
-        if let challenge = authentication.want(now: now) { requests.act(.authenticate(challenge: challenge)) }
+    private mutating func authenticate() {
+        if let challenge = authentication.want(now: requests.now) { requests.act(.authenticate(challenge: challenge)) }
     }
 
     /// Asks again for what was refused until we had said who we are. If that was in vain, the relay will say so.
-    private mutating func authenticationEnded(now: Int64) {
-        live.authenticationEnded(now)
-        catchUp.authenticationEnded(now)
-        fetches.authenticationEnded(now)
-        publications.authenticationEnded(now)
+    private mutating func authenticationEnded() {
+        live.authenticationEnded(requests.now)
+        catchUp.authenticationEnded(requests.now)
+        fetches.authenticationEnded(requests.now)
+        publications.authenticationEnded(requests.now)
     }
 
     // MARK: Events
@@ -242,10 +249,11 @@ struct RelaySession: Sendable {
     ///
     /// Looks at the event's bytes only in subscriptions to stored events. Is not followed by actions.
     mutating func received(_ event: UnsafeRawBufferPointer, on subscription: SubscriptionID, now: Int64) -> Arrival? {
+        requests.begin(at: now)
         switch requests.subscriptions[subscription]?.use {
         case .live(let name):
             let isPending = live.isPending(name, subscription)
-            if name == .own, !isOurs(event, isLive: !isPending, now: now) {
+            if name == .own, !isOurs(event, isLive: !isPending) {
                 live.received(name, now: now)
                 return nil
             }
@@ -265,10 +273,10 @@ struct RelaySession: Sendable {
     }
 
     /// Whether an event on our own key's account is for us. If too many are not, less is asked for.
-    private mutating func isOurs(_ event: UnsafeRawBufferPointer, isLive: Bool, now: Int64) -> Bool {
+    private mutating func isOurs(_ event: UnsafeRawBufferPointer, isLive: Bool) -> Bool {
         guard let scanned = try? scanner.scan(event), !live.own.isOurs(scanned, in: event) else { return true }
-        if live.receivedStranger(scanned.kind, isLive: isLive, now: now) {
-            requests.wake(at: now)
+        if live.receivedStranger(scanned.kind, isLive: isLive, now: requests.now) {
+            requests.wake(at: requests.now)
             requests.act(.tooManyRegistrations)
         }
         return false
@@ -291,6 +299,7 @@ struct RelaySession: Sendable {
         isDealtWith: [Bool],
         now: Int64
     ) -> [RelayAction] {
+        requests.begin(at: now)
         var sweeps: Set<UInt32> = []
         for (index, arrival) in arrivals.enumerated() where arrival.reading != .fetched {
             let isDealtWith = index < isDealtWith.count && isDealtWith[index]
@@ -305,8 +314,8 @@ struct RelaySession: Sendable {
                 catchUp.backlog.settled(epoch: arrival.epoch)
             }
         }
-        catchUp.finish(sweeps, now: now, &requests)
-        return finish(now)
+        catchUp.finish(sweeps, &requests)
+        return finish()
     }
 
     private mutating func id(of event: [UInt8]) -> EventID? {
@@ -316,35 +325,38 @@ struct RelaySession: Sendable {
     // MARK: Time
 
     /// Does what is due.
-    mutating func tick(now: Int64) -> [RelayAction] { finish(now) }
+    mutating func tick(now: Int64) -> [RelayAction] {
+        requests.begin(at: now)
+        return finish()
+    }
 
     /// Does what is due, and returns what it and what was before led to.
-    private mutating func finish(_ now: Int64) -> [RelayAction] {
+    private mutating func finish() -> [RelayAction] {
         requests.forgetTick()
-        publications.expire(now, &requests)
-        fetches.expire(now, &requests)
-        if isConnected { advance(now) }
+        publications.expire(&requests)
+        fetches.expire(&requests)
+        if isConnected { advance() }
         return requests.takeActions()
     }
 
     /// Does what is due, as far as the pace allows.
-    private mutating func advance(_ now: Int64) {
+    private mutating func advance() {
         if let deadline = authentication.deadline(settings.answer) {
-            if now >= deadline {
+            if requests.now >= deadline {
                 authentication.presume()
-                authenticationEnded(now: now)
+                authenticationEnded()
             } else {
                 requests.wake(at: deadline)
             }
         }
-        if requests.forgetGuesses(now) { live.chooseMode(now, &catchUp, &requests) }
-        publications.send(now, &requests)
-        if let moment = authentication.holdUntil, now < moment { return requests.wake(at: moment) }
-        live.advance(now, &catchUp, &requests)
-        live.advancePolling(now, &catchUp, &requests)
-        fetches.send(now, &requests)
-        catchUp.advance(now, live, &requests)
-        let (mark, next) = catchUp.backlog.advanceMark(isComplete: isEverythingLive, now: now)
+        if requests.forgetGuesses() { live.chooseMode(&catchUp, &requests) }
+        publications.send(&requests)
+        if let moment = authentication.holdUntil, requests.now < moment { return requests.wake(at: moment) }
+        live.advance(&catchUp, &requests)
+        live.advancePolling(&catchUp, &requests)
+        fetches.send(&requests)
+        catchUp.advance(live, &requests)
+        let (mark, next) = catchUp.backlog.advanceMark(isComplete: isEverythingLive, now: requests.now)
         if let mark { requests.act(.marked(mark)) }
         if let next { requests.wake(at: next) }
     }

@@ -1,6 +1,6 @@
-import Listening
 import Nostr
 import Notifications
+import RateLimits
 import Synchronization
 
 extension Registry {

@@ -1,7 +1,7 @@
 import Cipher
-import Listening
 import Nostr
 import Notifications
+import RateLimits
 import Synchronization
 
 /// Who is registered here, with which devices.

@@ -3,6 +3,7 @@ import HTTPTypes
 import HummingbirdCore
 import Listening
 import NIOCore
+import RateLimits
 import Synchronization
 
 /// Answers requests: who may ask, how often, and what.

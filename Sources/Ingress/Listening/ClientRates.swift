@@ -1,3 +1,5 @@
+import RateLimits
+
 /// A token bucket for each client, and larger ones for the networks that clients lie in: whoever has a large network
 /// has as many clients as they like.
 package struct ClientRates: Sendable {

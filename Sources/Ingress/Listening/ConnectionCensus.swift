@@ -1,3 +1,5 @@
+import RateLimits
+
 /// Counts open connections, all together, by client and by the networks that clients lie in, so that nobody takes every
 /// place.
 package struct ConnectionCensus: Sendable {

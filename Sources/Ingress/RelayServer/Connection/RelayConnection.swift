@@ -1,5 +1,6 @@
 import Listening
 import Nostr
+import RateLimits
 
 /// One client's conversation, without its socket: messages in, actions out (NIP-01, NIP-42).
 struct RelayConnection {

@@ -1,5 +1,6 @@
 import HTTPListening
 import Listening
+import RateLimits
 import Synchronization
 
 /// How many requests and bytes pass, by whose they are, and how many messages, by whom they are for.

@@ -1,6 +1,5 @@
+import RateLimits
 import Testing
-
-@testable import Listening
 
 @Suite struct RateTableTests {
     @Test func eachKeyHasItsOwnBurstAndRate() {

@@ -1,4 +1,5 @@
 import CSecp256k1
+import Cipher
 
 /// Verification of signatures of BIP-340.
 package enum Schnorr {
@@ -40,3 +41,24 @@ package enum Schnorr {
         return secp256k1_schnorrsig_verify(context, signatureStart, messageStart, message.count, &parsed) == 1
     }
 }
+
+extension Schnorr {
+    /// Whether these are the 32 bytes of an x-only public key: the abscissa of a point on the curve (BIP-340).
+    package static func isPublicKey(_ bytes: [UInt8]) -> Bool {
+        var parsed = secp256k1_xonly_pubkey()
+        return bytes.count == self.publicKeyByteCount && secp256k1_xonly_pubkey_parse(context, &parsed, bytes) == 1
+    }
+}
+
+/// libsecp256k1's context for the process.
+///
+/// Unsafe in name only: it is blinded once while it is made and never changed after, which is when the library
+/// allows several threads to use one. Never freed.
+nonisolated(unsafe) let context: OpaquePointer = {
+    let context = secp256k1_context_create(UInt32(SECP256K1_CONTEXT_NONE))
+    precondition(context != nil, "libsecp256k1 has no memory for a context")
+    // Blinds the multiplications that secrets take part in against measurements of time and power.
+    let isBlinded = secp256k1_context_randomize(context.unsafelyUnwrapped, SecureRandom.bytes(32))
+    precondition(isBlinded == 1, "libsecp256k1 failed to blind its context")
+    return context.unsafelyUnwrapped
+}()

@@ -1,3 +1,5 @@
+private import Cipher
+
 /// Thirty-two bytes held in place: an event id, a public key. Four words, so that it is compared, hashed and copied
 /// without touching the heap.
 package struct Bytes32: Hashable, Sendable {
@@ -17,5 +19,124 @@ package struct Bytes32: Hashable, Sendable {
         hasher.combine(words.1)
         hasher.combine(words.2)
         hasher.combine(words.3)
+    }
+}
+
+extension Bytes32 {
+    /// Takes exactly 32 bytes.
+    package init?(bytes: some Collection<UInt8>) {
+        guard bytes.count == 32 else {
+            return nil
+        }
+        self.init(words: (0, 0, 0, 0))
+        withUnsafeMutableBytes(of: &self.words) { $0.copyBytes(from: bytes) }
+    }
+
+    /// The bytes in an array of their own.
+    package var array: [UInt8] {
+        self.withUnsafeBytes { [UInt8]($0) }
+    }
+
+    /// Lends the 32 bytes in place.
+    package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        try Swift.withUnsafeBytes(of: self.words, body)
+    }
+}
+
+extension Bytes32 {
+    /// Reads 64 lowercase digits, the only spelling NIP-01 allows.
+    package init?(hex: some StringProtocol) {
+        let contiguous = hex.utf8.withContiguousStorageIfAvailable { Self(digits: UnsafeRawBufferPointer($0)) }
+        guard let bytes = contiguous ?? Array(hex.utf8).withUnsafeBytes({ Self(digits: $0) }) else {
+            return nil
+        }
+        self = bytes
+    }
+
+    /// The bytes as 64 lowercase digits.
+    package var hex: String {
+        var digits: [UInt8] = []
+        digits.reserveCapacity(64)
+        Hex.append(words, to: &digits)
+        return String(decoding: digits, as: UTF8.self)
+    }
+
+    private init?(digits: UnsafeRawBufferPointer) {
+        guard digits.count == 64, let start = digits.baseAddress else { return nil }
+        self.init(digits: start)
+    }
+
+    /// Reads 64 lowercase digits; all 64 must be readable.
+    @inline(__always)
+    init?(digits: UnsafeRawPointer) {
+        guard let words = Hex.words(digits) else { return nil }
+        self.init(words: words)
+    }
+}
+
+extension Bytes32: Comparable {
+    /// The order of the hexadecimal texts: of two events with the same stamp, NIP-01 keeps the one with the lower id.
+    package static func < (left: Bytes32, right: Bytes32) -> Bool {
+        left.bigEndianWords < right.bigEndianWords
+    }
+
+    private var bigEndianWords: (UInt64, UInt64, UInt64, UInt64) {
+        (
+            UInt64(bigEndian: self.words.0), UInt64(bigEndian: self.words.1), UInt64(bigEndian: self.words.2),
+            UInt64(bigEndian: self.words.3)
+        )
+    }
+}
+
+/// A type that gives 32 bytes a meaning, and shares their forms.
+package protocol WrapsBytes32: Comparable {
+    init(_ bytes: Bytes32)
+    var bytes: Bytes32 { get }
+}
+
+extension WrapsBytes32 {
+    /// Reads 64 lowercase digits, the only spelling NIP-01 allows.
+    package init?(hex: some StringProtocol) {
+        guard let bytes = Bytes32(hex: hex) else {
+            return nil
+        }
+        self.init(bytes)
+    }
+
+    /// Takes exactly 32 bytes.
+    package init?(bytes: some Collection<UInt8>) {
+        guard let bytes = Bytes32(bytes: bytes) else {
+            return nil
+        }
+        self.init(bytes)
+    }
+
+    /// The bytes as 64 lowercase digits.
+    package var hex: String {
+        self.bytes.hex
+    }
+
+    /// The bytes in an array of their own.
+    package var array: [UInt8] {
+        self.bytes.array
+    }
+
+    /// The order of the hexadecimal texts.
+    package static func < (left: Self, right: Self) -> Bool {
+        left.bytes < right.bytes
+    }
+}
+
+extension EventID: WrapsBytes32 {}
+
+extension PublicKey: WrapsBytes32 {}
+
+/// An x-only secp256k1 public key (BIP-340), which is who somebody is on Nostr. Not necessarily a point on the curve:
+/// verifying finds out.
+package struct PublicKey: Hashable, Sendable {
+    package let bytes: Bytes32
+
+    package init(_ bytes: Bytes32) {
+        self.bytes = bytes
     }
 }

@@ -1,3 +1,5 @@
+import JSON
+
 /// What a client says to a relay (NIP-01, NIP-42), as it comes in.
 package enum ClientMessage: Hashable, Sendable {
     /// Publishes an event; it lies at these offsets of the message and has not been looked at.
@@ -41,5 +43,38 @@ package enum ClientMessage: Hashable, Sendable {
         } while reader.next == UInt8(ascii: ",")
         try reader.endMessage()
         return .request(subscription, filters)
+    }
+}
+
+/// What we say to a relay as its client (NIP-01, NIP-42).
+package enum ClientCommand: Hashable, Sendable {
+    case publish(Event)
+    case request(SubscriptionID, [Filter])
+    case close(SubscriptionID)
+    case authenticate(Event)
+
+    /// The text of the WebSocket message.
+    package var json: [UInt8] {
+        var text = JSONText(spelling: .escaped)
+        switch self {
+        case .publish(let event):
+            text.append("[\"EVENT\",")
+            text.bytes.append(contentsOf: event.json)
+        case .request(let subscription, let filters):
+            text.append("[\"REQ\",")
+            text.appendQuoted(subscription.name)
+            for filter in filters {
+                text.append(",")
+                filter.append(to: &text)
+            }
+        case .close(let subscription):
+            text.append("[\"CLOSE\",")
+            text.appendQuoted(subscription.name)
+        case .authenticate(let event):
+            text.append("[\"AUTH\",")
+            text.bytes.append(contentsOf: event.json)
+        }
+        text.append("]")
+        return text.bytes
     }
 }

@@ -1,3 +1,5 @@
+import JSON
+
 /// Finds the event in a line of text that programs hand on, one event a line.
 ///
 /// What tools print and relays write is taken as it comes: the event itself, a message of NIP-01 that carries one
@@ -77,5 +79,25 @@ package enum EventLine {
     private static func isField(_ key: JSONString, in reader: JSONReader<EventLineError>) -> Bool {
         reader.says(key, "id") || reader.says(key, "pubkey") || reader.says(key, "sig") || reader.says(key, "kind")
             || reader.says(key, "tags") || reader.says(key, "content") || reader.says(key, "created_at")
+    }
+}
+
+/// Why a line holds no event. Never quotes the line.
+package enum EventLineError: Error, Hashable, Sendable, CustomStringConvertible {
+    case malformed(JSONFault)
+    case neitherEventNorMessage
+
+    package var description: String {
+        switch self {
+        case .malformed(let fault): "not JSON: \(fault)"
+        case .neitherEventNorMessage:
+            #"expected an event, ["EVENT",…] or a message of strfry to its plugin, {"type":"new","event":…}"#
+        }
+    }
+}
+
+extension EventLineError: JSONFailure {
+    package init(_ fault: JSONFault) {
+        self = .malformed(fault)
     }
 }

@@ -1,3 +1,5 @@
+import JSON
+
 extension JSONReader<MessageError> {
     /// Reads up to the name of a message's command, and that.
     mutating func command() throws(MessageError) -> JSONString {
@@ -62,5 +64,82 @@ extension JSONReader<MessageError> {
 
     private func isWhitespace(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09
+    }
+}
+
+/// Why a text is not a message of Nostr's protocol (NIP-01, NIP-42). The description is fit for a `NOTICE`.
+package enum MessageError: Error, Hashable, Sendable, CustomStringConvertible {
+    case malformed(JSONFault)
+    /// With the command's name if that is a short word, else with an empty one.
+    case unknownCommand(String, expected: [String])
+    case wrongSubscription
+    case missing(String)
+    case wrongFilter(FilterField)
+    case repeatedFilterField(FilterField)
+    case invalidEvent(EventError)
+
+    package var description: String {
+        switch self {
+        case .malformed(let fault):
+            "a message must be a JSON array that begins with the name of a command: \(fault)"
+        case .unknownCommand(let name, let expected):
+            "unknown command\(name.isEmpty ? "" : " " + name): expected \(Self.list(expected))"
+        case .wrongSubscription: "a subscription id must be a string of 1 to 64 characters"
+        case .missing(let part): "the message ends too early: expected \(part)"
+        case .wrongFilter(let field): "\(field.name) in a filter must be \(field.expectation)"
+        case .repeatedFilterField(let field): "\(field.name) must be in a filter only once"
+        case .invalidEvent(let error): error.description
+        }
+    }
+
+    private static func list(_ names: [String]) -> String {
+        guard let last = names.last, names.count > 1 else { return names.joined() }
+        return names.dropLast().joined(separator: ", ") + " or " + last
+    }
+}
+
+extension MessageError: JSONFailure {
+    package init(_ fault: JSONFault) {
+        self = .malformed(fault)
+    }
+}
+
+/// What a client calls one of its subscriptions (NIP-01): 1 to 64 characters, meaningful on one connection.
+package struct SubscriptionID: Hashable, Sendable, CustomStringConvertible {
+    package let name: String
+
+    /// `nil` unless `name` has 1 to 64 characters. Characters are counted as Unicode scalars: what a reader takes for
+    /// one may be of any length.
+    package init?(_ name: String) {
+        let bytes = name.utf8.count
+        guard bytes > 0, bytes <= 64 || name.unicodeScalars.count <= 64 else { return nil }
+        self.name = name
+    }
+
+    package var description: String { name }
+}
+
+/// The first word of what a relay says in `OK` and `CLOSED` (NIP-01, NIP-42), which tells a client's program what to do.
+package enum MachineReadablePrefix: String, CaseIterable, Hashable, Sendable {
+    case authRequired = "auth-required"
+    case blocked
+    case duplicate
+    case error
+    case invalid
+    case mute
+    case pow
+    case rateLimited = "rate-limited"
+    case restricted
+    case unsupported
+
+    /// The prefix that `message` begins with; `nil` if it has none, or one that is unknown.
+    package init?(of message: String) {
+        guard let colon = message.firstIndex(of: ":") else { return nil }
+        self.init(rawValue: String(message[..<colon]))
+    }
+
+    /// `text`, which is for people, behind this prefix.
+    package func message(_ text: some CustomStringConvertible) -> String {
+        "\(rawValue): \(text)"
     }
 }

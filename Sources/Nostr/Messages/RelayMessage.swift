@@ -1,3 +1,5 @@
+import JSON
+
 /// What we say to a client as its relay (NIP-01, NIP-42).
 package enum RelayMessage: Hashable, Sendable {
     /// An event as JSON, well-formed by the word of the caller.
@@ -39,5 +41,52 @@ package enum RelayMessage: Hashable, Sendable {
         }
         text.append("]")
         return text.bytes
+    }
+}
+
+/// What a relay says to us as its client (NIP-01, NIP-42), as it comes in.
+package enum ReceivedRelayMessage: Hashable, Sendable {
+    /// An event; it lies at these offsets of the message and has not been looked at.
+    ///
+    /// Reading this allocates nothing as long as the subscription's name fits a small string: 15 bytes.
+    case event(SubscriptionID, Range<Int>)
+    case ok(EventID, isAccepted: Bool, message: String)
+    case endOfStoredEvents(SubscriptionID)
+    case closed(SubscriptionID, message: String)
+    case notice(String)
+    case authenticate(challenge: String)
+
+    /// Reads the text of one WebSocket message.
+    package init(_ text: UnsafeRawBufferPointer) throws(MessageError) {
+        var reader = try JSONReader<MessageError>(text)
+        let command = try reader.command()
+        if reader.says(command, "EVENT") {
+            let subscription = try reader.subscription()
+            self = .event(subscription, try reader.lastElement("an event"))
+            return
+        } else if reader.says(command, "OK") {
+            self = try Self.ok(&reader)
+        } else if reader.says(command, "EOSE") {
+            self = .endOfStoredEvents(try reader.subscription())
+        } else if reader.says(command, "CLOSED") {
+            let subscription = try reader.subscription()
+            self = .closed(subscription, message: try reader.stringElement("a message"))
+        } else if reader.says(command, "NOTICE") {
+            self = .notice(try reader.stringElement("a message"))
+        } else if reader.says(command, "AUTH") {
+            self = .authenticate(challenge: try reader.stringElement("a challenge"))
+        } else {
+            throw reader.unknown(command, expected: ["EVENT", "OK", "EOSE", "CLOSED", "NOTICE", "AUTH"])
+        }
+        try reader.endMessage()
+    }
+
+    private static func ok(_ reader: inout JSONReader<MessageError>) throws(MessageError) -> ReceivedRelayMessage {
+        try reader.nextElement("an event id")
+        guard let id = try reader.hexString() else { throw .invalidEvent(.wrong(.id)) }
+        try reader.nextElement("true or false")
+        let isAccepted = reader.next == UInt8(ascii: "t")
+        try reader.literal(isAccepted ? "true" : "false")
+        return .ok(EventID(id), isAccepted: isAccepted, message: try reader.stringElement("a message"))
     }
 }

@@ -1,3 +1,4 @@
+import JSON
 import Nostr
 
 /// Takes typed fields out of one object of a registration; every refusal names the field by its path.

@@ -1,3 +1,4 @@
+import JSON
 import Nostr
 
 /// What has to be true of a field of content that is JSON.

@@ -1,3 +1,4 @@
+import JSON
 import Nostr
 
 /// The way to a value inside of JSON: names of members, numbers of a list's elements from 0, with dots between them.

@@ -1,4 +1,5 @@
 import Cipher
+import JSON
 import Testing
 
 @testable import Nostr

@@ -1,3 +1,5 @@
+import Cipher
+import JSON
 import Testing
 
 @testable import Nostr
@@ -124,7 +126,7 @@ import Testing
         for position in 0..<64 {
             var text = Array(EventSample.id.utf8)
             text[position] = byte
-            let decoded = text.withUnsafeBytes { bytes in bytes.baseAddress.flatMap { LowercaseHex.decode($0) } }
+            let decoded = text.withUnsafeBytes { bytes in bytes.baseAddress.flatMap { Hex.words($0) } }
             #expect((decoded != nil) == isDigit)
         }
     }

@@ -1,3 +1,4 @@
+import JSON
 @testable import Nostr
 
 /// Events: what the scanner takes the builder takes, JSON it is, and every way to its id leads to the same one.

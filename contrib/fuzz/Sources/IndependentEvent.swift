@@ -1,3 +1,4 @@
+import JSON
 import Nostr
 
 /// An event as its JSON tree tells it, read without the scanner.

@@ -1,4 +1,5 @@
 import Cipher
+import JSON
 import Nostr
 import Notifications
 import WebPushEncryption

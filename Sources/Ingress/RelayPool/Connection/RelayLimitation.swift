@@ -1,4 +1,5 @@
 import HTTPLanes
+import JSON
 import Nostr
 
 /// What a relay says of its limits (NIP-11, `limitation`), as far as that matters to us. Values that cannot be meant are

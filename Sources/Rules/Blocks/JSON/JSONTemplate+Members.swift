@@ -1,3 +1,4 @@
+import JSON
 import Nostr
 
 /// Objects that get further members after they were read.

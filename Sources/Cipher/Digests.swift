@@ -1,0 +1,117 @@
+import COpenSSL
+
+/// SHA-256 (FIPS 180-4).
+package enum SHA256 {
+    /// The length of a digest in bytes.
+    package static let byteCount = 32
+
+    /// libcrypto's implementation, looked up once: a look-up costs as much as hashing a short message. Unsafe in name
+    /// only: a fetched digest is immutable, and never freed.
+    nonisolated(unsafe) static let implementation: OpaquePointer = {
+        let digest = EVP_MD_fetch(nil, "SHA256", nil)
+        Library.require(digest != nil, "EVP_MD_fetch")
+        return digest.unsafelyUnwrapped
+    }()
+
+    /// Returns the 32 bytes of the digest.
+    package static func hash(_ bytes: [UInt8]) -> [UInt8] {
+        bytes.withUnsafeBytes { self.hash($0) }
+    }
+
+    /// Returns the 32 bytes of the digest.
+    package static func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: self.byteCount) { buffer, initialized in
+            let status = EVP_Digest(bytes.baseAddress, bytes.count, buffer.baseAddress, nil, self.implementation, nil)
+            Library.require(status == 1, "EVP_Digest")
+            initialized = self.byteCount
+        }
+    }
+}
+
+/// Hashes one message after the other with SHA-256 in one context of libcrypto, allocating nothing.
+///
+/// For one thread at a time.
+package final class SHA256Hasher {
+    private let context: OpaquePointer
+
+    package init() {
+        let context = EVP_MD_CTX_new()
+        Library.require(context != nil, "EVP_MD_CTX_new")
+        self.context = context.unsafelyUnwrapped
+    }
+
+    deinit {
+        EVP_MD_CTX_free(self.context)
+    }
+
+    /// Writes the digest of `bytes` to the start of `digest`, which must have room for 32 bytes.
+    package func hash(_ bytes: UnsafeRawBufferPointer, into digest: UnsafeMutableRawBufferPointer) {
+        precondition(digest.count >= SHA256.byteCount, "a SHA-256 digest needs 32 bytes")
+        let status =
+            EVP_DigestInit_ex2(self.context, SHA256.implementation, nil)
+            & EVP_DigestUpdate(self.context, bytes.baseAddress, bytes.count)
+            & EVP_DigestFinal_ex(self.context, digest.assumingMemoryBound(to: UInt8.self).baseAddress, nil)
+        Library.require(status == 1, "EVP_DigestFinal_ex")
+    }
+}
+
+/// HMAC with SHA-256 (RFC 2104).
+package enum HMACSHA256 {
+    /// The length of a code in bytes.
+    package static let byteCount = 32
+
+    /// Looked up once, immutable and never freed, hence safe to share.
+    nonisolated(unsafe) private static let implementation: OpaquePointer = {
+        let mac = EVP_MAC_fetch(nil, "HMAC", nil)
+        Library.require(mac != nil, "EVP_MAC_fetch")
+        return mac.unsafelyUnwrapped
+    }()
+
+    /// Returns the 32 bytes that authenticate `message` under `key`, which may have any length.
+    package static func authenticationCode(for message: [UInt8], key: [UInt8]) -> [UInt8] {
+        let context = EVP_MAC_CTX_new(self.implementation)
+        defer { EVP_MAC_CTX_free(context) }
+        // libcrypto takes an absent key for "keep the last one"; RFC 2104 pads a key with zeros, so this is the same key.
+        let key = key.isEmpty ? [0] : key
+        // OSSL_MAC_PARAM_DIGEST.
+        let started = EVP_MAC_init(context, key, key.count, [OSSL_PARAM.text("digest", "SHA256"), .end])
+        Library.require(started == 1, "EVP_MAC_init")
+        return [UInt8](unsafeUninitializedCapacity: self.byteCount) { buffer, initialized in
+            let status =
+                EVP_MAC_update(context, message, message.count)
+                & EVP_MAC_final(context, buffer.baseAddress, &initialized, buffer.count)
+            Library.require(status == 1, "EVP_MAC_final")
+        }
+    }
+}
+
+/// The two steps of HKDF with SHA-256 (RFC 5869), which only composes HMAC.
+package enum HKDFSHA256 {
+    /// The longest output of ``expand(pseudoRandomKey:info:length:)`` in bytes (RFC 5869 section 2.3).
+    package static let maximumLength = 255 * HMACSHA256.byteCount
+
+    /// Concentrates key material into a pseudorandom key of 32 bytes (RFC 5869 section 2.2).
+    package static func extract(salt: [UInt8], inputKeyMaterial: [UInt8]) -> [UInt8] {
+        HMACSHA256.authenticationCode(for: inputKeyMaterial, key: salt)
+    }
+
+    /// Stretches a pseudorandom key to `length` bytes (RFC 5869 section 2.3).
+    ///
+    /// Throws when `length` lies outside 0 to 8160.
+    package static func expand(pseudoRandomKey: [UInt8], info: [UInt8], length: Int) throws -> [UInt8] {
+        guard (0...self.maximumLength).contains(length) else {
+            throw CipherError.wrongLength(of: "HKDF output", expected: "0 to \(self.maximumLength)", actual: length)
+        }
+        var output: [UInt8] = []
+        output.reserveCapacity(length + HMACSHA256.byteCount)
+        var block: [UInt8] = []
+        var counter: UInt8 = 1
+        while output.count < length {
+            block = HMACSHA256.authenticationCode(for: block + info + [counter], key: pseudoRandomKey)
+            output += block
+            counter &+= 1
+        }
+        output.removeLast(output.count - length)
+        return output
+    }
+}

@@ -1,0 +1,196 @@
+private import Cipher
+
+/// Encrypted payloads, version 2 (NIP-44), with the short and the extended length prefix.
+package enum NIP44 {
+    /// The length of a nonce in bytes.
+    package static let nonceByteCount = 32
+    /// How long a payload may be, in characters, unless the caller says otherwise: enough for a plaintext of 1 MiB.
+    package static let defaultPayloadLimit = 3 << 19
+
+    private static let version: UInt8 = 2
+    private static let macByteCount = 32
+    /// Version, nonce, the shortest padded plaintext with its prefix, and MAC.
+    private static let minimumByteCount = 1 + nonceByteCount + 34 + macByteCount
+    private static let minimumLength = (minimumByteCount + 2) / 3 * 4
+
+    /// How many bytes a plaintext of `length` bytes has with its padding, the length prefix left out.
+    package static func paddedLength(_ length: Int) -> Int {
+        Padding.paddedLength(length)
+    }
+
+    /// Encrypts a plaintext of 1 to 2^32 - 1 bytes; `nonce` is 32 random bytes, fresh for each message.
+    package static func encrypt(_ plaintext: [UInt8], key: ConversationKey, nonce: [UInt8]) throws -> String {
+        let keys = try MessageKeys(conversation: key, nonce: nonce)
+        let padded = try Padding.pad(plaintext)
+        let ciphertext = try ChaCha20.apply(to: padded, key: keys.chachaKey, nonce: keys.chachaNonce)
+        let authenticated = nonce + ciphertext
+        let mac = HMACSHA256.authenticationCode(for: authenticated, key: keys.hmacKey)
+        return Base64.encode([self.version] + authenticated + mac)
+    }
+
+    /// Encrypts a text; `nonce` is 32 random bytes, fresh for each message.
+    package static func encrypt(_ plaintext: String, key: ConversationKey, nonce: [UInt8]) throws -> String {
+        try self.encrypt(Array(plaintext.utf8), key: key, nonce: nonce)
+    }
+
+    /// Decrypts a payload of at most `limit` characters.
+    ///
+    /// NIP-44 wants the signature of the event around it verified before. Throws a ``NIP44Error`` that says which
+    /// check failed.
+    package static func decrypt(
+        _ payload: String,
+        key: ConversationKey,
+        limit: Int = defaultPayloadLimit
+    ) throws -> [UInt8] {
+        // Says that a future version does not use base64.
+        guard payload.utf8.first != UInt8(ascii: "#") else {
+            throw NIP44Error.unsupportedVersion
+        }
+        guard payload.utf8.count <= limit else {
+            throw NIP44Error.tooLong(limit: limit)
+        }
+        guard payload.utf8.count >= self.minimumLength else {
+            throw NIP44Error.invalidLength
+        }
+        guard let bytes = Base64.decode(payload) else {
+            throw NIP44Error.notBase64
+        }
+        guard bytes.first == self.version else {
+            throw NIP44Error.unsupportedVersion
+        }
+        guard bytes.count >= self.minimumByteCount else {
+            throw NIP44Error.invalidLength
+        }
+        return try self.open(
+            bytes.dropFirst().dropLast(self.macByteCount),
+            mac: bytes.suffix(self.macByteCount),
+            key: key
+        )
+    }
+
+    /// Decrypts a payload of at most `limit` characters that holds a text in UTF-8.
+    package static func decryptText(
+        _ payload: String,
+        key: ConversationKey,
+        limit: Int = defaultPayloadLimit
+    ) throws -> String {
+        guard let text = String(validating: try self.decrypt(payload, key: key, limit: limit), as: UTF8.self) else {
+            throw NIP44Error.notText
+        }
+        return text
+    }
+
+    private static func open(
+        _ authenticated: ArraySlice<UInt8>,
+        mac: ArraySlice<UInt8>,
+        key: ConversationKey
+    ) throws -> [UInt8] {
+        let nonce = Array(authenticated.prefix(self.nonceByteCount))
+        let ciphertext = Array(authenticated.dropFirst(self.nonceByteCount))
+        let keys = try MessageKeys(conversation: key, nonce: nonce)
+        let expected = HMACSHA256.authenticationCode(for: Array(authenticated), key: keys.hmacKey)
+        guard ConstantTime.areEqual(expected, Array(mac)) else {
+            throw NIP44Error.invalidMAC
+        }
+        return try Padding.unpad(ChaCha20.apply(to: ciphertext, key: keys.chachaKey, nonce: keys.chachaNonce))
+    }
+}
+
+/// NIP-44's padding: a length prefix, the plaintext, and zeros that blur the length.
+enum Padding {
+    /// Lengths from here on take the extended prefix.
+    private static let extendedLength = 65_536
+
+    /// How many bytes plaintext and zeros have together; the prefix is not counted.
+    static func paddedLength(_ length: Int) -> Int {
+        guard length > 32 else {
+            return 32
+        }
+        let nextPower = 1 << (Int.bitWidth - (length - 1).leadingZeroBitCount)
+        let chunk = nextPower <= 256 ? 32 : nextPower / 8
+        return chunk * ((length - 1) / chunk + 1)
+    }
+
+    static func pad(_ plaintext: [UInt8]) throws -> [UInt8] {
+        guard let length = UInt32(exactly: plaintext.count), length > 0 else {
+            throw NIP44Error.invalidPlaintextLength
+        }
+        let total = self.paddedLength(plaintext.count)
+        var padded: [UInt8] = []
+        padded.reserveCapacity(6 + total)
+        if plaintext.count >= self.extendedLength {
+            padded += [0, 0, UInt8(truncatingIfNeeded: length >> 24), UInt8(truncatingIfNeeded: length >> 16)]
+        }
+        padded += [UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length)]
+        padded += plaintext
+        padded += repeatElement(0, count: total - plaintext.count)
+        return padded
+    }
+
+    static func unpad(_ padded: [UInt8]) throws -> [UInt8] {
+        guard let (length, prefix) = self.prefix(of: padded) else {
+            throw NIP44Error.invalidPadding
+        }
+        let end = prefix + length
+        // The zeros themselves are not looked at: the MAC vouches for them.
+        guard length > 0, end <= padded.count, padded.count == prefix + self.paddedLength(length) else {
+            throw NIP44Error.invalidPadding
+        }
+        return Array(padded[prefix..<end])
+    }
+
+    /// Returns the declared length, and the bytes that declare it.
+    private static func prefix(of padded: [UInt8]) -> (length: Int, count: Int)? {
+        func number(_ range: Range<Int>) -> Int {
+            padded[range].reduce(0) { $0 << 8 | Int($1) }
+        }
+        guard padded.count >= 2 else {
+            return nil
+        }
+        let short = number(0..<2)
+        guard short == 0 else {
+            return (short, 2)
+        }
+        guard padded.count >= 6 else {
+            return nil
+        }
+        let long = number(2..<6)
+        return long >= self.extendedLength ? (long, 6) : nil
+    }
+}
+
+/// Why a NIP-44 payload was not made, or not read. Quotes nothing of it.
+package enum NIP44Error: Error, Hashable, CustomStringConvertible {
+    case unsupportedVersion
+    case tooLong(limit: Int)
+    case invalidLength
+    case notBase64
+    case invalidMAC
+    case invalidPadding
+    case notText
+    case invalidNonce
+    case invalidPlaintextLength
+
+    package var description: String {
+        switch self {
+        case .unsupportedVersion:
+            "the payload has an unsupported version of NIP-44; expected version 2"
+        case .tooLong(let limit):
+            "the payload is longer than the \(limit) characters that are read"
+        case .invalidLength:
+            "the payload is too short for NIP-44; expected at least 132 characters of base64"
+        case .notBase64:
+            "the payload is not base64 with padding"
+        case .invalidMAC:
+            "the payload does not authenticate: meant for other keys, or changed on its way"
+        case .invalidPadding:
+            "the payload's length prefix and padding do not fit together"
+        case .notText:
+            "the plaintext is not UTF-8"
+        case .invalidNonce:
+            "a nonce of NIP-44 must be 32 bytes"
+        case .invalidPlaintextLength:
+            "a plaintext of NIP-44 must be 1 to 4294967295 bytes"
+        }
+    }
+}

@@ -1,0 +1,164 @@
+private import Cipher
+import JSON
+
+/// What a client asks of us within a NIP-46 session: the text inside an event of kind 24133.
+package struct RemoteSigningRequest: Hashable, Sendable {
+    /// Ids are at most this many bytes; they are sent back.
+    package static let idLimit = 256
+
+    /// What the response must bear as well.
+    package var id: String
+    package var method: String
+    package var params: [String]
+
+    package init(id: String, method: String, params: [String] = []) {
+        self.id = id
+        self.method = method
+        self.params = params
+    }
+
+    /// Reads `{"id":…,"method":…,"params":[…]}`. A `null` among the parameters counts as an empty text, which is how some
+    /// clients leave one out; other fields are passed over.
+    package init(json: String) throws(RemoteSigningRequestError) {
+        guard let value = try? JSONValue(parsing: json), case .object(let object) = value,
+            case .string(let id)? = object["id"], !id.isEmpty, id.utf8.count <= Self.idLimit
+        else { throw .notARequest }
+        guard case .string(let method)? = object["method"], !method.isEmpty else { throw .noMethod(id: id) }
+        self.init(id: id, method: method)
+        guard let params = object["params"] else { return }
+        guard case .array(let values) = params else { throw .wrongParams(id: id) }
+        for value in values {
+            switch value {
+            case .string(let text): self.params.append(text)
+            case .null: self.params.append("")
+            default: throw .wrongParams(id: id)
+            }
+        }
+    }
+
+    /// The text to encrypt.
+    package var json: String {
+        var text = JSONText(spelling: .escaped)
+        text.append("{\"id\":")
+        text.appendQuoted(id)
+        text.append(",\"method\":")
+        text.appendQuoted(method)
+        text.append(",\"params\":")
+        text.appendArray(params) { $0.appendQuoted($1) }
+        text.append("}")
+        return String(decoding: text.bytes, as: UTF8.self)
+    }
+}
+
+/// Why a text is no request of NIP-46. The description is fit for the response to its sender; it quotes nothing of the text.
+package enum RemoteSigningRequestError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Nothing that could be answered: no id.
+    case notARequest
+    case noMethod(id: String)
+    case wrongParams(id: String)
+
+    /// What the response to it bears; nil when there can be none.
+    package var id: String? {
+        switch self {
+        case .notARequest: nil
+        case .noMethod(let id), .wrongParams(let id): id
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .notARequest: "expected a JSON object with an id of 1 to \(RemoteSigningRequest.idLimit) bytes"
+        case .noMethod: "expected the name of a method"
+        case .wrongParams: "params: expected an array of strings"
+        }
+    }
+}
+
+/// The answer to a ``RemoteSigningRequest`` (NIP-46).
+package struct RemoteSigningResponse: Hashable, Sendable {
+    /// How a request ended.
+    package enum Outcome: Hashable, Sendable {
+        case result(String)
+        case error(String)
+    }
+
+    /// The id of the request.
+    package var id: String
+    package var outcome: Outcome
+
+    package init(id: String, _ outcome: Outcome) {
+        self.id = id
+        self.outcome = outcome
+    }
+
+    /// Reads `{"id":…,"result":…,"error":…}`; nil unless it says one of the two. An error that is not empty decides, as it
+    /// does for other clients.
+    package init?(json: String) {
+        guard let value = try? JSONValue(parsing: json), case .object(let object) = value,
+            case .string(let id)? = object["id"]
+        else { return nil }
+        self.id = id
+        if case .string(let error)? = object["error"], !error.isEmpty {
+            outcome = .error(error)
+        } else if case .string(let result)? = object["result"] {
+            outcome = .result(result)
+        } else {
+            return nil
+        }
+    }
+
+    /// The text to encrypt. An error comes without a result: clients try to understand any result there is.
+    package var json: String {
+        var text = JSONText(spelling: .escaped)
+        text.append("{\"id\":")
+        text.appendQuoted(id)
+        switch outcome {
+        case .result(let result):
+            text.append(",\"result\":")
+            text.appendQuoted(result)
+        case .error(let error):
+            text.append(",\"error\":")
+            text.appendQuoted(error)
+        }
+        text.append("}")
+        return String(decoding: text.bytes, as: UTF8.self)
+    }
+}
+
+/// The token with which a client finds a remote signer (NIP-46, "Direct connection initiated by remote-signer").
+///
+/// It holds a secret: never for a log.
+package struct BunkerURL: Sendable, Concealed {
+    package var signer: PublicKey
+    /// Relays at which the signer listens.
+    package var relays: [String]
+    /// What the first `connect` must bear; single use.
+    package var secret: String?
+
+    package init(signer: PublicKey, relays: [String], secret: String? = nil) {
+        self.signer = signer
+        self.relays = relays
+        self.secret = secret
+    }
+
+    /// The whole URL, secret included.
+    package func reveal() -> String {
+        let items = relays.map { ("relay", $0) } + (secret.map { [("secret", $0)] } ?? [])
+        let query = items.map { "\($0)=\(Self.escaped($1))" }.joined(separator: "&")
+        return "bunker://\(signer.hex)" + (query.isEmpty ? "" : "?\(query)")
+    }
+
+    /// Percent-encodes all but what RFC 3986 calls unreserved, which no reader of a query takes for anything else.
+    private static func escaped(_ text: String) -> String {
+        text.utf8.reduce(into: "") { result, byte in
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import JSON
+
+/// Reads events (NIP-01) without building them, to find out whether they concern anybody.
+///
+/// Checks every byte: the grammar of JSON, UTF-8, and what NIP-01 demands of each field. Stricter than most JSON
+/// parsers where they disagree about what an event says: a field must not be repeated, `kind` and `created_at` are
+/// written as digits only, surrogates come in pairs. Unknown fields may be there, nested at most 64 levels deep.
+///
+/// Allocates nothing once its buffer of `p` values has grown. Not shared between threads: one for each worker.
+package struct EventScanner {
+    /// The values of the `p` tags of the event scanned last, in their order, repetitions included. What is not 64
+    /// lowercase hexadecimal digits is not among them.
+    package internal(set) var pValues: [Bytes32] = []
+
+    /// What one huge event made the buffer grow to is not kept for ever.
+    private static let largestBuffer = 1 << 16
+
+    package init() {
+        pValues.reserveCapacity(64)
+    }
+
+    /// Scans `json`, which holds one event and at most whitespace around it.
+    package mutating func scan(_ json: UnsafeRawBufferPointer) throws(EventError) -> ScannedEvent {
+        pValues.removeAll(keepingCapacity: pValues.capacity <= Self.largestBuffer)
+        var reader = try JSONReader<EventError>(json)
+        reader.skipWhitespace()
+        guard reader.take("{") else { throw .notAnObject }
+        var fields = ScannedFields()
+        reader.skipWhitespace()
+        if !reader.take("}") {
+            repeat {
+                let key = try reader.key()
+                if let field = EventField(key, in: reader) {
+                    guard fields.seen & field.rawValue == 0 else { throw .repeated(field) }
+                    fields.seen |= field.rawValue
+                    try scan(field, from: &reader, into: &fields)
+                } else {
+                    try reader.skipValue()
+                }
+                reader.skipWhitespace()
+            } while reader.take(",")
+            try reader.expect("}", .objectEnd)
+        }
+        try reader.end()
+        return try fields.event()
+    }
+
+    @inline(__always)
+    private mutating func scan(
+        _ field: EventField,
+        from reader: inout JSONReader<EventError>,
+        into fields: inout ScannedFields
+    ) throws(EventError) {
+        switch field {
+        case .id:
+            guard let id = try reader.hexString() else { throw .wrong(.id) }
+            fields.id = id
+        case .pubkey:
+            guard let pubkey = try reader.hexString() else { throw .wrong(.pubkey) }
+            fields.pubkey = pubkey
+        case .createdAt:
+            guard let seconds = reader.natural() else { throw .wrong(.createdAt) }
+            fields.createdAt = seconds
+        case .kind:
+            guard let kind = reader.natural(), kind <= Int64(UInt16.max) else { throw .wrong(.kind) }
+            fields.kind = UInt16(truncatingIfNeeded: kind)
+        case .tags:
+            fields.tags = try scanTags(&reader)
+        case .content:
+            guard reader.next == UInt8(ascii: "\"") else { throw .wrong(.content) }
+            let content = try reader.string()
+            fields.content = ScannedText(range: content.range, traits: content.traits)
+        case .signature:
+            guard let signature = try reader.signature() else { throw .wrong(.signature) }
+            fields.signature = signature
+        }
+    }
+}
+
+extension EventScanner {
+    /// Scans the array of tags and gathers what the `p` tags name.
+    @inline(__always)
+    mutating func scanTags(_ reader: inout JSONReader<EventError>) throws(EventError) -> ScannedText {
+        let start = reader.position
+        guard reader.take("[") else { throw .wrong(.tags) }
+        var traits: JSONString.Traits = []
+        var hasWhitespace = reader.skipWhitespace()
+        if !reader.take("]") {
+            while true {
+                guard reader.take("[") else { throw .wrong(.tags) }
+                try scanTag(&reader, &traits, &hasWhitespace)
+                if reader.skipWhitespace() { hasWhitespace = true }
+                if reader.take("]") { break }
+                try reader.expect(",", .arrayEnd)
+                if reader.skipWhitespace() { hasWhitespace = true }
+            }
+        }
+        return ScannedText(
+            range: Range(uncheckedBounds: (start, reader.position)),
+            traits: traits,
+            hasWhitespace: hasWhitespace
+        )
+    }
+
+    /// Scans a tag from after its opening bracket to after its closing one.
+    @inline(__always)
+    private mutating func scanTag(
+        _ reader: inout JSONReader<EventError>,
+        _ traits: inout JSONString.Traits,
+        _ hasWhitespace: inout Bool
+    ) throws(EventError) {
+        if reader.skipWhitespace() { hasWhitespace = true }
+        var isAwaitingKey = false
+        var isName = true
+        while true {
+            if isAwaitingKey {
+                isAwaitingKey = false
+                try scanKey(&reader, &traits)
+            } else {
+                guard reader.next == UInt8(ascii: "\"") else { throw .wrong(.tags) }
+                let string = try reader.string()
+                traits.formUnion(string.traits)
+                if isName { isAwaitingKey = isP(string, in: reader) }
+                isName = false
+            }
+            if reader.skipWhitespace() { hasWhitespace = true }
+            if reader.take("]") { return }
+            try reader.expect(",", .arrayEnd)
+            if reader.skipWhitespace() { hasWhitespace = true }
+        }
+    }
+
+    /// Scans the first value of a `p` tag, which may be anything that is a string.
+    @inline(__always)
+    private mutating func scanKey(
+        _ reader: inout JSONReader<EventError>,
+        _ traits: inout JSONString.Traits
+    ) throws(EventError) {
+        if let key = reader.takePlainHex() {
+            pValues.append(key)
+            return
+        }
+        guard reader.next == UInt8(ascii: "\"") else { throw .wrong(.tags) }
+        let string = try reader.string()
+        traits.formUnion(string.traits)
+        if string.traits.contains(.escaped), let key = reader.hex(string) { pValues.append(key) }
+    }
+
+    /// Whether a tag's name says `p`, which it may do in several ways.
+    @inline(__always)
+    private func isP(_ name: JSONString, in reader: JSONReader<EventError>) -> Bool {
+        if name.traits.contains(.escaped) { return reader.says(name, "p") }
+        return name.count == 1 && reader.byte(name.start) == UInt8(ascii: "p")
+    }
+}

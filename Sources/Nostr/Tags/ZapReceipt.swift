@@ -1,0 +1,117 @@
+/// What a zap receipt (NIP-57) tells: who sent how much to whom, and why.
+///
+/// A receipt proves that somebody asked for an invoice, not that it was paid: for that one trusts the receipt's author.
+/// Whether that is the recipient's wallet only the recipient's LNURL server knows, which is not asked here.
+package struct ZapReceipt: Hashable, Sendable {
+    /// The request for the zap: one zap, however many receipts there are.
+    package let request: EventID
+    /// Who signed the request for the zap.
+    package let sender: PublicKey
+    /// The sender signed with a key for this once and does not want to be known.
+    package let isAnonymous: Bool
+    package let recipient: PublicKey
+    /// What the invoice asks for, in thousandths of a satoshi.
+    package let millisats: UInt64
+    package let comment: String
+    /// The event that was zapped; nil when it was the person.
+    package let zapped: EventID?
+}
+
+extension ZapReceipt {
+    /// Reads `receipt`, whose own signature was verified before.
+    ///
+    /// Throws unless it holds a request (kind 9734) with a right signature for the same recipient, and an invoice (BOLT-11)
+    /// of the amount that the request names, if it names one.
+    package init(_ receipt: Event) throws(ZapReceiptError) {
+        guard receipt.kind == .zapReceipt else { throw .notAReceipt }
+        let request = try Self.request(in: receipt)
+        let recipients = Set(request.mentionedKeys)
+        guard let recipient = recipients.first, recipients.count == 1, Set(receipt.mentionedKeys) == recipients else {
+            throw .wrongRecipient
+        }
+        guard let invoice = receipt.value(of: "bolt11"), let millisats = InvoiceAmount.millisats(of: invoice) else {
+            throw .noAmount
+        }
+        if let asked = request.value(of: "amount"), UInt64(asked) != millisats { throw .otherAmount }
+        do {
+            try request.verify()
+        } catch {
+            throw .forgedRequest
+        }
+        self.init(
+            request: request.id,
+            sender: request.pubkey,
+            isAnonymous: request.tags.contains { $0.first == "anon" },
+            recipient: recipient,
+            millisats: millisats,
+            comment: request.content,
+            zapped: request.values(of: "e").lazy.compactMap { EventID(hex: $0) }.first
+        )
+    }
+
+    private static func request(in receipt: Event) throws(ZapReceiptError) -> Event {
+        guard let description = receipt.value(of: "description"),
+            let request = try? Event(json: Array(description.utf8)),
+            request.kind == .zapRequest
+        else { throw .noRequest }
+        return request
+    }
+}
+
+/// Why an event is not a zap receipt to be believed (NIP-57).
+package enum ZapReceiptError: Error, Hashable, Sendable, CustomStringConvertible {
+    case notAReceipt
+    case noRequest
+    case wrongRecipient
+    case noAmount
+    case otherAmount
+    case forgedRequest
+
+    package var description: String {
+        switch self {
+        case .notAReceipt: "a zap receipt must be of kind 9735"
+        case .noRequest: "the description of a zap receipt must be a zap request, an event of kind 9734"
+        case .wrongRecipient: "a zap receipt and its request must name one recipient, the same, in p"
+        case .noAmount: "bolt11 of a zap receipt must be a Lightning invoice with an amount"
+        case .otherAmount: "the invoice of a zap receipt must be of the amount that its request asks for"
+        case .forgedRequest: "the request in a zap receipt must have the id and the signature of its sender"
+        }
+    }
+}
+
+/// What a Lightning invoice (BOLT-11) asks for, which stands in its human-readable part.
+package enum InvoiceAmount {
+    /// Mainnet, testnet, signet and regtest; a longer one before those that it begins with.
+    private static let prefixes = ["lnbcrt", "lnbc", "lntbs", "lntb"]
+    /// More bitcoin than there will ever be.
+    private static let limit: UInt64 = 21_000_000 * 100_000_000_000
+
+    /// The amount in thousandths of a satoshi; nil when `invoice` is none, leaves the amount open, or is of an amount that
+    /// cannot be paid.
+    package static func millisats(of invoice: String) -> UInt64? {
+        let lowercase = invoice.lowercased()
+        guard invoice == lowercase || invoice == invoice.uppercased(),
+            let separator = lowercase.lastIndex(of: "1"),
+            let prefix = prefixes.first(where: lowercase.hasPrefix),
+            separator >= lowercase.index(lowercase.startIndex, offsetBy: prefix.count)
+        else { return nil }
+        return millisats(ofAmount: lowercase[..<separator].dropFirst(prefix.count))
+    }
+
+    private static func millisats(ofAmount amount: Substring) -> UInt64? {
+        let digits = amount.prefix { $0.isASCII && $0.isNumber }
+        guard !digits.hasPrefix("0"), let number = UInt64(digits) else { return nil }
+        let (multiplier, divisor): (UInt64, UInt64)
+        switch amount[digits.endIndex...] {
+        case "": (multiplier, divisor) = (100_000_000_000, 1)
+        case "m": (multiplier, divisor) = (100_000_000, 1)
+        case "u": (multiplier, divisor) = (100_000, 1)
+        case "n": (multiplier, divisor) = (100, 1)
+        case "p": (multiplier, divisor) = (1, 10)
+        default: return nil
+        }
+        let (product, overflow) = number.multipliedReportingOverflow(by: multiplier)
+        guard !overflow, product.isMultiple(of: divisor), product / divisor <= limit else { return nil }
+        return product / divisor
+    }
+}

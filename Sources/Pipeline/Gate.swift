@@ -1,5 +1,6 @@
 import Nostr
 import Registry
+import Rules
 
 /// The first stage: reads an event as far as it must, and lets through only what is new, concerns somebody, and is
 /// really its author's. Matches before it verifies, since a look at the tags costs a fraction of a signature check.
@@ -7,10 +8,9 @@ struct Gate {
     private var scanner = EventScanner()
     private let verifier = EventVerifier()
     private var accepted: GenerationalSet<EventID>
-    /// Verified, and on their way: of the batch at work, and what waits for context.
+    /// Verified, and on their way: of this batch, or waiting for context.
     private var underWay: Set<EventID> = []
-    /// What events are for, by their kinds; other rules make it another.
-    var purposes: Purposes
+    private(set) var purposes: Purposes
     private var hits: [MatchHit] = []
 
     /// `memory` is how many ids are remembered at least.
@@ -18,6 +18,9 @@ struct Gate {
         self.purposes = purposes
         self.accepted = GenerationalSet(capacity: memory)
     }
+
+    /// Reads kinds by other rules and settings from now on.
+    mutating func follow(_ purposes: Purposes) { self.purposes = purposes }
 
     /// Reads the bytes of one event, which ``judge(_:in:from:index:isListWanted:)`` is to be asked about next.
     mutating func scan(_ json: UnsafeRawBufferPointer) throws(EventError) -> ScannedEvent {
@@ -33,13 +36,13 @@ struct Gate {
         index: borrowing MatchIndex,
         isListWanted: Bool,
         now: Int64
-    ) -> Passage {
+    ) -> GateResult {
         // What was asked for is learned from even if it once went all the way.
         if case .relay(.fetched) = source { return built(scanned, in: json) { .fetched($0) } }
         if !underWay.isEmpty, underWay.contains(scanned.id) { return .repeated(scanned.id) }
         let purpose = purposes[scanned.kind]
         if accepted.contains(scanned.id) {
-            // Whom it follows nobody asked before its author had an account here.
+            // Nobody asked for its follows before its author had an account here.
             guard purpose == .recipientList, isListWanted else { return stopped(.duplicate, scanned, .duplicate) }
             return built(scanned, in: json) { .recipientList($0, []) }
         }
@@ -84,12 +87,12 @@ struct Gate {
     /// Whether an event is done with.
     func remembers(_ id: EventID) -> Bool { accepted.contains(id) }
 
-    /// Further copies of a verified event are ``Passage/repeated(_:)`` until it is remembered or released.
+    /// Further copies of a verified event are ``GateResult/repeated(_:)`` until it is remembered or released.
     mutating func hold(_ id: EventID) {
         underWay.insert(id)
     }
 
-    /// An event is on its way no more, and not done with either.
+    /// An event is no longer on its way, and not done with either.
     mutating func release(_ id: EventID) {
         underWay.remove(id)
     }
@@ -105,11 +108,11 @@ struct Gate {
     private func built(
         _ scanned: ScannedEvent,
         in json: UnsafeRawBufferPointer,
-        as passage: (Event) -> Passage
-    ) -> Passage {
+        as result: (Event) -> GateResult
+    ) -> GateResult {
         if let fault = fault(of: scanned, in: json) { return forged(scanned, fault) }
         do throws(EventError) {
-            return passage(try Event(scanned: scanned, in: json))
+            return result(try Event(scanned: scanned, in: json))
         } catch {
             return stopped(.malformed, scanned, .refused(MachineReadablePrefix.invalid.message(error)))
         }
@@ -130,8 +133,8 @@ struct Gate {
         return hits.filter { $0.counts(for: scanned.kind) }
     }
 
-    /// Other projects use the kinds of registrations as well: from where nobody is answered only what says it is for us is
-    /// worth a signature check.
+    /// Other projects use the kinds of registrations as well: of a source that nobody answers, only an event that says it is for us
+    /// is worth a signature check.
     private func isForUs(_ scanned: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
         guard let event = try? Event(scanned: scanned, in: json) else { return true }
         return event.identifier.hasPrefix(purposes.ourKey.hex)
@@ -141,22 +144,22 @@ struct Gate {
         scanned.createdAt > now / 1000 + PipelineSettings.secondsAhead
     }
 
-    private func ahead(_ scanned: ScannedEvent) -> Passage {
+    private func ahead(_ scanned: ScannedEvent) -> GateResult {
         let reason = "created_at: expected at most \(PipelineSettings.secondsAhead) seconds ahead of now"
         return stopped(.ahead, scanned, .refused(MachineReadablePrefix.invalid.message(reason)))
     }
 
-    private func forged(_ scanned: ScannedEvent, _ fault: EventError) -> Passage {
+    private func forged(_ scanned: ScannedEvent, _ fault: EventError) -> GateResult {
         stopped(.forged, scanned, .refused(MachineReadablePrefix.invalid.message(fault)))
     }
 
-    private func stopped(_ step: PipelineStep, _ scanned: ScannedEvent, _ result: EventVerdict.Result) -> Passage {
+    private func stopped(_ step: PipelineStep, _ scanned: ScannedEvent, _ result: EventVerdict.Result) -> GateResult {
         .stopped(step, EventVerdict(id: scanned.id, result))
     }
 }
 
-/// What the gate makes of an event. Every event in here is verified.
-enum Passage {
+/// What the gate makes of an event. Every event in it is verified.
+enum GateResult {
     /// It goes no further; the verdict is what its sender is told.
     case stopped(PipelineStep, EventVerdict)
     /// It is another copy of one that is on its way.
@@ -167,11 +170,11 @@ enum Passage {
     case registration(Event)
     /// It is a request to us (NIP-46).
     case request(Event)
-    /// It is a list of relays or devices (kind 10002 or 10050). Those wake nobody, whomever they name.
+    /// It is a list of relays or devices (kind 10002 or 10050). Those wake nobody.
     case list(Event)
-    /// It takes events of its author's back (kind 5 or 62). It wakes nobody.
+    /// It deletes events of its author (kind 5 or 62). It wakes nobody.
     case deletion(Event)
-    /// It is an account's own list, the newest of its kind, and names these.
+    /// It is an account's own list, the newest of its kind, and names these accounts.
     case recipientList(Event, [MatchHit])
     /// It is a wake-up hint for these accounts (kind 20062).
     case hint(Event, [MatchHit])
@@ -193,7 +196,7 @@ struct Purposes {
         case recipientList
         /// A wake-up hint.
         case hint
-        /// It takes events of its author's back.
+        /// It deletes events of its author.
         case deletion
         /// Something that a rule may be for.
         case notice
@@ -225,6 +228,16 @@ struct Purposes {
             default: notifiableKinds?.contains(number) ?? true ? .notice : .other
             }
         }
+    }
+
+    init(_ settings: PipelineSettings, _ lists: RecipientLists, _ dependencies: PipelineDoors, ourKey: PublicKey) {
+        self.init(
+            ourKey: ourKey,
+            notifiableKinds: settings.rules.notifiableKinds,
+            takesRequests: dependencies.remoteSigner != nil,
+            takesHints: dependencies.hintObserver != nil,
+            recipientKinds: lists.kinds
+        )
     }
 
     subscript(kind: Kind) -> Purpose { table[Int(kind.rawValue)] }

@@ -6,55 +6,45 @@ import Registry
 import Rules
 import Storage
 
-/// The way of an event, every stage in its order: gate, match, rules, outbox. Belongs to one thread.
+/// The way of an event, every stage in its order. Belongs to one thread.
 ///
-/// Events come in batches and what they wake is kept in one transaction, so that a sender's OK means that nothing is lost. An
-/// event that lacks a name or a note waits for it beyond its batch, unanswered.
+///     bytes → gate → partition: matcher → context → filters → pacing → composer → one transaction on disk → answers
+///               └ registrations, lists, deletions: to the registry
+///
+/// Events come in batches. What a batch leads to is kept in one transaction, and its senders are told after that: an OK means that nothing
+/// is lost. An event that lacks a name or a note waits for it beyond its batch, unanswered.
 package final class Pipeline {
-    /// From where it takes events, and where it hears that what it asked for has come.
+    /// The source of events, and of the ends of fetches.
     let intake: Intake
-    let registry: Registry
-    let doors: PipelineDoors
-    var addressees: Addressees
-    let deliveryID: @Sendable (EventID, DeviceID) -> String
-    let now: @Sendable () -> Int64
-    let logger: Logger
-    let putOnDisk: ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void
-    let observer: any PipelineObserver
-
-    let outboxTrouble: TroubleLog
-    let registryTrouble: TroubleLog
-
-    /// What rules, filters, defaults and the like are in force.
-    var settings: PipelineSettings
     /// Beats while events are worked on, so that others can tell work from being stuck.
-    package let heartbeat = Heartbeat()
+    package let heartbeat = PipelineHeartbeat()
     package let gauges = PipelineGauges()
-    var gate: Gate
-    var index: MatchIndex
-    var context: EventContext
-    var follows: Follows
-    var hints = HintDesk()
-    var pacing: Pacing
-    var distances = FollowDistances()
-    var parking: Parking
-    var deletions = Deletions()
-    /// Authors whose lists of relays and devices concern nobody here, until somebody registers.
-    var strangers = GenerationalSet<PublicKey>(capacity: 50_000)
-    var answers = OpenAnswers()
-    /// How many submissions were answered or wait for their answer.
-    var submissions = 0
+    /// The rules, filters, defaults and the like that are in force.
+    private(set) var settings: PipelineSettings
 
-    /// Loads the index of `registry`, which this pipeline owns from now on. `accepted` are events that were accepted before
-    /// this process began. `deliveryID` names a delivery, the same for the same event and device; `keep` puts deliveries on
-    /// disk, and with them the events they are for and others that shall wake nobody again, and what becomes of devices' paces, and sets the courier going, or
-    /// throws; `now` is in milliseconds since 1970. From `intake` the pipeline's thread takes events. Throws when the registry
-    /// cannot be read.
+    private let registry: Registry
+    private let dependencies: PipelineDoors
+    private let recorder: BatchRecorder
+    private let now: @Sendable () -> Int64
+
+    private var gate: Gate
+    private var index: MatchIndex
+    private var context: EventContext
+    private var demand: ContextDemand
+    private var registrations: Registrations
+    private var deletions: Deletions
+    private var partition: Partition
+    private var answers = Answers()
+
+    /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `accepted` are events that were
+    /// accepted before this process began. `deliveryID` names a delivery, the same for the same event and device. `keep` puts
+    /// deliveries on disk, with the events that shall wake no device again (``Effects/causes``) and the changes of paces, and starts the
+    /// courier, or throws. `now` is in milliseconds since 1970. Throws when the registry cannot be read.
     package init(
         settings: PipelineSettings,
         registry: Registry,
         intake: Intake,
-        doors: PipelineDoors = PipelineDoors(),
+        doors dependencies: PipelineDoors = PipelineDoors(),
         accepted: [EventID] = [],
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         keep: @escaping ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void,
@@ -62,37 +52,41 @@ package final class Pipeline {
         observer: any PipelineObserver,
         logger: Logger
     ) throws {
+        self.settings = settings
         self.intake = intake
         self.registry = registry
-        self.doors = doors
-        self.addressees = Addressees(settings: settings, sealer: doors.sealer, deliveryID: deliveryID)
+        self.dependencies = dependencies
         self.now = now
-        self.logger = logger
-        self.putOnDisk = keep
-        self.observer = observer
-        self.outboxTrouble = TroubleLog("Deliveries cannot be kept; their events are not accepted", logger: logger)
-        self.registryTrouble = TroubleLog(
+        recorder = BatchRecorder(keep: keep, observer: observer, logger: logger)
+        let trouble = TroubleLog(
             "The registry cannot be read or written; what needs it is not accepted",
             logger: logger
         )
-        self.settings = settings
-        self.deliveryID = deliveryID
-        self.gate = Gate(purposes: Purposes(settings, addressees.filters, doors: doors, ourKey: registry.ourKey))
-        self.index = try registry.load(
+        let lists = RecipientLists(settings, EventFilters(settings.filters), registry: registry)
+        gate = Gate(purposes: Purposes(settings, lists, dependencies, ourKey: registry.ourKey))
+        index = try registry.load(
             signals: Array(settings.rules.namedSignals),
             languages: settings.rules.languages
         )
-        self.context = try Self.context(settings, logger: logger)
-        self.follows = Follows(registry: registry, trouble: registryTrouble, now: now)
-        self.parking = Parking(
-            limits: ParkingLimits(
-                wait: doors.contextFetcher == nil ? 0 : settings.contextWait,
-                events: settings.contextRoom
-            )
+        context = try EventContext(settings, logger: logger)
+        demand = ContextDemand(settings)
+        registrations = Registrations(
+            registry: registry,
+            signer: dependencies.remoteSigner,
+            recipientLists: lists,
+            trouble: trouble
         )
-        self.pacing = Pacing(policy: settings.pacing, store: doors.paceStore, room: doors.room)
-        try forgetUnreadLists()
-        try pacing.load(index, at: now())
+        deletions = Deletions(registry: registry, isOurRelay: dependencies.isOurRelay, trouble: trouble)
+        partition = Partition(
+            settings: settings,
+            registry: registry,
+            dependencies: dependencies,
+            deliveryID: deliveryID,
+            trouble: trouble,
+            now: now
+        )
+        try lists.removeUnread()
+        try partition.load(index, at: now())
         updateContextDemand()
         for id in accepted { gate.remember(id) }
     }
@@ -102,120 +96,398 @@ package final class Pipeline {
     package func process(_ arrivals: Arrivals) {
         heartbeat.beat()
         updateIndex()
-        var batch = Batch(log: StepLog(logger: logger), time: now())
-        pacing.pacer.notice(batch.time)
-        pacing.take(arrivals.ends, at: batch.time)
+        var (effects, verdicts) = (recorder.begin(at: now()), Verdicts())
+        partition.begin(at: effects.time, arrivals.ends)
         for (offset, submission) in arrivals.submissions.enumerated() {
             heartbeat.beat()
             for (position, json) in submission.events.enumerated() {
-                let place = AnswerPlace(submission: submissions + offset, position: position)
-                json.withUnsafeBytes { admit($0, from: submission.source, at: place, into: &batch) }
+                let place = AnswerPlace(submission: answers.next + offset, position: position)
+                json.withUnsafeBytes { admit($0, from: submission.source, at: place, &effects, &verdicts) }
             }
         }
-        settleHeld(&batch)
-        resumeReady(after: arrivals, into: &batch)
-        releaseDue(into: &batch)
-        conclude(&batch, answering: arrivals.submissions)
-        context.keep(at: batch.time)
+        settleRegistrations(&effects, &verdicts)
+        endFetches(arrivals, at: effects.time)
+        for waiting in partition.takeReady(at: effects.time) { resume(waiting, &effects, &verdicts) }
+        partition.releaseDue(in: index, &effects)
+        conclude(&effects, &verdicts, answering: arrivals.submissions)
+        context.keep(at: effects.time)
         fetchContext()
-        gauges.set(waitingDevices: pacing.pacer.waitingDevices, parkedEvents: parking.count)
+        gauges.set(waitingDevices: partition.waitingDevices, parkedEvents: partition.waitingEvents)
     }
-
-    /// Whether accounts' own lists of that kind are read.
-    func isRecipientKind(_ kind: Kind) -> Bool { gate.purposes[kind] == .recipientList }
 
     /// How long events may be waited for, in milliseconds; nil: for ever.
-    package var patience: Int64? {
-        let now = now()
-        return [parking.patience(at: now), pacing.patience(at: now)].compactMap(\.self).min()
-    }
+    package var patience: Int64? { partition.patience(at: now()) }
 
-    /// Ends all waiting, what waits for context goes on without it, and writes what is not written yet. Once, at the end.
+    /// Ends all waiting: events that wait for context go on without it, and everything is written. Once, at the end.
     package func finish() {
         updateIndex()
-        var batch = Batch(log: StepLog(logger: logger), time: now())
-        for parked in parking.takeAll() { resume(parked, into: &batch) }
-        conclude(&batch, answering: [])
-        context.close(at: batch.time)
+        var (effects, verdicts) = (recorder.begin(at: now()), Verdicts())
+        for waiting in partition.takeReady(at: nil) { resume(waiting, &effects, &verdicts) }
+        conclude(&effects, &verdicts, answering: [])
+        context.close(at: effects.time)
     }
+
+    // MARK: The gate
 
     private func admit(
         _ json: UnsafeRawBufferPointer,
         from source: EventSource,
         at place: AnswerPlace,
-        into batch: inout Batch
+        _ effects: inout Effects,
+        _ verdicts: inout Verdicts
     ) {
         let scanned: ScannedEvent
         do throws(EventError) {
             scanned = try gate.scan(json)
         } catch {
             let message = MachineReadablePrefix.invalid.message(error)
-            return batch.stop(.malformed, EventVerdict(id: nil, .refused(message)))
+            return stop(.malformed, EventVerdict(id: nil, .refused(message)), &effects, &verdicts)
         }
         let purpose = gate.purposes[scanned.kind]
-        if !batch.held.isEmpty,
-            !batch.held.continues(with: scanned.kind, isRecipientList: purpose == .recipientList)
-        {
-            settleHeld(&batch)
+        if registrations.mustSettle(before: scanned.kind, isRecipientList: purpose == .recipientList) {
+            settleRegistrations(&effects, &verdicts)
         }
-        let isListWanted =
-            switch purpose {
-            case .list: wantsLists(of: scanned.pubkey)
-            case .recipientList:
-                wantsRecipientList(
-                    scanned.kind,
-                    of: scanned.pubkey,
-                    SlotMark(createdAt: scanned.createdAt, id: scanned.id)
-                )
-            case .deletion: wantsDeletion(scanned, in: json)
-            default: false
-            }
-        let passage = gate.judge(
+        let result = gate.judge(
             scanned,
             in: json,
             from: source,
             index: index,
-            isListWanted: isListWanted,
-            now: batch.time
+            isListWanted: isWanted(scanned, for: purpose, in: json),
+            now: effects.time
         )
-        switch passage {
-        case .stopped(let step, let verdict): batch.stop(step, verdict)
-        case .repeated(let id): addCopy(of: id, at: place, into: &batch)
-        case .fetched(let event): learn(fetched: event, into: &batch)
-        case .registration(let event): hold(registration: event, into: &batch)
-        case .list(let event): hold(list: event, into: &batch)
-        case .deletion(let event): forget(by: event, into: &batch)
-        case .request(let event): answer(request: event, from: source, into: &batch)
-        case .hint(let event, let hits): wake(on: event, hits, into: &batch)
-        case .unaddressed(let scanned): pass(scanned, in: json, into: &batch)
-        case .recipientList(let event, let hits) where hits.isEmpty:
-            learn(event, into: batch)
-            hold(recipientList: event, into: &batch)
+        switch result {
+        case .stopped(let step, let verdict): stop(step, verdict, &effects, &verdicts)
+        case .repeated(let id): addCopy(of: id, at: place, &effects, &verdicts)
+        case .fetched(let event): learn(fetched: event, &effects, &verdicts)
+        case .registration(let event): register(event, &effects, &verdicts)
+        case .list(let event): take(list: event, &verdicts)
+        case .deletion(let event): delete(by: event, &effects, &verdicts)
+        case .request(let event): answer(event, from: source, &effects, &verdicts)
+        case .hint(let event, let hits):
+            begin(event, &verdicts)
+            let hint = AddressedEvent(event: event, accounts: Set(hits.map(\.account)), source: source)
+            note(partition.take(hint: hint, in: index, &context, &effects), &effects, &verdicts)
+        case .unaddressed(let scanned):
+            if context.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: json) {
+                learn(event, at: effects.time)
+            }
+            stop(.unaddressed, EventVerdict(id: scanned.id, .accepted), &effects, &verdicts)
         case .recipientList(let event, let hits):
-            notice(event, hits, from: source, at: place, json.count, into: &batch)
-            hold(notice: event, into: &batch)
+            if hits.isEmpty {
+                learn(event, at: effects.time)
+                begin(event, &verdicts)
+            } else {
+                take(event, hits, from: source, at: place, json.count, &effects, &verdicts)
+            }
+            registrations.add(recipientList: event, isAddressed: !hits.isEmpty)
         case .addressed(let event, let hits):
-            notice(event, hits, from: source, at: place, json.count, into: &batch)
+            take(event, hits, from: source, at: place, json.count, &effects, &verdicts)
         }
     }
 
-    /// An event that names these accounts.
-    private func notice(
+    /// Whether a list or a deletion is worth a signature check.
+    private func isWanted(
+        _ scanned: ScannedEvent,
+        for purpose: Purposes.Purpose,
+        in json: UnsafeRawBufferPointer
+    ) -> Bool {
+        switch purpose {
+        case .list: registrations.wantsLists(of: scanned.pubkey, in: index)
+        case .recipientList:
+            registrations.recipientLists.wants(
+                scanned.kind,
+                of: scanned.pubkey,
+                in: index,
+                SlotMark(createdAt: scanned.createdAt, id: scanned.id)
+            )
+        case .deletion:
+            deletions.isWanted(scanned, in: json) { id in
+                partition.holds(id) || context.authors(of: id)?.first == scanned.pubkey
+            } isProfileKept: {
+                context.knows(profileOf: scanned.pubkey)
+            }
+        default: false
+        }
+    }
+
+    /// A verified event sets out; further copies of it wait for how it ends.
+    private func begin(_ event: Event, _ verdicts: inout Verdicts) {
+        gate.hold(event.id)
+        verdicts.begin(event.id)
+    }
+
+    private func stop(
+        _ step: PipelineStep,
+        _ verdict: EventVerdict,
+        _ effects: inout Effects,
+        _ verdicts: inout Verdicts
+    ) {
+        effects.log.note(step, event: verdict.id)
+        verdicts.stop(verdict)
+    }
+
+    private func note(_ outcome: EventOutcome, _ effects: inout Effects, _ verdicts: inout Verdicts) {
+        effects.log.note(outcome)
+        verdicts.note(outcome.end, of: outcome.event)
+    }
+
+    private func addCopy(
+        of id: EventID,
+        at place: AnswerPlace,
+        _ effects: inout Effects,
+        _ verdicts: inout Verdicts
+    ) {
+        if verdicts.contains(id) {
+            effects.log.note(.duplicate, event: id)
+            verdicts.addCopy(id)
+        } else if partition.join(id, at: place) {
+            effects.log.note(.duplicate, event: id)
+            verdicts.addCopy(ofWaiting: id)
+        } else {
+            stop(.notKept, EventVerdict(id: id, .notKept), &effects, &verdicts)
+        }
+    }
+
+    // MARK: Events that name accounts
+
+    private func take(
         _ event: Event,
         _ hits: [MatchHit],
         from source: EventSource,
         at place: AnswerPlace,
         _ size: Int,
-        into batch: inout Batch
+        _ effects: inout Effects,
+        _ verdicts: inout Verdicts
     ) {
-        settleRecipientLists(&batch)
-        learn(event, into: batch)
-        let accounts = Set(hits.map(\.account))
-        if source.isNews {
-            begin(event, into: &batch)
-            route(event, to: accounts, from: source, waitingAt: (place, size), into: &batch)
-        } else {
-            rememberOnly(event, to: accounts, into: &batch)
+        if registrations.hasRecipientLists { settleRegistrations(&effects, &verdicts) }
+        learn(event, at: effects.time)
+        let addressed = AddressedEvent(event: event, accounts: Set(hits.map(\.account)), source: source)
+        guard source.isNews else { return takeBaseline(addressed, &effects, &verdicts) }
+        begin(event, &verdicts)
+        route(addressed, waitingAt: (place, size), &effects, &verdicts)
+    }
+
+    /// Accounts may have come and gone while the event waited, so it is matched again.
+    private func resume(_ waiting: WaitingEvent, _ effects: inout Effects, _ verdicts: inout Verdicts) {
+        verdicts.resume(waiting)
+        let event = waiting.event
+        var hits: [MatchHit] = []
+        event.mentionedKeys.map(\.bytes).withUnsafeBufferPointer { index.match($0, into: &hits) }
+        let accounts = Set(hits.lazy.filter { $0.counts(for: event.kind) }.map(\.account))
+        let addressed = AddressedEvent(event: event, accounts: accounts, source: waiting.source)
+        route(addressed, waitingAt: nil, &effects, &verdicts)
+    }
+
+    private func route(
+        _ addressed: AddressedEvent,
+        waitingAt place: (AnswerPlace, size: Int)?,
+        _ effects: inout Effects,
+        _ verdicts: inout Verdicts
+    ) {
+        let event = addressed.event
+        let outcome =
+            if event.isExpired(at: effects.time / 1000) {
+                EventOutcome(event: event.id, end: .stopped(.accepted), step: .expired)
+            } else if deletions.contains(event) {
+                EventOutcome(event: event.id, end: .stopped(.accepted), step: .deleted)
+            } else {
+                partition.take(addressed, waitingAt: place, in: index, &context, &effects) { gate.remembers($0) }
+            }
+        note(outcome, &effects, &verdicts)
+    }
+
+    /// An event that was there before anybody listened wakes nobody. A gift wrap or a contact list does not later either; the date of
+    /// others tells.
+    private func takeBaseline(
+        _ addressed: AddressedEvent,
+        _ effects: inout Effects,
+        _ verdicts: inout Verdicts
+    ) {
+        let event = addressed.event
+        guard event.kind.isGiftWrap || event.kind == .contactList else {
+            // A copy from elsewhere may be new, also in this batch.
+            return stop(.baseline, EventVerdict(id: event.id, .accepted), &effects, &verdicts)
         }
+        begin(event, &verdicts)
+        note(partition.takeBaseline(addressed, in: index, &effects), &effects, &verdicts)
+    }
+
+    // MARK: Context
+
+    private func learn(_ event: Event, at now: Int64) {
+        guard !deletions.contains(event) else { return }
+        context.learn(event, at: now)
+        if context.isWorthLearning(event.kind) { partition.found(event, &context, at: now) }
+    }
+
+    /// An event that was asked for, by us or by the reader of lists of relays and devices.
+    private func learn(fetched event: Event, _ effects: inout Effects, _ verdicts: inout Verdicts) {
+        guard event.kind != .relayList, event.kind != .deviceList else {
+            guard verdicts.contains(event.id) else { return take(list: event, &verdicts) }
+            // Several relays have it.
+            effects.log.note(.duplicate, event: event.id)
+            return verdicts.addCopy(event.id)
+        }
+        if gate.purposes[event.kind] == .recipientList,
+            registrations.recipientLists.wants(event.kind, of: event.pubkey, in: index, SlotMark(event))
+        {
+            registrations.add(recipientList: event, isAddressed: true)
+        }
+        if event.kind == .contactList { partition.settleDistances(by: event, at: effects.time) }
+        if !deletions.contains(event) { context.learn(fetched: event, at: effects.time) }
+        partition.found(event, &context, at: effects.time)
+        stop(.fetched, EventVerdict(id: event.id, .accepted), &effects, &verdicts)
+    }
+
+    private func endFetches(_ arrivals: Arrivals, at now: Int64) {
+        for number in arrivals.endedFetches {
+            let isAnswered = !arrivals.unansweredFetches.contains(number)
+            partition.endFetch(number, isAnswered: isAnswered, &context, at: now)
+        }
+    }
+
+    /// Asks relays for what events of this batch began to wait for.
+    private func fetchContext() {
+        guard let fetch = partition.nextFetch() else { return }
+        guard let fetcher = dependencies.contextFetcher else {
+            return intake.fetchEnded(fetch.number, isAnswered: false)
+        }
+        fetcher.fetch(fetch.wants) { [intake] isAnswered in
+            intake.fetchEnded(fetch.number, isAnswered: isAnswered)
+        }
+    }
+
+    // MARK: Registrations, lists and deletions
+
+    private func register(_ event: Event, _ effects: inout Effects, _ verdicts: inout Verdicts) {
+        begin(event, &verdicts)
+        if let outcome = registrations.add(registration: event, isDeleted: deletions.contains(event)) {
+            note(outcome, &effects, &verdicts)
+        }
+    }
+
+    private func take(list event: Event, _ verdicts: inout Verdicts) {
+        begin(event, &verdicts)
+        registrations.add(list: event)
+    }
+
+    /// Brings a row of registrations or lists to the registry. It counts for the very next event, also of the same batch.
+    private func settleRegistrations(_ effects: inout Effects, _ verdicts: inout Verdicts) {
+        guard let settlement = registrations.settle(in: index, at: effects.time) else { return }
+        for outcome in settlement.outcomes { note(outcome, &effects, &verdicts) }
+        for id in verdicts.retract(settlement.notKept) { effects.log.note(.notKept, event: id) }
+        for list in settlement.lists { partition.found(list: list, at: effects.time) }
+        updateIndex()
+    }
+
+    /// A request is done with when it is answered, whatever the answer says.
+    private func answer(
+        _ request: Event,
+        from source: EventSource,
+        _ effects: inout Effects,
+        _ verdicts: inout Verdicts
+    ) {
+        begin(request, &verdicts)
+        let signer = registrations.signer
+        signer?.receive(request, from: source) { event in
+            let isDeleted = deletions.contains(event)
+            let outcome = registrations.register(carried: event, isDeleted: isDeleted, at: now())
+            updateIndex()
+            effects.log.note(outcome)
+            guard case .stopped(let result) = outcome.end else { return .accepted }
+            return result
+        }
+        note(EventOutcome(event: request.id, end: .finished(.accepted), step: .request), &effects, &verdicts)
+    }
+
+    /// Takes a deletion: of registrations, of what notifications may show, and of events that wait for a device's time.
+    private func delete(by event: Event, _ effects: inout Effects, _ verdicts: inout Verdicts) {
+        guard let deletion = deletions.read(event) else {
+            return stop(.unaddressed, EventVerdict(id: event.id, .accepted), &effects, &verdicts)
+        }
+        begin(event, &verdicts)
+        switch deletions.apply(deletion, by: event, at: effects.time) {
+        case .failed(let outcome): note(outcome, &effects, &verdicts)
+        case .applied(let ended):
+            updateIndex()
+            partition.withdraw(deletion, &context, &effects)
+            switch deletion.scope {
+            case .everything:
+                if ended > 0 || context.knows(profileOf: deletion.author) {
+                    context.forget(everythingBy: deletion.author, until: deletion.createdAt)
+                }
+            case .events:
+                context.forget(deletion)
+            }
+            let outcome = EventOutcome(
+                event: event.id,
+                end: .finished(.accepted),
+                step: .deleted,
+                account: ended > 0 ? event.pubkey : nil,
+                reason: ended > 0 ? "registrations ended: \(ended)" : "its author took events back"
+            )
+            note(outcome, &effects, &verdicts)
+        }
+    }
+
+    // MARK: The end of a batch
+
+    /// Everything that the batch leads to goes to disk at once; only then are its events done with, and answered.
+    private func conclude(_ effects: inout Effects, _ verdicts: inout Verdicts, answering arrived: [Submission]) {
+        partition.close(&effects)
+        let isKept = recorder.keep(effects)
+        let hasLists = partition.conclude(isKept: effects.pace == nil ? nil : isKept, at: effects.time)
+        effects.log.settle(isKept: isKept)
+        if !hasLists {
+            for id in verdicts.retract(effects.baselineLists) { effects.log.note(.notKept, event: id) }
+        }
+        let (done, open, notKept) = verdicts.conclude(isKept: isKept)
+        for id in notKept { effects.log.note(.notKept, event: id) }
+        for id in done { gate.remember(id) }
+        for id in open { gate.release(id) }
+        if isKept { for request in effects.zapRequests { gate.remember(request) } }
+        answers.deliver(verdicts, to: arrived)
+        recorder.report(effects)
+    }
+
+    // MARK: Between batches
+
+    /// Puts settings in force, each in its turn, and says so.
+    func adopt(_ changes: [SettingsChange]) {
+        for change in changes { change.completion(Result { try adopt(change.settings) }) }
+    }
+
+    /// Puts other settings in force, between two batches. Events that wait for context are decided by them too. Throws, and keeps the old
+    /// ones, when the registry cannot be read. Where and how long events wait for context stays as it was at the start.
+    func adopt(_ new: PipelineSettings) throws {
+        let (old, oldLists) = (settings, registrations.recipientLists)
+        if new.rules.namedSignals != old.rules.namedSignals || new.rules.languages != old.rules.languages {
+            try registry.rename(signals: Array(new.rules.namedSignals), languages: new.rules.languages, in: &index) {
+                partition.apply($0)
+            }
+        }
+        let filters = EventFilters(new.filters)
+        let lists = RecipientLists(new, filters, registry: registry)
+        settings = new
+        partition.adopt(new, filters, hasOtherPacing: new.pacing != old.pacing)
+        registrations.adopt(lists)
+        gate.follow(Purposes(new, lists, dependencies, ourKey: registry.ourKey))
+        demand = ContextDemand(new)
+        updateContextDemand()
+        // Lists that were sought and found may be forgotten since, or kept only as far as they were needed then.
+        if lists.keptKinds != oldLists.keptKinds || lists.asksForFollows != oldLists.asksForFollows {
+            context.forgetSoughtLists()
+        }
+        registrations.removeUnreadLists(at: now())
+    }
+
+    /// Brings the index up to date, and what depends on it.
+    private func updateIndex() {
+        if registry.update(&index, each: { partition.apply($0) }) > 0 { updateContextDemand() }
+    }
+
+    /// Keeps what some device may be shown, and no more.
+    private func updateContextDemand() {
+        context.follow(demand.needs(of: index))
     }
 }

@@ -5,7 +5,7 @@ import Synchronization
 package final class PipelineThread: Sendable {
     private let finished = DispatchSemaphore(value: 0)
     private let intake: Intake
-    private let heartbeat: Heartbeat
+    private let heartbeat: PipelineHeartbeat
     package let gauges: PipelineGauges
 
     /// Starts a thread that feeds `pipeline` from its intake until that is closed and empty.
@@ -68,7 +68,7 @@ package final class PipelineThread: Sendable {
     }
 }
 
-/// What waits in a pipeline, for others to read at any time; as of its last batch.
+/// How much waits in a pipeline as of its last batch, for other threads to read.
 package final class PipelineGauges: Sendable {
     private let devices = Atomic<Int>(0)
     private let events = Atomic<Int>(0)
@@ -86,13 +86,12 @@ package final class PipelineGauges: Sendable {
     }
 }
 
-/// How often a thread has come round: one that others see standing still while there is work is stuck.
-package final class Heartbeat: Sendable {
+/// How often the pipeline's thread has come round. One that stands still while there is work is stuck.
+package final class PipelineHeartbeat: Sendable {
     private let beats = Atomic<UInt64>(0)
 
     package init() {}
 
-    /// How often it beat so far.
     package var count: UInt64 { beats.load(ordering: .relaxed) }
 
     package func beat() {

@@ -76,6 +76,18 @@ struct StepLog {
         )
     }
 
+    /// Notes the step that an outcome names, if any.
+    mutating func note(_ outcome: EventOutcome) {
+        guard let step = outcome.step else { return }
+        note(
+            step,
+            event: outcome.event,
+            account: outcome.account,
+            device: outcome.device,
+            reason: outcome.reason
+        )
+    }
+
     /// Says whether the disk took what the batch wakes and holds. What it did not take has not happened: the same is decided anew
     /// another time, perhaps every second.
     mutating func settle(isKept: Bool) {

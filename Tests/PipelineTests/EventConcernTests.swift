@@ -125,15 +125,15 @@ import Testing
         let tags = [["e", Self.first], ["p", Self.other.hex]]
         #expect(try classify(kind, tags).openQuestion == id(Self.first))
         #expect(try classify(kind, tags, writtenBy: [Self.account]).openQuestion == nil)
-        #expect(throws: NoConcern.notTarget) { try classify(kind, tags, writtenBy: [Self.other]) }
+        #expect(throws: Irrelevance.notTarget) { try classify(kind, tags, writtenBy: [Self.other]) }
         #expect(try classify(kind, [["e", Self.first]]).openQuestion == nil)
     }
 
     @Test func reactionToAnEventOfSomebodyElseIsNotForTheAccount() throws {
-        #expect(throws: NoConcern.notTarget) {
+        #expect(throws: Irrelevance.notTarget) {
             try classify(.reaction, [["e", Self.first]], writtenBy: [Self.other])
         }
-        #expect(throws: NoConcern.notTarget) {
+        #expect(throws: Irrelevance.notTarget) {
             try EventConcern.classify(
                 event(.reaction, [["e", Self.first]], ["p", Self.other.hex]),
                 for: Self.account
@@ -156,8 +156,8 @@ import Testing
         let concern = try classify(.zapReceipt, tags)
         #expect(concern.signal == .zap && concern.author == sender.publicKey)
         #expect(concern.zap?.millisats == 21_000 && concern.referencedID == id(Self.first))
-        #expect(throws: NoConcern.invalidZap(.noRequest)) { try classify(.zapReceipt, []) }
-        #expect(throws: NoConcern.invalidZap(.wrongRecipient)) {
+        #expect(throws: Irrelevance.invalidZap(.noRequest)) { try classify(.zapReceipt, []) }
+        #expect(throws: Irrelevance.invalidZap(.wrongRecipient)) {
             try EventConcern.classify(event(.zapReceipt, tags), for: Self.other)
         }
     }
@@ -171,6 +171,6 @@ import Testing
         ]
         var receipt = event(.zapReceipt, tags)
         receipt.tags.removeLast()
-        #expect(throws: NoConcern.ownZap) { try EventConcern.classify(receipt, for: owner.publicKey) }
+        #expect(throws: Irrelevance.ownZap) { try EventConcern.classify(receipt, for: owner.publicKey) }
     }
 }

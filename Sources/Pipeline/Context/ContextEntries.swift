@@ -19,7 +19,7 @@ struct ContextNote: Sendable, Hashable {
     private static let byteLimit = 3200
 
     let author: PublicKey
-    /// Whom the author says to speak for, in `root_identity` (seed 004). Not proven.
+    /// The key that the author claims to speak for, in `root_identity` (seed 004). Not proven.
     let root: PublicKey?
     let kind: Kind
     /// The beginning; nil where nobody may be shown it.
@@ -63,12 +63,12 @@ package enum AuthorName {
         return nil
     }
 
-    /// What the sender of a zap is called who does not want to be known.
+    /// The name of an anonymous sender of a zap.
     static let anonymous = "Anonymous"
 
-    /// What stands in for the name of whoever's doing `concern` is, while their profile is not known.
-    package static func standIn(for concern: EventConcern) -> String {
-        concern.zap?.isAnonymous == true ? anonymous : standIn(for: concern.author.hex)
+    /// What stands in for the name of the person behind an event, while their profile is not known.
+    package static func standIn(for relevance: EventConcern) -> String {
+        relevance.zap?.isAnonymous == true ? anonymous : standIn(for: relevance.author.hex)
     }
 
     /// What stands in for a name: the first eight digits of the key.

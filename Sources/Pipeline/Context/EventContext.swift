@@ -1,12 +1,34 @@
+import Logging
 import Nostr
+import Notifications
+import Registry
 import Rules
 
-/// What is known of profiles and notes, so that a notification can name its author and the note it refers to. Bounded, and
+/// What notifications to registered devices may need besides their events.
+struct ContextDemand {
+    private let isOn: Bool
+    private let defaultMode: Mode
+    private let needs: [Mode: RuleNeeds]
+
+    init(_ settings: PipelineSettings) {
+        isOn = settings.usesContext
+        defaultMode = settings.defaultMode
+        needs = Mode.allCases.reduce(into: [:]) { $0[$1] = settings.rules.needs(in: $1) }
+    }
+
+    func needs(of index: borrowing MatchIndex) -> RuleNeeds {
+        guard isOn else { return [] }
+        var union = index.hasDevices(in: nil) ? needs[defaultMode] ?? [] : []
+        for (mode, needs) in needs where index.hasDevices(in: mode) { union.formUnion(needs) }
+        return union
+    }
+}
+
+/// A cache of profiles and notes, so that a notification can name its author and show the note it refers to. Bounded, and
 /// fed with verified events only.
 ///
-/// Holds the most recent in memory, over a ``ContextStore`` if it has one. Keeps what ``follow(_:)`` says that somebody
-/// may be shown, and who wrote which note, in memory alone: that tells a reply from a mention. `now` is in milliseconds
-/// since 1970.
+/// Holds the most recent in memory, over a ``ContextStore`` if it has one. Keeps what ``follow(_:)`` says that devices may be shown. Keeps
+/// the authors of notes in memory alone: they tell a reply from a mention. `now` is in milliseconds since 1970.
 struct EventContext {
     /// Older profiles go on being used, but are worth looking for again. In milliseconds.
     static let profileAge: Int64 = 7 * 86_400_000
@@ -38,6 +60,18 @@ struct EventContext {
         self.capacities = (profiles, notes)
         self.profiles = ContextTable(capacity: profiles)
         self.notes = ContextTable(capacity: notes)
+    }
+
+    /// As the settings say. Where nothing is kept any more, the file of an earlier router goes.
+    init(_ settings: PipelineSettings, logger: Logger) throws {
+        var store: ContextStore?
+        if let path = settings.contextPath {
+            // If nothing is kept, it does not matter whether the file is another program's.
+            store =
+                settings.usesContext
+                ? try ContextStore(path: path, logger: logger) : try? ContextStore(path: path, logger: logger)
+        }
+        self.init(store: store, isOff: !settings.usesContext)
     }
 
     /// Keeps what notifications may speak of from now on. When that is less than before, all that was kept goes, from
@@ -97,27 +131,29 @@ struct EventContext {
         addressed.insert((event.id, event.createdAt), for: address)
     }
 
-    /// What a notification about `concern` would lack that is worth seeking: `needs` are those of the rule, for the
-    /// modes of the devices that want it, and `references` whom and what the event mentions. The event that settles
-    /// what `concern` is at all is among it.
+    /// What a notification about an event would lack that is worth looking for: `needs` are those of the rule, for the
+    /// modes of the devices that want it, and `references` the people and events that it mentions. The event that an open question is
+    /// about is among it.
     mutating func missing(
         _ needs: RuleNeeds,
-        of concern: EventConcern,
+        of relevance: EventConcern,
         mentioning references: @autoclosure () -> [NostrReference] = [],
         at now: Int64
     ) -> ContextWants {
         var wants = ContextWants()
         guard !isOff else { return wants }
-        if needs.contains(.authorName), concern.zap?.isAnonymous != true {
-            if isWorthSeeking(profileOf: concern.author, at: now) { wants.profiles.insert(concern.author) }
+        if needs.contains(.authorName), relevance.zap?.isAnonymous != true {
+            if isWorthSeeking(profileOf: relevance.author, at: now) { wants.profiles.insert(relevance.author) }
         }
-        if needs.contains(.referencedEvent), let id = concern.referencedID, note(id)?.content == nil,
+        if needs.contains(.referencedEvent), let id = relevance.referencedID, note(id)?.content == nil,
             notes.isWorthSeeking(id, at: now)
         {
             wants.events.insert(id)
         }
-        if let id = concern.openQuestion, note(id) == nil, notes.isWorthSeeking(id, at: now) { wants.events.insert(id) }
-        if needs.contains(.referencedAuthorName), let id = concern.referencedID {
+        if let id = relevance.openQuestion, note(id) == nil, notes.isWorthSeeking(id, at: now) {
+            wants.events.insert(id)
+        }
+        if needs.contains(.referencedAuthorName), let id = relevance.referencedID {
             if wants.events.contains(id) {
                 wants.authorsOf.insert(id)
             } else if let author = note(id)?.author, isWorthSeeking(profileOf: author, at: now) {
@@ -125,7 +161,7 @@ struct EventContext {
             }
         }
         if needs.contains(.mentions) {
-            for reference in references() + mentions(of: concern)
+            for reference in references() + mentions(of: relevance)
             where wants.profiles.count + wants.events.count + wants.addresses.count < Self.wantsLimit {
                 want(reference, among: &wants, at: now)
             }
@@ -153,17 +189,17 @@ struct EventContext {
     }
 
     /// What a zap's comment and the event referred to mention, as far as they are known.
-    private mutating func mentions(of concern: EventConcern) -> [NostrReference] {
-        let texts = [concern.zap?.comment, concern.referencedID.flatMap { note($0)?.content }]
+    private mutating func mentions(of relevance: EventConcern) -> [NostrReference] {
+        let texts = [relevance.zap?.comment, relevance.referencedID.flatMap { note($0)?.content }]
         return texts.compactMap(\.self).flatMap { text in
             NostrReference.all(in: text, limit: EventFacts.referenceLimit).map(\.reference)
         }
     }
 
     /// Names of people and texts of events that an event and what it refers to mention, as far as they are known.
-    mutating func mentioned(by references: [NostrReference], _ concern: EventConcern) -> [NostrReference: String] {
+    mutating func mentioned(by references: [NostrReference], _ relevance: EventConcern) -> [NostrReference: String] {
         var known: [NostrReference: String] = [:]
-        for reference in references + mentions(of: concern) where known[reference] == nil {
+        for reference in references + mentions(of: relevance) where known[reference] == nil {
             switch reference {
             case .profile(let key): known[reference] = profile(of: key)?.name
             case .event(let id): known[reference] = note(id)?.content
@@ -241,9 +277,9 @@ struct EventContext {
         store?.close()
     }
 
-    /// Whom a notification about `concern` names.
-    mutating func name(of concern: EventConcern) -> String {
-        concern.zap?.isAnonymous == true ? AuthorName.anonymous : name(of: concern.author)
+    /// The name that a notification shows.
+    mutating func name(of relevance: EventConcern) -> String {
+        relevance.zap?.isAnonymous == true ? AuthorName.anonymous : name(of: relevance.author)
     }
 
     /// The author's name, or the beginning of the key.

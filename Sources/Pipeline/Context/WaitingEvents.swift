@@ -1,10 +1,27 @@
 import DequeModule
 import Nostr
 
+/// An event that waits for what its texts refer to.
+struct WaitingEvent {
+    let event: Event
+    let source: EventSource
+    /// The places of its verdict and those of its further copies.
+    var places: [AnswerPlace]
+}
+
 /// Events that wait a moment for names and notes that relays may have. Bounded; what does not come in time they go without.
 ///
-/// Knows no clock, no relay and no context: it is told what was found, and says what is to be asked for.
-struct Parking {
+/// Knows no clock, no relay and no context: its owner says what was found, and it says what is to be asked for.
+struct WaitingEvents {
+    /// How long and how many events may wait.
+    struct Limits {
+        /// In milliseconds; 0: nothing waits.
+        var wait: Int64
+        var events: Int
+        /// Of events as they came.
+        var bytes = 64 << 20
+    }
+
     /// What relays are asked for in one go.
     struct Fetch: Equatable {
         let number: Int
@@ -12,19 +29,19 @@ struct Parking {
     }
 
     private struct Place {
-        var parked: Parked
+        var waiting: WaitingEvent
         var wants: ContextWants
         let bytes: Int
         let deadline: Int64
         let serial: UInt64
     }
 
-    private let limits: ParkingLimits
+    private let limits: Limits
     private var places: [EventID: Place] = [:]
     private var bytes = 0
-    /// When each has waited long enough, the earliest first; some may have gone before.
+    /// When each has waited long enough, the earliest first; some of them have gone before.
     private var deadlines: Deque<(moment: Int64, id: EventID)> = []
-    /// Who waits for what; some may have gone.
+    /// The events that wait for each; some of them have gone.
     private var waitingForProfile: [PublicKey: [EventID]] = [:]
     private var waitingForEvent: [EventID: [EventID]] = [:]
     private var waitingForAddress: [EventAddress: [EventID]] = [:]
@@ -37,19 +54,19 @@ struct Parking {
     private var asked: [Int: ContextWants] = [:]
     private var nextNumber = 0
     private var nextSerial: UInt64 = 0
-    /// Those that lack nothing any more.
+    /// Events that lack nothing any more.
     private var ready: [EventID] = []
 
-    init(limits: ParkingLimits) {
+    init(limits: Limits) {
         self.limits = limits
     }
 
     /// Whether another event of that many bytes may wait.
-    func hasRoom(for size: Int) -> Bool {
+    func hasCapacity(for size: Int) -> Bool {
         limits.wait > 0 && places.count < limits.events && bytes + size <= limits.bytes
     }
 
-    /// When to look for those who have waited long enough, in milliseconds since 1970; nil when nobody waits.
+    /// When the first has waited long enough, in milliseconds since 1970; nil when none waits.
     var deadline: Int64? { deadlines.first?.moment }
 
     func contains(_ id: EventID) -> Bool { places[id] != nil }
@@ -61,10 +78,10 @@ struct Parking {
     func patience(at now: Int64) -> Int64? { deadline.map { min(max(0, $0 - now), limits.wait) } }
 
     /// Lets an event of `size` bytes wait for `wants`, at `now` in milliseconds since 1970.
-    mutating func park(_ parked: Parked, size: Int, for wants: ContextWants, at now: Int64) {
-        let id = parked.event.id
+    mutating func add(_ waiting: WaitingEvent, size: Int, for wants: ContextWants, at now: Int64) {
+        let id = waiting.event.id
         places[id] = Place(
-            parked: parked,
+            waiting: waiting,
             wants: wants,
             bytes: size,
             deadline: now + limits.wait,
@@ -104,7 +121,7 @@ struct Parking {
 
     /// Lets a further copy of an event that waits share its end; false when that event does not wait.
     mutating func join(_ id: EventID, at place: AnswerPlace) -> Bool {
-        places[id]?.parked.places.append(place) != nil
+        places[id]?.waiting.places.append(place) != nil
     }
 
     /// That author's profile is known now.
@@ -116,7 +133,7 @@ struct Parking {
         }
     }
 
-    /// Whether somebody waits for that event to learn who its author is.
+    /// Whether an event waits for that one because of its author.
     func seeksAuthor(of event: EventID) -> Bool {
         waitingForEvent[event]?.contains { places[$0]?.wants.authorsOf.contains(event) == true } ?? false
     }
@@ -142,7 +159,7 @@ struct Parking {
         }
     }
 
-    /// Whom that account follows is known now.
+    /// The contact list of that account is known now.
     mutating func found(contactListOf account: PublicKey) {
         wanted.contactLists.remove(account)
         for id in waitingForContactList.removeValue(forKey: account) ?? [] {
@@ -160,7 +177,7 @@ struct Parking {
         }
     }
 
-    /// Whether somebody whom the account follows follows the author is known now, or will not be.
+    /// That distance is known now, or will not be.
     mutating func found(distance: DistanceWant) {
         wanted.distances.remove(distance)
         for id in waitingForDistance.removeValue(forKey: distance) ?? [] {
@@ -170,7 +187,7 @@ struct Parking {
         }
     }
 
-    /// Has relays asked about a distance that could not be asked about before; false when nobody waits for it.
+    /// Has relays asked about a distance that could not be asked about before; false when no event waits for it.
     mutating func ask(_ distance: DistanceWant) -> Bool {
         guard waitingForDistance[distance] != nil else { return false }
         wanted.distances.insert(distance)
@@ -190,7 +207,7 @@ struct Parking {
         return Fetch(number: nextNumber, wants: wanted)
     }
 
-    /// Everybody answered; what was not found by now is waited for no longer. Returns what had been asked for.
+    /// A fetch ended: what it has not found by now is waited for no longer. Returns what it asked for.
     mutating func ended(_ number: Int) -> ContextWants {
         guard let wants = asked.removeValue(forKey: number) else { return ContextWants() }
         for key in wants.profiles { found(profileOf: key) }
@@ -202,8 +219,8 @@ struct Parking {
         return wants
     }
 
-    /// Those that lack nothing any more, or have waited long enough at `now`, in the order in which they came.
-    mutating func takeReady(at now: Int64) -> [Parked] {
+    /// Takes out the events that lack nothing any more, or have waited long enough at `now`, in the order in which they came.
+    mutating func takeReady(at now: Int64) -> [WaitingEvent] {
         while let first = deadlines.first {
             let isWaiting = places[first.id]?.deadline == first.moment
             // A clock that was put back must not make them wait for it.
@@ -215,35 +232,18 @@ struct Parking {
         return takeReady()
     }
 
-    /// All that wait, in the order in which they came.
-    mutating func takeAll() -> [Parked] {
+    /// Takes out all events, in the order in which they came.
+    mutating func takeAll() -> [WaitingEvent] {
         ready = deadlines.map(\.id)
         deadlines = []
         return takeReady()
     }
 
-    private mutating func takeReady() -> [Parked] {
+    private mutating func takeReady() -> [WaitingEvent] {
         defer { ready = [] }
         var leaving = ready.compactMap { places.removeValue(forKey: $0) }
         leaving.sort { $0.serial < $1.serial }
         for place in leaving { bytes -= place.bytes }
-        return leaving.map(\.parked)
+        return leaving.map(\.waiting)
     }
-}
-
-/// An event that waits for what its texts speak of.
-struct Parked {
-    let event: Event
-    let source: EventSource
-    /// Where its verdict and those of its further copies belong.
-    var places: [AnswerPlace]
-}
-
-/// How long and how much may wait for context.
-struct ParkingLimits {
-    /// In milliseconds; 0: nothing waits.
-    var wait: Int64
-    var events: Int
-    /// Of events as they came.
-    var bytes = 64 << 20
 }

@@ -6,7 +6,7 @@ import Registry
 struct EventFilters {
     let all: [EventFilter]
     private let early: FilterSelection
-    /// Asked for devices that say nothing of filters, which are most.
+    /// Asked for devices that switch none on or off, which are most.
     private let usual: FilterSelection
 
     /// Those beyond ``FilterSelection/limit`` are left out.
@@ -19,16 +19,17 @@ struct EventFilters {
 
     var isEmpty: Bool { all.isEmpty }
 
-    /// The most that any of them has to know of whom recipients follow.
+    /// The most that any of them has to know about the accounts that recipients follow.
     var need: FollowNeed { all.map(\.need).max() ?? .nothing }
 
-    /// Recipients' own lists that are to be kept whole.
+    /// The kinds of recipients' own lists that are kept whole.
     var keptKinds: Set<Kind> {
         Set(all.flatMap(\.wantedKinds)).union(need == .distance ? [.contactList] : [])
     }
 
-    /// Which are asked for a device that wishes so.
-    func selection(_ switches: FilterSwitches) -> FilterSelection {
+    /// The filters that are asked for a device.
+    func selection(of target: Plan.Target) -> FilterSelection {
+        let switches = target.preferences.filters
         guard !switches.isEmpty else { return usual }
         return all.indices.reduce(into: []) { selection, place in
             if all[place].availability.isActive(switches[all[place].name]) { selection.insert(.init(at: place)) }
@@ -41,7 +42,7 @@ struct EventFilters {
     /// Those of `selection` that are asked about what was rendered, in order.
     func afterRendering(_ selection: FilterSelection) -> [Int] { places(selection.subtracting(early)) }
 
-    /// The most that those of `selection` have to know of whom the recipient follows.
+    /// The same of those in `selection`.
     func need(_ selection: FilterSelection) -> FollowNeed {
         places(selection).map { all[$0].need }.max() ?? .nothing
     }

@@ -1,9 +1,8 @@
 import Nostr
 import Notifications
 
-/// What filters say of one event for one recipient: each is asked at most once for a signal, and once for a text.
+/// What filters decide about one event for one recipient. Each is asked at most once for a signal, and once for a text.
 final class FilterSession {
-    /// What came of asking.
     enum Ruling {
         case pass
         /// `filter` is the filter's name; `reason` names it too and says why, for the trace.
@@ -29,9 +28,10 @@ final class FilterSession {
         self.lists = lists
     }
 
-    /// Whether the event may wake a device that wants it as `signal`, as far as that can be said before rendering.
-    func ruling(_ selection: FilterSelection, _ signal: Signal) -> Ruling {
-        for place in filters.beforeRendering(selection) {
+    /// Whether the event may wake a device, as far as that can be said before rendering.
+    func ruling(_ target: Plan.Target) -> Ruling {
+        let signal = target.renderer.signal
+        for place in filters.beforeRendering(filters.selection(of: target)) {
             let verdict: FilterVerdict
             if let known = early.first(where: { $0.place == place && $0.signal == signal })?.verdict {
                 verdict = known
@@ -44,12 +44,14 @@ final class FilterSession {
         return .pass
     }
 
-    /// Whether any of those looks at what was rendered.
-    func isAskedAfterRendering(_ selection: FilterSelection) -> Bool { !filters.afterRendering(selection).isEmpty }
+    /// Whether any of the device's filters looks at the notification.
+    func isAskedAfterRendering(_ target: Plan.Target) -> Bool {
+        !filters.afterRendering(filters.selection(of: target)).isEmpty
+    }
 
-    /// What may go out of what was rendered.
-    func filter(_ notification: inout Notification, _ selection: FilterSelection) -> Ruling {
-        for place in filters.afterRendering(selection) {
+    /// Whether a notification may go to the device; filters may change it.
+    func filter(_ notification: inout Notification, _ target: Plan.Target) -> Ruling {
+        for place in filters.afterRendering(filters.selection(of: target)) {
             let verdict: FilterVerdict
             if let known = late.first(where: { $0.place == place && $0.before == notification })?.verdict {
                 verdict = known

@@ -1,7 +1,7 @@
 import Nostr
 import Notifications
 
-/// Who is followed by somebody whom an account follows: what was found out, for a while, and what is being asked. A pure
+/// Follows of follows: what was found out about pairs of account and author, for a while, and what is being asked. A pure
 /// machine; times are in milliseconds since 1970.
 struct FollowDistances {
     /// What is known of one pair.
@@ -98,7 +98,7 @@ struct FollowDistances {
     }
 
     /// Relays have nothing more to say about that pair.
-    mutating func ended(_ want: DistanceWant, isAnswered: Bool, at now: Int64) {
+    mutating func end(_ want: DistanceWant, isAnswered: Bool, at now: Int64) {
         close(want, isAnswered ? .stranger : .unanswered, at: now)
     }
 

@@ -68,7 +68,7 @@ package enum EventSource: Sendable {
 
     /// How far behind now the date of an event may be that was made just now, in seconds. Senders' clocks are slow by minutes, so
     /// of what comes live its coming tells when it was made; of what was stored only its date does.
-    var slownessOfClocks: Int64 {
+    var clockTolerance: Int64 {
         switch self {
         case .socket, .feed, .relay(.live): 600
         case .relay(.stored), .relay(.baseline), .relay(.fetched): 0

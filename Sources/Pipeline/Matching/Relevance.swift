@@ -1,16 +1,16 @@
 import Nostr
 import Notifications
 
-/// What an event is to one account it names: the signal, how it refers to the account, which event it is about, and
-/// whose doing it is.
+/// What an event is to one account that it names: the signal, how it refers to the account, which event it is about, and
+/// who did it.
 package struct EventConcern: Sendable, Hashable {
     /// Nil for kinds that only a rules file gives a signal.
     package var signal: Signal?
     package var relation: Relation?
-    /// The event whose author would settle whether it concerns the account, and how; nil when that is settled.
+    /// The event whose author decides whether and how it concerns the account; nil when that is decided.
     package var openQuestion: EventID?
     package var referencedID: EventID?
-    /// Who a notification names: the sender of a zap, else the event's author.
+    /// The person that a notification names: the sender of a zap, else the event's author.
     package var author: PublicKey
     package var zap: ZapReceipt?
 }
@@ -21,14 +21,14 @@ extension EventConcern {
         _ event: Event,
         for account: PublicKey,
         authors: (EventID) -> [PublicKey]? = { _ in nil }
-    ) throws(NoConcern) -> EventConcern {
-        try EventReading(event).concern(for: account, authors: authors)
+    ) throws(Irrelevance) -> EventConcern {
+        try EventReading(event).relevance(to: account, authors: authors)
     }
 }
 
 /// Why an event that names an account does not concern it.
-package enum NoConcern: Error, Sendable, Hashable, CustomStringConvertible {
-    /// It names the account in passing and is about somebody else's event.
+package enum Irrelevance: Error, Sendable, Hashable, CustomStringConvertible {
+    /// It is about somebody else's event.
     case notTarget
     /// The recipient of the zap sent it.
     case ownZap
@@ -81,11 +81,10 @@ struct EventReading {
     }
 
     /// What the event, which names `account` in a `p` tag, is to that account. `authors` tells who wrote an event, if that is
-    /// known: its signer, and whom the signer says to speak for.
+    /// known: its signer, and the key that the signer claims to speak for.
     ///
-    /// Throws when it does not concern the account, as a reaction names everybody in a thread (NIP-25: the last `p` is whom it
-    /// is for).
-    func concern(for account: PublicKey, authors: (EventID) -> [PublicKey]?) throws(NoConcern) -> EventConcern {
+    /// Throws when it does not concern the account: a reaction names everybody in a thread and is for the last `p` (NIP-25).
+    func relevance(to account: PublicKey, authors: (EventID) -> [PublicKey]?) throws(Irrelevance) -> EventConcern {
         switch subject {
         case .message: return EventConcern(signal: .dm, author: author)
         case .follow: return EventConcern(signal: .follow, author: author)
@@ -116,7 +115,7 @@ struct EventReading {
         _ target: ReactionTarget?,
         _ account: PublicKey,
         _ authors: (EventID) -> [PublicKey]?
-    ) throws(NoConcern) -> EventConcern {
+    ) throws(Irrelevance) -> EventConcern {
         if let author = target?.author, author != account { throw .notTarget }
         if let target, let authors = authors(target.event.id), !authors.contains(account) { throw .notTarget }
         return EventConcern(signal: .reaction, referencedID: target?.event.id, author: author)
@@ -128,21 +127,21 @@ struct EventReading {
         _ isForOne: Bool,
         _ account: PublicKey,
         _ authors: (EventID) -> [PublicKey]?
-    ) throws(NoConcern) -> EventConcern {
-        var concern = EventConcern(signal: .repost, referencedID: id, author: author)
-        guard let id else { return concern }
+    ) throws(Irrelevance) -> EventConcern {
+        var relevance = EventConcern(signal: .repost, referencedID: id, author: author)
+        guard let id else { return relevance }
         if let authors = authors(id) {
             guard authors.contains(account) else { throw .notTarget }
         } else if !isForOne {
-            concern.openQuestion = id
+            relevance.openQuestion = id
         }
-        return concern
+        return relevance
     }
 
     private func zap(
         _ receipt: Result<ZapReceipt, ZapReceiptError>,
         _ account: PublicKey
-    ) throws(NoConcern) -> EventConcern {
+    ) throws(Irrelevance) -> EventConcern {
         switch receipt {
         case .failure(let error): throw .invalidZap(error)
         case .success(let zap):
@@ -159,8 +158,7 @@ extension Event {
         values(of: "e").lazy.compactMap { EventID(hex: $0) }.first
     }
 
-    /// What a note answers, else what it quotes, else what an `e` tag mentions: seed 000 always tells the id in that
-    /// tag.
+    /// The event that a note answers, else the one it quotes, else the one that an `e` tag mentions, as seed 000 has it.
     fileprivate var answeredOrQuoted: EventID? {
         if case .event(let parent)? = comment?.parent { return parent.id }
         if let thread { return thread.parent.id }

@@ -3,15 +3,15 @@ import Notifications
 import Registry
 import Rules
 
-/// What the rules say of an event for one recipient, asked once for each kind of device that they tell apart.
+/// What the rules decide about an event for one recipient, asked once for each kind of device that they distinguish.
 struct Rulings {
     enum Ruling {
-        case tell(Renderer)
-        /// It wakes nobody with such a device; `isNew` the first time that it is said.
+        case notify(Renderer)
+        /// It wakes no such device. `isNew`: this is the first time that this ruling is given.
         case nobody(PipelineStep, reason: String, isNew: Bool)
     }
 
-    /// What of a device may matter to rules.
+    /// The properties of a device that may matter to rules.
     private struct Asked: Equatable {
         let language: LanguageTag?
         let platform: String
@@ -21,15 +21,15 @@ struct Rulings {
     private let rules: RuleBook
     private var question: RuleQuestion
     private let recipient: PublicKey
-    private let concern: EventConcern
+    private let relevance: EventConcern
     /// One or a few.
     private var known: [(asked: Asked, ruling: Ruling)] = []
 
-    init(_ rules: RuleBook, _ question: RuleQuestion, recipient: PublicKey, _ concern: EventConcern) {
+    init(_ rules: RuleBook, _ question: RuleQuestion, recipient: PublicKey, _ relevance: EventConcern) {
         self.rules = rules
         self.question = question
         self.recipient = recipient
-        self.concern = concern
+        self.relevance = relevance
     }
 
     mutating func ruling(for language: LanguageTag?, _ route: Route) -> Ruling {
@@ -55,10 +55,10 @@ struct Rulings {
                 signal: signal,
                 event: question.event,
                 recipient: recipient,
-                concern: concern,
+                relevance: relevance,
                 facts: question.facts
             )
-            return (.tell(renderer), .tell(renderer))
+            return (.notify(renderer), .notify(renderer))
         }
     }
 

@@ -1,103 +1,70 @@
 import Delivery
 import Nostr
 import Notifications
-import Registry
 
-/// How one device is woken: what it was sent lately, and what waits for it. Knows no clock, no disk and no other device; all times
-/// are in milliseconds since 1970.
+/// How one device is woken: its push history, and the groups of matches that wait for it. Knows no clock, no disk and no other device;
+/// all times are in milliseconds since 1970.
 package struct DevicePace: Hashable, Sendable {
     package enum Admission: Equatable, Sendable {
-        /// It goes now, as one push with what waited and may go as part of it.
+        /// It goes now, as one push with these, which waited.
         case goes(with: [HeldGroup])
         case held(HoldReason, in: HeldGroup)
     }
 
-    /// What of a match or a group matters to when it may go.
-    private struct Turn {
-        var nature = PushNature.alert
-        var isMessage = false
-        var hasOverflowed = false
-        /// Whether its turn has begun with another push.
-        var isDue = false
+    static let day = PushHistory.day
 
-        init(_ nature: PushNature = .alert, isMessage: Bool = false, hasOverflowed: Bool) {
-            self.nature = nature
-            self.isMessage = isMessage
-            self.hasOverflowed = hasOverflowed
-        }
+    private(set) var history = PushHistory()
+    private(set) var groups: [HeldGroup] = []
 
-        init(of group: HeldGroup) {
-            self.init(group.nature, isMessage: group.isMessage, hasOverflowed: group.hasOverflowed)
-            isDue = group.isDue
-        }
+    init() {}
+
+    /// As the disk has it, without its groups.
+    init(_ row: PaceRow) {
+        history = PushHistory(row)
     }
 
-    static let day: Int64 = 86_400_000
-    static let hour: Int64 = 3_600_000
+    /// Adds a group that the disk has.
+    mutating func restore(_ group: HeldGroup) { groups.append(group) }
 
-    /// When the last push was delivered; 0: never.
-    var pushedAt: Int64 = 0
-    var windowStart: Int64 = 0
-    /// In the window.
-    var matches: Int32 = 0
-    /// Counted in UTC days since 1970.
-    var dayOfPushes: Int32 = 0
-    /// Of that day.
-    var pushes: Int32 = 0
-    /// The delivery that was released last, until its end is known. Without a cooldown earlier ones may be under way too; their ends
-    /// change nothing, so of those that fail only the last gives its push back.
-    var underWay: String?
-    var releasedAt: Int64 = 0
-    /// How many deliveries in a row stood aside and let the next one go.
-    var aside: Int32 = 0
-    /// When the last silent pushes set out, as many as an hour has; empty where nobody counts them.
-    var silentPushes: [Int64] = []
-    var groups: [HeldGroup] = []
-
-    /// One more match. `takesRoom` is asked when nothing else stands against a push.
+    /// One more match. `hasCapacity` counts when nothing else stands against a push; see ``isReady(for:_:at:)``.
     mutating func admit(
         _ match: PaceMatch,
         account: PublicKey,
         _ pace: Pace,
         at now: Int64,
-        takesRoom: () -> Bool = { true }
+        hasCapacity: Bool
     ) -> Admission {
         settle(pace, at: now)
-        let hasOverflowed = count(pace, at: now)
-        let isMessage = match.signal == .dm
-        let obstacle = obstacle(Turn(match.nature, isMessage: isMessage, hasOverflowed: hasOverflowed), pace, at: now)
-        // Nothing passes by what waits under its mark and may be later.
+        let hasOverflowed = history.count(pace, at: now)
+        let obstacle = obstacle(to: match, hasOverflowed: hasOverflowed, pace, at: now)
+        // Nothing overtakes what waits under its mark and may be later.
         if let index = index(of: match.mark) {
             groups[index].add(match)
             return .held(obstacle?.reason ?? .underWay, in: groups[index])
         }
-        guard let reason = obstacle?.reason ?? (takesRoom() ? nil : .behind) else {
+        guard let reason = obstacle?.reason ?? (hasCapacity ? nil : .behind) else {
             return .goes(with: takeAlong(match, pace, at: now))
         }
-        if let mark = match.mark {
-            if let index = indexToReplace(by: match) {
-                groups[index].countOne()
-                groups[index].replace(by: match)
-                return .held(reason, in: groups[index])
-            }
-            if match.nature != .alert || groups.count(where: { $0.isKept(.alert) }) < HeldGroup.slotsOfAlerts {
-                let group = group(of: match, mark: mark, account, hasOverflowed: hasOverflowed, at: now)
-                groups.append(group)
-                return .held(reason, in: group)
-            }
-        }
-        let group = group(of: match, mark: nil, account, hasOverflowed: hasOverflowed, at: now)
-        if let index = groups.firstIndex(where: { $0.isOfSameSort(as: group) && $0.hasOverflowed == hasOverflowed }) {
-            groups[index].add(match)
-            return .held(reason, in: groups[index])
-        }
-        groups.append(group)
-        return .held(reason, in: group)
+        return .held(reason, in: hold(match, account, hasOverflowed: hasOverflowed, at: now))
+    }
+
+    /// Whether one more match could go now if the outbox has capacity. Changes nothing.
+    func isReady(for match: PaceMatch, _ pace: Pace, at now: Int64) -> Bool {
+        guard index(of: match.mark) == nil else { return false }
+        var history = history
+        history.settle(at: now)
+        let hasOverflowed = history.count(pace, at: now)
+        let turn = PushHistory.Turn(
+            nature: match.nature,
+            isMessage: match.signal == .dm,
+            hasOverflowed: hasOverflowed
+        )
+        return history.obstacle(turn, pace, at: now) == nil
     }
 
     /// Takes out what may go now. What is counted is one push for what is seen and one for what is not; each of the
-    /// others is one by itself. `takesRoom` is asked for each push.
-    mutating func takeReady(_ pace: Pace, at now: Int64, takesRoom: () -> Bool = { true }) -> [[HeldGroup]] {
+    /// others is one by itself. `hasCapacity` is asked for each push.
+    mutating func takeReady(_ pace: Pace, at now: Int64, hasCapacity: () -> Bool = { true }) -> [[HeldGroup]] {
         guard !groups.isEmpty else { return [] }
         settle(pace, at: now)
         var pushes: [[HeldGroup]] = []
@@ -105,11 +72,11 @@ package struct DevicePace: Hashable, Sendable {
             let part = pushes.firstIndex { $0[0].mark == nil && group.mark == nil && $0[0].nature == group.nature }
             if let part { pushes[part].append(group) } else { pushes.append([group]) }
         }
-        var left = pace.dailyCap.map { dayOfPushes == Self.number(ofDay: now) ? $0 - Int(self.pushes) : $0 } ?? .max
-        var silentLeft = pace.silentPerHour.map { $0 - silentPushes.count(where: { $0 > now - Self.hour }) } ?? .max
+        var left = history.pushesLeft(pace, at: now)
+        var silentLeft = history.silentPushesLeft(pace, at: now)
         var taken: [[HeldGroup]] = []
         for push in pushes where left > 0 && (push[0].nature != .silent || silentLeft > 0) {
-            guard takesRoom() else { break }
+            guard hasCapacity() else { break }
             taken.append(push)
             left -= 1
             if push[0].nature == .silent { silentLeft -= 1 }
@@ -121,8 +88,8 @@ package struct DevicePace: Hashable, Sendable {
     /// The group that goes by an event.
     func heldGroup(of first: EventID) -> HeldGroup? { groups.first { $0.event == first } }
 
-    /// One of the group that goes by `first` shall not be told any more. Where only the latest counts, it is that one,
-    /// and the group goes. Returns the group as it was; nil when there is none.
+    /// Takes one event out of the group that goes by `first`. Where only the latest counts, that is the latest, and the group goes.
+    /// Returns the group as it was; nil when there is none.
     mutating func withdraw(fromGroupOf first: EventID) -> HeldGroup? {
         guard let index = groups.firstIndex(where: { $0.event == first }) else { return nil }
         let group = groups[index]
@@ -134,7 +101,6 @@ package struct DevicePace: Hashable, Sendable {
         return group
     }
 
-    /// Takes out what shall not be told any more.
     mutating func takeOut(where isDropped: (HeldGroup) -> Bool) -> [HeldGroup] {
         let dropped = groups.filter(isDropped)
         if !dropped.isEmpty { groups.removeAll { dropped.contains($0) } }
@@ -143,139 +109,89 @@ package struct DevicePace: Hashable, Sendable {
 
     /// When anything that waits may go as far as is known now; nil: not before something else happens.
     func due(_ pace: Pace, at now: Int64) -> Int64? {
-        let due = groups.map { obstacle(Turn(of: $0), pace, at: now)?.until ?? now }.min()
+        let due = groups.map { history.obstacle($0.turn, pace, at: now)?.until ?? now }.min()
         return due == .max ? nil : due
     }
 
     /// What stands against one more match of that nature that may not pass quiet hours.
-    mutating func obstacle(
-        to pace: Pace,
-        _ nature: PushNature = .alert,
-        at now: Int64
-    ) -> (until: Int64, reason: HoldReason)? {
+    mutating func obstacle(to pace: Pace, _ nature: PushNature = .alert, at now: Int64) -> Obstacle? {
         settle(pace, at: now)
-        let isFull =
-            pace.hasWindow && now < windowStart + pace.window && Int(matches) >= Pace.matchesBeforeBatch
-        return obstacle(Turn(nature, hasOverflowed: isFull), pace, at: now)
+        let turn = PushHistory.Turn(nature: nature, hasOverflowed: history.isWindowFull(pace, at: now))
+        return history.obstacle(turn, pace, at: now)
     }
 
     /// What stands against a group, as it waits now.
-    mutating func obstacle(
-        to group: HeldGroup,
-        _ pace: Pace,
-        at now: Int64
-    ) -> (until: Int64, reason: HoldReason)? {
+    mutating func obstacle(to group: HeldGroup, _ pace: Pace, at now: Int64) -> Obstacle? {
         settle(pace, at: now)
-        return obstacle(Turn(of: group), pace, at: now)
+        return history.obstacle(group.turn, pace, at: now)
     }
 
     /// A push sets out.
-    mutating func release(
-        _ delivery: String,
-        _ nature: PushNature = .alert,
-        _ pace: Pace = Pace(),
-        at now: Int64
-    ) {
-        let today = Self.number(ofDay: now)
-        if dayOfPushes != today {
-            dayOfPushes = today
-            pushes = 0
-        }
-        pushes += 1
-        underWay = delivery
-        releasedAt = now
-        if nature == .silent, let limit = pace.silentPerHour {
-            silentPushes = silentPushes.suffix(max(0, limit - 1)) + [now]
-        }
+    mutating func release(_ delivery: String, _ nature: PushNature, _ pace: Pace, at now: Int64) {
+        history.release(delivery, nature, pace, at: now)
     }
 
-    /// The end of a delivery; false if it is not the one under way. One that failed counts for nothing, but one that
-    /// its push service refused does: else whoever gets themselves refused would have no pace.
+    /// See ``PushHistory/end(_:counts:at:)``.
     mutating func end(_ delivery: String, counts: Bool, at now: Int64) -> Bool {
-        guard underWay == delivery else { return false }
-        if counts {
-            underWay = nil
-            pushedAt = now
-            aside = 0
-        } else {
-            giveBack(at: now)
-        }
-        return true
+        history.end(delivery, counts: counts, at: now)
     }
 
-    /// A delivery failed so often that the courier lets others pass; false if it is not the one under way, or if too many did so in a
-    /// row. However it ends later counts for nothing.
-    mutating func standAside(_ delivery: String, at now: Int64) -> Bool {
-        guard underWay == delivery, aside < PaceRow.mostAside else { return false }
-        aside += 1
-        giveBack(at: now)
-        return true
-    }
+    /// See ``PushHistory/standAside(_:at:)``.
+    mutating func standAside(_ delivery: String, at now: Int64) -> Bool { history.standAside(delivery, at: now) }
 
-    /// The device is at another push service, or another place there: whether the former one is down matters no more, nor what waits
-    /// for it. False if that is nothing new.
-    mutating func move() -> Bool {
-        guard underWay != nil || aside > 0 else { return false }
-        aside = 0
-        if underWay != nil { giveBack(at: releasedAt) }
-        return true
-    }
+    /// See ``PushHistory/move()``.
+    mutating func move() -> Bool { history.move() }
 
     /// Whether nothing of it can matter to any pace any more.
-    func isInert(at now: Int64) -> Bool {
-        groups.isEmpty && underWay == nil && dayOfPushes < Self.number(ofDay: now)
-            && max(pushedAt, windowStart) < now - Self.day
+    func isInert(at now: Int64) -> Bool { groups.isEmpty && history.isInert(at: now) }
+
+    private func obstacle(
+        to match: PaceMatch,
+        hasOverflowed: Bool,
+        _ pace: Pace,
+        at now: Int64
+    ) -> Obstacle? {
+        let turn = PushHistory.Turn(
+            nature: match.nature,
+            isMessage: match.signal == .dm,
+            hasOverflowed: hasOverflowed
+        )
+        return history.obstacle(turn, pace, at: now)
     }
 
-    static func number(ofDay moment: Int64) -> Int32 { Int32(clamping: moment.flooredQuotient(by: day)) }
-
-    /// What stands against a push now: until when at the earliest (`.max` where something has to happen first), and what stands
-    /// longest.
-    private func obstacle(_ turn: Turn, _ pace: Pace, at now: Int64) -> (until: Int64, reason: HoldReason)? {
-        // Whose pushes need no distance need not know how one ended before the next.
-        guard underWay == nil || pace.cooldown == 0 || turn.isDue else { return (.max, .underWay) }
-        var (until, reason): (Int64, HoldReason?) = (now, nil)
-        func wait(_ moment: Int64, _ why: HoldReason) {
-            if moment > until { (until, reason) = (moment, why) }
+    /// Lets a match wait: in the place of another one, in a group of its own, or in one that counts.
+    private mutating func hold(
+        _ match: PaceMatch,
+        _ account: PublicKey,
+        hasOverflowed: Bool,
+        at now: Int64
+    ) -> HeldGroup {
+        if match.mark != nil {
+            if let index = indexToReplace(by: match) {
+                groups[index].countOne()
+                groups[index].replace(by: match)
+                return groups[index]
+            }
+            if match.nature != .alert || groups.count(where: { $0.isKept(.alert) }) < HeldGroup.slotsOfAlerts {
+                let group = HeldGroup(match, slot: freeSlot, account, hasOverflowed: hasOverflowed, at: now)
+                groups.append(group)
+                return group
+            }
         }
-        if !turn.isDue { wait(pushedAt + pace.cooldown, .cooldown) }
-        if turn.hasOverflowed, pace.hasWindow { wait(windowStart + pace.window, .window) }
-        if let cap = pace.dailyCap, dayOfPushes == Self.number(ofDay: now), pushes >= cap {
-            wait((Int64(dayOfPushes) + 1) * Self.day, .cap)
+        var group = HeldGroup(match, slot: freeSlot, account, hasOverflowed: hasOverflowed, at: now)
+        group.dropMark()
+        if let index = groups.firstIndex(where: { $0.isOfSameSort(as: group) && $0.hasOverflowed == hasOverflowed }) {
+            groups[index].add(match)
+            return groups[index]
         }
-        if turn.nature == .silent, let limit = pace.silentPerHour, silentPushes.count >= limit {
-            wait(silentPushes[silentPushes.count - limit] + Self.hour, .silentBudget)
-        }
-        if let end = pace.quietEnd(at: until, isMessage: turn.isMessage) { wait(end, .quiet) }
-        return reason.map { (until, $0) }
+        groups.append(group)
+        return group
     }
 
-    /// The push under way counts for nothing.
-    private mutating func giveBack(at now: Int64) {
-        underWay = nil
-        if Self.number(ofDay: min(releasedAt, now)) == dayOfPushes, pushes > 0 { pushes -= 1 }
-    }
-
-    /// Counts a match; true when its window had enough.
-    private mutating func count(_ pace: Pace, at now: Int64) -> Bool {
-        guard pace.hasWindow else { return false }
-        if now >= windowStart + pace.window {
-            windowStart = now
-            matches = 0
-        }
-        if matches < Int32.max { matches += 1 }
-        return Int(matches) > Pace.matchesBeforeBatch
-    }
-
-    /// Nothing has happened later than now, whatever the clock said then; and what waited for the end of a window that is over waits
-    /// for it no more.
+    /// Brings all times up to now, and lets groups that waited for the end of a window that is over wait for it no longer.
     private mutating func settle(_ pace: Pace, at now: Int64) {
-        pushedAt = min(pushedAt, now)
-        windowStart = min(windowStart, now)
-        releasedAt = min(releasedAt, now)
-        dayOfPushes = min(dayOfPushes, Self.number(ofDay: now))
-        if let last = silentPushes.last, last > now { silentPushes = silentPushes.map { min($0, now) } }
-        guard !pace.hasWindow || now >= windowStart + pace.window else { return }
+        history.settle(at: now)
+        guard !history.isWindowOpen(pace, at: now) else { return }
         for overflown in groups where overflown.hasOverflowed { ripen(overflown) }
     }
 
@@ -289,37 +205,33 @@ package struct DevicePace: Hashable, Sendable {
         groups.remove(at: own)
     }
 
-    /// What is part of the same push as a match that goes now. What else may go now need not wait for the next turn.
+    /// Takes out the groups that are part of the same push as a match that goes now. Other groups that may go now need not wait for the
+    /// next turn.
     private mutating func takeAlong(_ match: PaceMatch, _ pace: Pace, at now: Int64) -> [HeldGroup] {
         let ready = readyGroups(pace, at: now)
         guard !ready.isEmpty else { return [] }
         let along = match.mark == nil ? ready.filter { $0.mark == nil && $0.nature == match.nature } : []
         groups.removeAll { along.contains($0) }
-        setDue(ready)
-        return along
-    }
-
-    /// What nothing stands against, the oldest first.
-    private func readyGroups(_ pace: Pace, at now: Int64) -> [HeldGroup] {
-        groups.filter { obstacle(Turn(of: $0), pace, at: now) == nil }
-            .sorted { ($0.since, $0.slot) < ($1.since, $1.slot) }
-    }
-
-    /// Those of them that still wait.
-    private mutating func setDue(_ ready: [HeldGroup]) {
         for group in ready {
             guard let index = groups.firstIndex(where: { $0.slot == group.slot }) else { continue }
             groups[index].isDue = true
         }
+        return along
     }
 
-    /// What waits under that mark.
+    /// Groups that nothing stands against, the oldest first.
+    private func readyGroups(_ pace: Pace, at now: Int64) -> [HeldGroup] {
+        groups.filter { history.obstacle($0.turn, pace, at: now) == nil }
+            .sorted { ($0.since, $0.slot) < ($1.since, $1.slot) }
+    }
+
+    /// The group that waits under that mark.
     private func index(of mark: Int64?) -> Int? {
         guard let mark else { return nil }
         return groups.firstIndex { $0.mark == mark }
     }
 
-    /// What gives way to a match of another mark where there is no place for more that is no alert: the oldest of its
+    /// The group that gives way to a match of another mark where there is no place for one more that is no alert: the oldest of its
     /// nature, or else the oldest of all of them.
     private func indexToReplace(by match: PaceMatch) -> Int? {
         guard match.nature != .alert else { return nil }
@@ -329,31 +241,6 @@ package struct DevicePace: Hashable, Sendable {
         return (alike.isEmpty ? others : alike).min { groups[$0].since < groups[$1].since }
     }
 
-    private func group(
-        of match: PaceMatch,
-        mark: Int64?,
-        _ account: PublicKey,
-        hasOverflowed: Bool,
-        at now: Int64
-    ) -> HeldGroup {
-        HeldGroup(
-            slot: freeSlot,
-            nature: match.nature,
-            mark: mark,
-            madeAt: mark == nil ? 0 : match.madeAt,
-            isMessage: match.signal == .dm,
-            hasOverflowed: hasOverflowed,
-            account: account,
-            event: match.event,
-            signal: match.signal,
-            since: now,
-            count: 1,
-            mode: match.mode,
-            urgency: match.urgency,
-            expiresAt: match.expiresAt
-        )
-    }
-
     private var freeSlot: UInt8 {
         let taken = groups.map(\.slot)
         return (0..<UInt8(HeldKey.slots)).first { !taken.contains($0) } ?? 0
@@ -361,6 +248,10 @@ package struct DevicePace: Hashable, Sendable {
 }
 
 extension HeldGroup {
+    fileprivate var turn: PushHistory.Turn {
+        PushHistory.Turn(nature: nature, isMessage: isMessage, hasOverflowed: hasOverflowed, isDue: isDue)
+    }
+
     /// Whether it keeps the latest push of that nature.
     fileprivate func isKept(_ nature: PushNature) -> Bool { mark != nil && self.nature == nature }
 }

@@ -4,13 +4,13 @@ import Notifications
 
 /// Matches that wait for each other and go as one push.
 ///
-/// Where all of them count, it knows how many they are, and what the first says is on disk as long as it is alone.
-/// Under a ``mark`` only the latest counts, and what that one says is on disk.
+/// Where all of them count, it knows how many they are, and the disk keeps the notification of the first as long as it is alone.
+/// Under a ``mark`` only the latest counts, and the disk keeps its notification.
 package struct HeldGroup: Hashable, Sendable {
     /// Which of the device's groups it is; the disk knows it by that.
     let slot: UInt8
     var nature: PushNature
-    /// What belongs together where only the latest counts; nil: all count.
+    /// Shared by matches of which only the latest counts; nil: all count.
     var mark: Int64?
     /// When the event of the latest was made, in seconds since 1970; 0 where all count.
     var madeAt: Int64
@@ -18,7 +18,7 @@ package struct HeldGroup: Hashable, Sendable {
     var isMessage: Bool
     /// Whether it waits for the end of the window too.
     var hasOverflowed: Bool
-    /// Whose device it is.
+    /// The owner of the device.
     let account: PublicKey
     /// Of the first member.
     let event: EventID
@@ -36,14 +36,72 @@ package struct HeldGroup: Hashable, Sendable {
     /// Whether another push used the turn that was this one's, too: it need not wait for the next. Not on disk.
     var isDue = false
 
-    /// Of what counts altogether there is a group for each nature that counts, for messages or not, over the window or
-    /// not.
+    /// Groups that count: one for each nature, messages apart, and those that wait for the window's end apart.
     static let slotsOfBatches = 8
-    /// So many alerts of which only the latest counts wait for a device; further ones are counted.
+    /// Alerts with a mark that wait for a device at most; further ones are counted.
     static let slotsOfAlerts = 8
-    /// So many other pushes of which only the latest counts wait for a device; a further one takes the place of the
-    /// oldest.
+    /// Other pushes with a mark that wait for a device at most; a further one takes the place of the oldest.
     static let slotsOfOthers = HeldKey.slots - slotsOfBatches - slotsOfAlerts
+
+    /// A group of one match.
+    init(_ match: PaceMatch, slot: UInt8, _ account: PublicKey, hasOverflowed: Bool, at now: Int64) {
+        self.slot = slot
+        self.hasOverflowed = hasOverflowed
+        self.account = account
+        nature = match.nature
+        mark = match.mark
+        madeAt = match.mark == nil ? 0 : match.madeAt
+        isMessage = match.signal == .dm
+        event = match.event
+        signal = match.signal
+        since = now
+        count = 1
+        mode = match.mode
+        urgency = match.urgency
+        expiresAt = match.expiresAt
+    }
+
+    /// As the disk has it; nil when the row is not one that we wrote.
+    init?(_ row: HeldRow) {
+        guard let account = Bytes32(bytes: row.account), let event = Bytes32(bytes: row.event), row.count > 0 else {
+            return nil
+        }
+        self.account = PublicKey(account)
+        self.event = EventID(event)
+        slot = row.key.slot
+        nature = row.nature
+        mark = row.mark
+        madeAt = row.madeAt
+        isMessage = row.isMessage
+        hasOverflowed = row.hasOverflowed
+        signal = row.signal
+        since = row.since
+        count = row.count
+        mode = row.mode
+        urgency = row.urgency
+        expiresAt = row.expiresAt
+    }
+
+    /// What the disk keeps of it.
+    func row(_ key: HeldKey, _ content: HeldRow.Content) -> HeldRow {
+        HeldRow(
+            key: key,
+            account: account.bytes.array,
+            event: event.bytes.array,
+            isMessage: isMessage,
+            hasOverflowed: hasOverflowed,
+            signal: signal,
+            mode: mode,
+            urgency: urgency,
+            count: count,
+            since: since,
+            expiresAt: expiresAt,
+            content: content,
+            nature: nature,
+            mark: mark,
+            madeAt: madeAt
+        )
+    }
 
     /// Whether its push is that of a member, and no count.
     var saysItself: Bool { mark != nil || count == 1 }
@@ -53,7 +111,7 @@ package struct HeldGroup: Hashable, Sendable {
         mark == nil && other.mark == nil && isMessage == other.isMessage && nature == other.nature
     }
 
-    /// Whether what it says is what that match says.
+    /// Whether its push shows that match.
     func says(_ match: PaceMatch) -> Bool {
         mark == nil ? count == 1 : mark == match.mark && madeAt == match.madeAt
     }
@@ -77,7 +135,7 @@ package struct HeldGroup: Hashable, Sendable {
         if count < .max { count += 1 }
     }
 
-    /// Lets another match take the place of what it keeps, whatever belongs together.
+    /// Lets another match take the place of the one it keeps, whatever their marks.
     mutating func replace(by match: PaceMatch) {
         nature = match.nature
         mark = match.mark
@@ -89,7 +147,10 @@ package struct HeldGroup: Hashable, Sendable {
         expiresAt = match.expiresAt
     }
 
-    /// Whether none of its members is worth telling any more.
+    /// Lets all of its members count.
+    mutating func dropMark() { (mark, madeAt) = (nil, 0) }
+
+    /// Whether all of its members have expired.
     func isExpired(at now: Int64) -> Bool { expiresAt > 0 && expiresAt <= now }
 
     private mutating func add(count: UInt32, _ mode: Mode, _ urgency: Urgency, expiresAt: Int64) {

@@ -2,12 +2,12 @@ import Delivery
 import Nostr
 import Notifications
 
-/// Which events wait in which groups, so that one that its author deletes is found. In memory and bounded: of what was
+/// Which events wait in which groups, so that an event that its author deletes is found. In memory and bounded: of what was
 /// held before a restart only the first event of each group is known.
 struct HeldMatches {
     struct Place: Hashable {
         let device: DeviceID
-        /// By which event its group goes.
+        /// The event that its group goes by.
         var first: EventID
     }
 
@@ -18,33 +18,33 @@ struct HeldMatches {
     }
 
     private static let capacity = 50_000
+
     private var matches = GenerationalCache<EventID, Match?>(capacity: capacity)
-    /// By which events groups go on that became part of others.
+    /// Groups that became part of others, with the event that those go by.
     private var merged = GenerationalCache<Place, EventID>(capacity: capacity)
     /// Groups that had several events, of which all but one were deleted.
     private var rests = GenerationalSet<Place>(capacity: capacity)
-
-    /// What groups say of which only the latest member counts.
-    private var said = GenerationalCache<Place, EventID>(capacity: capacity)
+    /// The events that groups show of which only the latest counts.
+    private var shown = GenerationalCache<Place, EventID>(capacity: capacity)
 
     func contains(_ event: EventID) -> Bool { matches.contains(event) }
 
-    /// An event waits in a group of a device. `isSaid`: the group's push tells of it.
-    mutating func add(_ event: EventID, of device: DeviceID, in group: HeldGroup, isSaid: Bool) {
+    /// An event waits in a group of a device. `isShown`: the group's push shows it.
+    mutating func add(_ event: EventID, of device: DeviceID, in group: HeldGroup, isShown: Bool) {
         var match = known(event) ?? Match(author: nil, places: [])
         let place = Place(device: device, first: group.event)
         match.places.insert(place)
         matches.insert(match, for: event)
-        if group.mark != nil, isSaid { said.insert(event, for: place) }
+        if group.mark != nil, isShown { shown.insert(event, for: place) }
     }
 
-    /// Whether the push of a group still tells of `event`, and would tell of it after that event was deleted.
-    mutating func isSaid(_ event: EventID, by group: HeldGroup, at place: Place) -> Bool {
+    /// Whether the push of a group still shows `event` or counts it.
+    mutating func isShown(_ event: EventID, by group: HeldGroup, at place: Place) -> Bool {
         guard group.mark != nil else { return true }
-        return event == said.value(for: place) ?? (group.count == 1 ? group.event : nil)
+        return event == shown.value(for: place) ?? (group.count == 1 ? group.event : nil)
     }
 
-    /// Says who signed an event, if it waits.
+    /// Remembers who signed an event, if it waits.
     mutating func sign(_ event: EventID, by author: PublicKey) {
         guard var match = known(event) else { return }
         match.author = author

@@ -3,16 +3,16 @@ import Nostr
 import Notifications
 import Registry
 
-/// How a device is woken, for those who ask beside the pipeline.
+/// When a device is woken next, for operators who ask outside the pipeline.
 package struct PaceForecast: Sendable, Hashable {
     /// When a push may go.
     package struct Turn: Sendable, Hashable {
-        /// In milliseconds since 1970; nil: at once, or when what stands against it has ended.
+        /// In milliseconds since 1970; nil: at once, or when the obstacle has gone.
         package let at: Int64?
-        /// What stands longest against it now.
+        /// The obstacle that lasts longest.
         package let reason: HoldReason?
 
-        fileprivate init(_ obstacle: (until: Int64, reason: HoldReason)?) {
+        fileprivate init(_ obstacle: Obstacle?) {
             at = obstacle.flatMap { $0.until == .max ? nil : $0.until }
             reason = obstacle?.reason
         }
@@ -26,7 +26,7 @@ package struct PaceForecast: Sendable, Hashable {
         package let turn: Turn
     }
 
-    /// What the device gets of what it wishes.
+    /// The device's preferences within the operator's bounds.
     package let pace: Pace
     /// Of the UTC day; nil: nothing limits them, so nobody counts.
     package let pushesToday: Int?
@@ -35,14 +35,14 @@ package struct PaceForecast: Sendable, Hashable {
     /// The first of the groups' turns, or that of an event which came now where nothing waits.
     package let next: Turn
 
-    private static let noRoom: (until: Int64, reason: HoldReason)? = (.max, .behind)
+    private static let noCapacity = Obstacle(until: .max, reason: .behind)
 
     /// How many events wait for it.
     package var held: Int { groups.reduce(0) { $0 + $1.count } }
 
     /// `row` and `held` are what the outbox has of the device, `now` is in milliseconds since 1970. `mode` is the most
-    /// that the device is told: what wakes it unseen may have a budget. `isCrowded` is asked about what waits though
-    /// its turn is now: whether it may lack room in the outbox.
+    /// that the device is told: silent pushes may have a budget. `isCrowded` says whether the outbox may lack capacity for a group
+    /// whose turn is now.
     package init(
         _ row: PaceRow?,
         _ held: [HeldRow],
@@ -53,20 +53,19 @@ package struct PaceForecast: Sendable, Hashable {
         at now: Int64,
         isCrowded: () -> Bool = { false }
     ) {
-        let wish = policy.pace(for: wishes, on: platform)
+        let granted = policy.pace(for: wishes, on: platform)
         var state = row.map { DevicePace($0) } ?? DevicePace()
         let waiting = held.compactMap(HeldGroup.init).map { group in
-            (group: group, obstacle: state.obstacle(to: group, wish, at: now))
+            (group: group, obstacle: state.obstacle(to: group, granted, at: now))
         }
         let first = waiting.min { ($0.obstacle?.until ?? now) < ($1.obstacle?.until ?? now) }
-        pace = wish
-        let noRoom = waiting.contains { $0.obstacle == nil } && isCrowded() ? Self.noRoom : nil
+        pace = granted
+        let noCapacity = waiting.contains { $0.obstacle == nil } && isCrowded() ? Self.noCapacity : nil
         let nature = mode == .wake ? PushNature.silent : .alert
-        next = Turn(first.map { $0.obstacle ?? noRoom } ?? state.obstacle(to: wish, nature, at: now))
+        next = Turn(first.map { $0.obstacle ?? noCapacity } ?? state.obstacle(to: granted, nature, at: now))
         groups = waiting.map { group, obstacle in
-            Group(event: group.event, count: Int(group.count), turn: Turn(obstacle ?? noRoom))
+            Group(event: group.event, count: Int(group.count), turn: Turn(obstacle ?? noCapacity))
         }
-        let isToday = state.dayOfPushes == DevicePace.number(ofDay: now)
-        pushesToday = wish.isGathering ? (isToday ? Int(state.pushes) : 0) : nil
+        pushesToday = granted.isGathering ? state.history.pushes(onDayOf: now) : nil
     }
 }

@@ -2,28 +2,44 @@ import HeapModule
 import Nostr
 import Notifications
 
-/// How all devices are woken: who waits for what, and who is next. Knows no clock, no disk and no registry.
+/// Groups that waited for a device and go as one push now.
+package struct Release: Equatable, Sendable {
+    package let device: DeviceID
+    let pace: Pace
+    /// The oldest first, at least one, and one alone where only the latest of its members counts.
+    let groups: [HeldGroup]
+}
+
+/// How all devices are woken: what waits for whom, and who is next. Knows no clock, no disk and no registry.
 ///
-/// What a batch of events did to it stands under reserve until the disk took it: ``commit()``, or else ``rollBack(until:)``. What
-/// has happened outside, the ends of deliveries and the going of devices, holds in either case.
+/// The changes of a batch are final once the disk took them, by ``commit()``; ``rollBack(until:)`` undoes them. The ends of deliveries
+/// and the removal of devices hold in either case.
 package struct Pacer {
     private struct Place {
         var pace: DevicePace
         /// When its valid timer rings; `.max`: none is set.
         var due = Int64.max
-        /// When to ask for room again; in memory alone, so that whoever waited over a restart asks at once.
+        /// When to ask for capacity again; in memory alone, so that devices that waited over a restart ask at once.
         var asksAgainAt = Int64.min
     }
 
-    /// How far a clock may go back before all timers are looked at anew, in milliseconds.
+    private struct Timer: Comparable {
+        /// In milliseconds since 1970.
+        let due: Int64
+        let device: DeviceID
+
+        static func < (left: Timer, right: Timer) -> Bool { (left.due, left.device) < (right.due, right.device) }
+    }
+
+    /// How far a clock may go back before all timers are reset, in milliseconds.
     private static let tolerance: Int64 = 1000
-    /// After how long, in milliseconds, whoever waits for room asks again: half as long as it waited by then, within these bounds.
+    /// A device that waits for capacity asks again after half the time that it has waited, within these bounds in milliseconds.
     static let pauses: ClosedRange<Int64> = 1000...60_000
 
     private var places: [DeviceID: Place] = [:]
-    /// The earliest first; most are valid, and of a device the one at its `due`.
-    private var timers = Heap<PaceTimer>()
-    private var reserve = PaceReserve()
+    /// The earliest first. A device's timer is valid if it is the one at its `due`; most are.
+    private var timers = Heap<Timer>()
+    private var uncommitted = UncommittedPaces()
     /// The latest moment that the clock has shown.
     private var latest = Int64.min
     /// Devices for which something waits.
@@ -36,13 +52,13 @@ package struct Pacer {
     /// Devices of which anything is known.
     var count: Int { places.count }
 
-    /// Timers, also those that are valid no more.
+    /// Timers, including those that are no longer valid.
     var timerCount: Int { timers.count }
 
-    /// When to look for those whose time has come; nil: at no particular time.
+    /// When the first timer rings; nil: none is set.
     package var nextDue: Int64? { timers.min?.due }
 
-    /// Takes what the disk knew, before anything else happens. What waits is looked at soon.
+    /// Takes what the disk has of a device, before anything else happens. Groups that wait are looked at soon.
     mutating func restore(_ pace: DevicePace, of device: DeviceID) {
         places[device] = Place(pace: pace)
         if !pace.groups.isEmpty {
@@ -51,8 +67,7 @@ package struct Pacer {
         }
     }
 
-    /// Looks at the clock, which may have been put back: then all timers are worth nothing. And lets go of devices of which nothing
-    /// matters any more, once a day.
+    /// Looks at the clock. Resets all timers if it was put back, and forgets devices that no longer matter once a day.
     package mutating func notice(_ now: Int64) {
         guard latest > .min else {
             latest = now
@@ -62,10 +77,10 @@ package struct Pacer {
             latest = now
             reconsiderAll()
         } else if now > latest {
-            let isNewDay = DevicePace.number(ofDay: now) > DevicePace.number(ofDay: latest)
+            let isNewDay = PushHistory.number(ofDay: now) > PushHistory.number(ofDay: latest)
             latest = now
             if isNewDay {
-                places = places.filter { !$0.value.pace.isInert(at: now) || reserve.unwritten.contains($0.key) }
+                places = places.filter { !$0.value.pace.isInert(at: now) || uncommitted.outdated.contains($0.key) }
             }
         }
     }
@@ -73,18 +88,31 @@ package struct Pacer {
     /// Whether anything waits for a device.
     func isHolding(_ device: DeviceID) -> Bool { places[device]?.pace.groups.isEmpty == false }
 
-    /// One more match for a device. `takesRoom` is asked when nothing else stands against a push.
+    /// Whether one more match for a device could go now if the outbox has capacity. Drops groups that have expired, so that the match
+    /// is neither counted with them nor loses its text to them.
+    mutating func isReady(
+        for match: PaceMatch,
+        of device: DeviceID,
+        _ pace: Pace,
+        at now: Int64
+    ) -> Bool {
+        drop(of: device, .expired) { $0.isExpired(at: now) }
+        return (places[device]?.pace ?? DevicePace()).isReady(for: match, pace, at: now)
+    }
+
+    /// One more match for a device. `hasCapacity` counts where the device is ready for it; see ``isReady(for:of:_:at:)``.
     package mutating func admit(
         _ match: PaceMatch,
         of device: DeviceID,
         _ account: PublicKey,
         _ pace: Pace,
         at now: Int64,
-        takesRoom: () -> Bool = { true }
+        hasCapacity: Bool = true
     ) -> DevicePace.Admission {
-        // What comes now shall neither be counted with what is worth nothing any more nor lose its text to it.
         drop(of: device, .expired) { $0.isExpired(at: now) }
-        let admission = change(device) { $0.admit(match, account: account, pace, at: now, takesRoom: takesRoom) }
+        let admission = change(device) {
+            $0.admit(match, account: account, pace, at: now, hasCapacity: hasCapacity)
+        }
         switch admission {
         case .held(.behind, _): putOff(device, at: now)
         case .held: break
@@ -105,18 +133,18 @@ package struct Pacer {
         change(device) { $0.release(delivery, nature, pace, at: now) }
     }
 
-    /// Takes out what waits under `mark`, since what comes now must not go before it.
+    /// Takes out the group that waits under `mark`: a match of that mark must not overtake it.
     mutating func take(_ mark: Int64, of device: DeviceID) -> HeldGroup? {
         guard isHolding(device) else { return nil }
         return change(device, mayMerge: false) { $0.takeOut { $0.mark == mark } }.first
     }
 
-    /// The end of a delivery; those that nobody counted change nothing.
+    /// The end of a delivery.
     package mutating func end(_ delivery: String, of device: DeviceID, counts: Bool, at now: Int64) {
         conclude(device) { $0.end(delivery, counts: counts, at: now) }
     }
 
-    /// A delivery that failed so often that it keeps nothing else waiting.
+    /// A delivery failed so often that it keeps nothing else waiting.
     mutating func standAside(_ delivery: String, of device: DeviceID, at now: Int64) {
         conclude(device) { $0.standAside(delivery, at: now) }
     }
@@ -124,42 +152,41 @@ package struct Pacer {
     private mutating func conclude(_ device: DeviceID, _ body: (inout DevicePace) -> Bool) {
         guard var pace = places[device]?.pace, body(&pace) else { return }
         places[device]?.pace = pace
-        // Else its row was last written when the push set out, and the outbox takes the end down by itself.
+        // Otherwise its row was last written when the push set out, and the outbox writes the end by itself.
         guard !pace.groups.isEmpty else { return }
-        reserve.note(device)
+        uncommitted.note(device)
         reconsider(device)
     }
 
-    /// One of the device's group that goes by `first` was deleted by its author. Returns the group as it was; nil when
-    /// there is none.
+    /// The author deleted an event of the group that goes by `first`. Returns the group as it was; nil when there is none.
     mutating func withdraw(fromGroupOf first: EventID, of device: DeviceID) -> HeldGroup? {
         guard places[device] != nil else { return nil }
         return change(device, mayMerge: false) { $0.withdraw(fromGroupOf: first) }
     }
 
-    /// The device is registered at another place by now. This may come amid a batch, and holds if the disk refuses that.
+    /// The device is registered at another place. This may come amid a batch, and holds if the disk refuses the batch.
     mutating func move(_ device: DeviceID) {
-        reserve.move(device)
+        uncommitted.move(device)
         guard var pace = places[device]?.pace, pace.move() else { return }
         places[device]?.pace = pace
-        reserve.owe(device)
+        uncommitted.requireWrite(of: device)
         reconsider(device)
     }
 
-    /// The device is registered no more.
+    /// The device is no longer registered.
     mutating func forget(_ device: DeviceID) {
         let groups = places.removeValue(forKey: device)?.pace.groups
         if groups?.isEmpty == false { waitingDevices -= 1 }
-        reserve.forget(device, groups)
+        uncommitted.forget(device, groups)
     }
 
-    /// What the device may wish has changed; if something waits for it, that is looked at anew.
+    /// The device's preferences may have changed: what waits for it is looked at anew.
     mutating func reconsider(_ device: DeviceID) {
         guard let place = places[device], !place.pace.groups.isEmpty, place.due > .min else { return }
         setTimer(of: device, to: .min)
     }
 
-    /// What anybody may wish has changed.
+    /// The preferences of all devices may have changed.
     mutating func reconsiderAll() {
         timers = Heap()
         for (device, place) in places where !place.pace.groups.isEmpty {
@@ -168,15 +195,15 @@ package struct Pacer {
         }
     }
 
-    /// What goes now, some `limit` pushes at most. `wish` says at what pace a device of an account is woken; nil: it is
-    /// registered no more, and is forgotten. `isWanted` says whether it still wishes to be told of the only event of a group, and
-    /// `takesRoom` whether there is room for a push to it; who gets none counts towards `limit` too.
+    /// The groups that go now, about `limit` pushes at most. `pace` is a device's pace; nil: it is no longer registered, and is forgotten.
+    /// `isWanted` says whether the device still wants the only event of a group. `hasCapacity` is asked for each push; a device that
+    /// gets none counts towards `limit` too.
     package mutating func takeDue(
         at now: Int64,
         limit: Int = .max,
         isWanted: (DeviceID, HeldGroup) -> Bool = { _, _ in true },
-        takesRoom: (DeviceID, PublicKey) -> Bool = { _, _ in true },
-        wish: (DeviceID, PublicKey) -> Pace?
+        hasCapacity: (DeviceID, PublicKey) -> Bool = { _, _ in true },
+        pace paceOf: (DeviceID, PublicKey) -> Pace?
     ) -> [Release] {
         var releases: [Release] = []
         var refused = 0
@@ -186,7 +213,7 @@ package struct Pacer {
                 continue
             }
             places[timer.device]?.due = .max
-            guard let pace = wish(timer.device, group.account) else {
+            guard let pace = paceOf(timer.device, group.account) else {
                 forget(timer.device)
                 continue
             }
@@ -195,7 +222,7 @@ package struct Pacer {
             var isBehind = false
             let ready = change(timer.device) { device in
                 device.takeReady(pace, at: now) {
-                    isBehind = !takesRoom(timer.device, group.account)
+                    isBehind = !hasCapacity(timer.device, group.account)
                     return !isBehind
                 }
             }
@@ -206,13 +233,13 @@ package struct Pacer {
                 places[timer.device]?.asksAgainAt = .min
             }
             releases += ready.map { Release(device: timer.device, pace: pace, groups: $0) }
-            // What these leave over is looked at when they are on their way.
+            // The groups that stay are looked at when these are on their way.
             arm(timer.device, pace, at: now, notBefore: ready.isEmpty ? now : now + 1)
         }
         return releases
     }
 
-    /// Lets what waits still wait for its time, after a release was carried out.
+    /// Sets the timer for the groups that still wait, after a release was carried out.
     mutating func arm(_ device: DeviceID, _ pace: Pace, at now: Int64, notBefore earliest: Int64 = .min) {
         guard let place = places[device], !place.pace.groups.isEmpty, let due = place.pace.due(pace, at: now) else {
             return
@@ -222,7 +249,7 @@ package struct Pacer {
         if later != place.due { setTimer(of: device, to: later) }
     }
 
-    /// There is no room for a push to the device now.
+    /// The outbox has no capacity for a push to the device now.
     private mutating func putOff(_ device: DeviceID, at now: Int64) {
         guard let since = places[device]?.pace.groups.map(\.since).min() else { return }
         let pause = min(max((now - since) / 2, Self.pauses.lowerBound), Self.pauses.upperBound)
@@ -232,18 +259,18 @@ package struct Pacer {
     private mutating func drop(of device: DeviceID, _ step: PipelineStep, where isDropped: (HeldGroup) -> Bool) {
         guard let groups = places[device]?.pace.groups, groups.contains(where: isDropped) else { return }
         for group in change(device, mayMerge: false, { $0.takeOut(where: isDropped) }) {
-            reserve.dropped.append(DroppedGroup(device: device, group: group, step: step))
+            uncommitted.note(dropped: DroppedGroup(device: device, group: group, step: step))
         }
     }
 
     private mutating func setTimer(of device: DeviceID, to due: Int64) {
         places[device]?.due = due
-        timers.insert(PaceTimer(due: due, device: device))
-        // Those that are valid no more go by themselves when their time comes, unless they become too many.
+        timers.insert(Timer(due: due, device: device))
+        // Timers that are no longer valid go by themselves when their time comes, unless they become too many.
         if timers.count > 2 * waitingDevices + 1024 {
             timers = Heap(
                 places.lazy.filter { $0.value.due < .max && !$0.value.pace.groups.isEmpty }
-                    .map { PaceTimer(due: $0.value.due, device: $0.key) }
+                    .map { Timer(due: $0.value.due, device: $0.key) }
             )
         }
     }
@@ -258,16 +285,17 @@ package struct Pacer {
         var new = old ?? DevicePace()
         let result = body(&new)
         guard new != old ?? DevicePace() else { return result }
-        reserve.touch(device, old)
+        uncommitted.touch(device, old)
         waitingDevices += (new.groups.isEmpty ? 0 : 1) - (old?.groups.isEmpty ?? true ? 0 : 1)
         places[device, default: Place(pace: new)].pace = new
-        if mayMerge { reserve.merges += GroupMerge.merges(of: device, from: old?.groups ?? [], to: new.groups) }
+        if mayMerge {
+            uncommitted.note(merges: GroupMerge.merges(of: device, from: old?.groups ?? [], to: new.groups))
+        }
         return result
     }
-}
 
-/// What the disk is told, and what becomes of it.
-extension Pacer {
+    // MARK: What goes to disk
+
     struct Change {
         let device: DeviceID
         let pace: DevicePace
@@ -276,23 +304,23 @@ extension Pacer {
     }
 
     /// Whether there is anything that the disk must take for this batch to be kept.
-    var isTouched: Bool { reserve.isTouched }
+    var isTouched: Bool { uncommitted.isTouched }
 
-    /// Devices that are no more, and of which the disk has not been told; with what waited for them.
-    var forgotten: [DeviceID: [HeldGroup]] { reserve.forgotten }
+    /// Devices that are gone and whose rows are still on disk, with what waited for them.
+    var forgotten: [DeviceID: [HeldGroup]] { uncommitted.forgotten }
 
-    /// Groups that became part of others in this batch, and left no other sign of it.
-    var merges: [GroupMerge] { reserve.merges }
+    /// Groups that became part of others in this batch.
+    var merges: [GroupMerge] { uncommitted.merges }
 
-    /// Groups that in this batch turned out to be worth nothing any more.
-    var dropped: [DroppedGroup] { reserve.dropped }
+    /// Held groups that this batch found expired or unwanted.
+    var dropped: [DroppedGroup] { uncommitted.dropped }
 
-    /// All of which the disk knows less than we do.
+    /// All devices whose rows on disk are out of date.
     var changes: [Change] {
-        var changes = reserve.before.compactMap { device, former in
+        var changes = uncommitted.before.compactMap { device, former in
             places[device].map { Change(device: device, pace: $0.pace, former: former) }
         }
-        for device in reserve.unwritten where reserve.before.index(forKey: device) == nil {
+        for device in uncommitted.outdated where uncommitted.before.index(forKey: device) == nil {
             guard let pace = places[device]?.pace else { continue }
             changes.append(Change(device: device, pace: pace, former: pace))
         }
@@ -300,11 +328,11 @@ extension Pacer {
     }
 
     /// The disk took it.
-    package mutating func commit() { reserve.commit() }
+    package mutating func commit() { uncommitted.commit() }
 
-    /// The disk refused: the batch has done nothing. What is due is not looked at before `moment`.
+    /// The disk refused: undoes the batch. Devices that are due wait until `moment`.
     mutating func rollBack(until moment: Int64) {
-        for (device, former) in reserve.rollBack() {
+        for (device, former) in uncommitted.rollBack() {
             if let pace = places[device]?.pace, !pace.groups.isEmpty { waitingDevices -= 1 }
             places[device] = former.map { Place(pace: $0) }
             guard let former, !former.groups.isEmpty else { continue }
@@ -312,20 +340,4 @@ extension Pacer {
             setTimer(of: device, to: moment)
         }
     }
-}
-
-/// When to look at a device again, in milliseconds since 1970.
-struct PaceTimer: Comparable {
-    let due: Int64
-    let device: DeviceID
-
-    static func < (left: PaceTimer, right: PaceTimer) -> Bool { (left.due, left.device) < (right.due, right.device) }
-}
-
-/// What waited for a device and goes as one push now.
-package struct Release: Equatable, Sendable {
-    package let device: DeviceID
-    let pace: Pace
-    /// The oldest first, at least one, and one alone where only the latest of its members counts.
-    let groups: [HeldGroup]
 }

@@ -2,50 +2,41 @@ import Delivery
 import Nostr
 import Notifications
 import Registry
+import Rules
 
-/// The pacer with the operator's policy and the disk. Without a disk nobody is paced.
+/// The pacing stage: decides whether a match goes now, goes with others, or waits for its device's time. It is the ``Pacer`` with the
+/// operator's policy and with what the disk keeps. Without a disk nothing waits.
 struct Pacing {
+    /// When a match goes.
+    enum Admission {
+        /// Now. It neither waits nor counts. The group, which waited under its mark, goes before it.
+        case bypasses(after: HeldGroup?)
+        /// Now, as one push with these groups, which waited.
+        case now(with: [HeldGroup])
+        /// When the device's time has come, as part of this group.
+        case later(HoldReason, in: HeldGroup)
+    }
+
     /// How many devices are woken in one batch because their time has come.
     static let releasesPerBatch = 2000
     /// For how long nothing that is due is tried after the disk refused, in milliseconds.
     static let pauseAfterRefusal: Int64 = 1000
-    /// How long to go without a look at the clock while anybody waits, in milliseconds: it may jump.
+    /// How long to go without a look at the clock while anything waits, in milliseconds: it may jump.
     static let longestSleep: Int64 = 15_000
 
-    private(set) var policy: PacingPolicy?
+    private var policy: PacingPolicy?
     private let store: (any PaceStore)?
-    private let room: (any DeliveryRoom)?
-    var pacer = Pacer()
-    var matches = HeldMatches()
-    /// What the only members of new groups say, and the latest ones where only those count, until the disk has it.
+    private var pacer = Pacer()
+    private var matches = HeldMatches()
+    /// The notifications of groups, until the disk has them.
     private var unkept: [HeldKey: HeldNotification] = [:]
 
-    init(policy: PacingPolicy?, store: (any PaceStore)?, room: (any DeliveryRoom)? = nil) {
+    init(policy: PacingPolicy?, store: (any PaceStore)?) {
         self.policy = store == nil ? nil : policy
         self.store = store
-        self.room = room
     }
 
-    /// How a device of `platform` is to be woken; nil: whenever there is something.
-    func pace(of device: DeviceID, on platform: String, in index: borrowing MatchIndex) -> Pace? {
-        Self.pace(of: device, on: platform, in: index, by: policy)
-    }
-
-    static func pace(
-        of device: DeviceID,
-        on platform: String,
-        in index: borrowing MatchIndex,
-        by policy: PacingPolicy?
-    ) -> Pace? {
-        guard let policy else { return nil }
-        let pace = policy.pace(for: index.wishes(of: device).pace, on: platform)
-        return pace.isUnlimited ? nil : pace
-    }
-
-    /// Where there is room for deliveries. What cannot be held needs none.
-    var outbox: PacedRoom { PacedRoom(room: policy == nil ? nil : room) }
-
-    /// Takes up what the disk knows. What is of devices that are registered no more is forgotten.
+    /// Takes up what the disk has. Devices that are no longer registered are forgotten.
     mutating func load(_ index: borrowing MatchIndex, at now: Int64) throws {
         guard let store, policy != nil else { return }
         var paces: [DeviceID: DevicePace] = [:]
@@ -53,15 +44,20 @@ struct Pacing {
             paces[row.device] = DevicePace(row)
         } held: { row in
             guard let group = HeldGroup(row) else { return }
-            paces[row.key.device, default: DevicePace()].groups.append(group)
+            paces[row.key.device, default: DevicePace()].restore(group)
         }
         for (device, pace) in paces {
             pacer.restore(pace, of: device)
-            for group in pace.groups { matches.add(group.event, of: device, in: group, isSaid: group.count == 1) }
+            for group in pace.groups { matches.add(group.event, of: device, in: group, isShown: group.count == 1) }
             if let group = pace.groups.first, index.device(device, of: group.account) == nil { pacer.forget(device) }
         }
         pacer.notice(now)
     }
+
+    // MARK: What it decides by
+
+    /// Whether anything can wait. If not, nothing needs capacity in the outbox either.
+    var isOn: Bool { policy != nil }
 
     /// Decides by other bounds and defaults from now on.
     mutating func follow(_ policy: PacingPolicy?) {
@@ -69,7 +65,17 @@ struct Pacing {
         pacer.reconsiderAll()
     }
 
-    mutating func take(_ change: IndexChange) {
+    /// At what pace a device of `platform` is woken; nil: whenever there is something.
+    func pace(for preferences: PaceWishes, on platform: String) -> Pace? {
+        Self.pace(for: preferences, on: platform, by: policy)
+    }
+
+    private static func pace(for preferences: PaceWishes, on platform: String, by policy: PacingPolicy?) -> Pace? {
+        guard let pace = policy?.pace(for: preferences, on: platform), !pace.isUnlimited else { return nil }
+        return pace
+    }
+
+    mutating func apply(_ change: IndexChange) {
         switch change {
         case .put(let device):
             if device.isElsewhere { pacer.move(device.device) }
@@ -79,7 +85,9 @@ struct Pacing {
         }
     }
 
-    mutating func take(_ ends: [PushEnd], at now: Int64) {
+    /// Takes up the time of a batch, and the ends of deliveries.
+    mutating func begin(at now: Int64, _ ends: [PushEnd]) {
+        pacer.notice(now)
         for end in ends {
             let moment = min(end.moment, now)
             if end.standsAside {
@@ -96,28 +104,159 @@ struct Pacing {
         return due <= now ? 0 : min(due - now, Self.longestSleep)
     }
 
-    /// Remembers what the first member of a new group says, or the latest one, until the disk does.
+    /// Devices for which something waits.
+    var waitingDevices: Int { pacer.waitingDevices }
+
+    // MARK: Matches
+
+    /// Whether the outbox's capacity decides about a match. Its answer is handed to ``admit(_:to:at:hasCapacity:now:)``.
+    mutating func dependsOnCapacity(_ match: PaceMatch, of device: DeviceID, at pace: Pace?, now: Int64) -> Bool {
+        guard isOn else { return false }
+        if bypasses(match, at: pace, now: now) { return true }
+        if pace == nil, !pacer.isHolding(device) { return true }
+        return pacer.isReady(for: match, of: device, pace ?? Pace(), at: now)
+    }
+
+    /// Decides about a match for a device. `hasCapacity` says whether the outbox takes a push to it now.
+    mutating func admit(
+        _ match: PaceMatch,
+        to target: TargetDevice,
+        at pace: Pace?,
+        hasCapacity: Bool,
+        now: Int64
+    ) -> Admission {
+        let device = target.device
+        // What is no alert cannot become part of a batch, so it needs no capacity.
+        if hasCapacity || match.nature == .special, bypasses(match, at: pace, now: now) {
+            return .bypasses(after: match.mark.flatMap { pacer.take($0, of: device) })
+        }
+        // Nothing overtakes what waits for capacity.
+        if hasCapacity, pace == nil, !pacer.isHolding(device) { return .bypasses(after: nil) }
+        let admission = pacer.admit(
+            match,
+            of: device,
+            target.account,
+            pace ?? Pace(),
+            at: now,
+            hasCapacity: hasCapacity
+        )
+        switch admission {
+        case .goes(let groups): return .now(with: groups)
+        case .held(let reason, let group):
+            matches.add(match.event, of: device, in: group, isShown: group.says(match))
+            return .later(reason, in: group)
+        }
+    }
+
+    /// A push that was admitted or released sets out. If `mayLeaveMore`, others wait on for their time.
+    mutating func release(
+        _ delivery: String,
+        to device: DeviceID,
+        _ nature: PushNature,
+        _ pace: Pace,
+        at now: Int64,
+        mayLeaveMore: Bool = false
+    ) {
+        if pace.isGathering { pacer.release(delivery, to: device, nature, pace, at: now) }
+        if mayLeaveMore { pacer.arm(device, pace, at: now) }
+    }
+
+    /// The groups whose time has come; see ``Pacer/takeDue(at:limit:isWanted:hasCapacity:pace:)``. `preferences` are those of a device and
+    /// its platform; nil: it is no longer registered.
+    mutating func takeDue(
+        at now: Int64,
+        isWanted: (DeviceID, HeldGroup) -> Bool,
+        hasCapacity: (DeviceID, PublicKey) -> Bool,
+        preferences: (DeviceID, PublicKey) -> (pace: PaceWishes, platform: String)?
+    ) -> [Release] {
+        let policy = policy
+        return pacer.takeDue(
+            at: now,
+            limit: Self.releasesPerBatch,
+            isWanted: isWanted,
+            hasCapacity: hasCapacity
+        ) { device, account in
+            guard let (preferences, platform) = preferences(device, account) else { return nil }
+            // A device that may be woken at any time by now waits no longer.
+            return Self.pace(for: preferences, on: platform, by: policy) ?? Pace()
+        }
+    }
+
+    /// Whether alerts and others of that pace go at once. Quiet hours hold alerts all the same: the device asked for them.
+    private func bypasses(_ match: PaceMatch, at pace: Pace?, now: Int64) -> Bool {
+        guard match.pace == .immediate else { return false }
+        return match.nature != .alert || pace?.quietEnd(at: now, isMessage: match.signal == .dm) == nil
+    }
+
+    // MARK: What waits
+
+    /// Remembers a group's notification until the disk has it.
     mutating func keep(_ notification: HeldNotification, of group: HeldGroup, _ device: DeviceID) {
         unkept[HeldKey(device: device, slot: group.slot)] = notification
     }
 
-    /// What the only member of a group says that waits no longer; nil when the disk knows nothing of it.
+    /// The notification of a group that waits no longer; nil when the disk has none.
     func notification(of group: HeldGroup, _ device: DeviceID) throws -> HeldNotification? {
         let key = HeldKey(device: device, slot: group.slot)
         return try unkept[key] ?? store?.heldNotification(key)
     }
 
-    /// What the disk has to be told.
+    /// Whether a group has one event left of several. Then nobody knows its notification.
+    func isRest(_ group: HeldGroup, of device: DeviceID) -> Bool { matches.isRest(group.event, of: device) }
+
+    /// Whether an event waits in any group.
+    func holds(_ event: EventID) -> Bool { matches.contains(event) }
+
+    /// Remembers who signed an event that waits.
+    mutating func sign(_ event: EventID, by author: PublicKey) { matches.sign(event, by: author) }
+
+    /// Takes an event that `author` deleted out of the groups that it waits in; returns these as they were. `signer` is asked who signed
+    /// an event that was held before a restart.
+    mutating func withdraw(
+        _ event: EventID,
+        by author: PublicKey,
+        signer: () -> PublicKey?
+    ) -> [(group: HeldGroup, device: DeviceID)] {
+        guard let match = matches.take(event) else { return [] }
+        guard (match.author ?? signer()) == author else {
+            matches.putBack(match, event)
+            return []
+        }
+        var withdrawn: [(group: HeldGroup, device: DeviceID)] = []
+        for place in match.places {
+            guard let held = pacer[place.device]?.heldGroup(of: place.first),
+                matches.isShown(event, by: held, at: place),
+                let group = pacer.withdraw(fromGroupOf: place.first, of: place.device)
+            else { continue }
+            if group.mark == nil, group.count == 2 { matches.noteRest(place) }
+            withdrawn.append((group, place.device))
+        }
+        return withdrawn
+    }
+
+    // MARK: What goes to disk
+
+    /// What this batch found out about groups that wait.
+    mutating func findings() -> (
+        merges: [GroupMerge], forgotten: [DeviceID: [HeldGroup]], dropped: [DroppedGroup]
+    ) {
+        for merge in pacer.merges { matches.merge(merge.group.event, into: merge.into, of: merge.device) }
+        return (pacer.merges, pacer.forgotten, pacer.dropped)
+    }
+
+    /// Whether there is anything that the disk must take for this batch to be kept.
+    var isTouched: Bool { pacer.isTouched }
+
     var changes: PaceChanges {
         var changes = PaceChanges()
         changes.forgotten = Array(pacer.forgotten.keys)
         for change in pacer.changes {
-            changes.rows.append(PaceRow(change.device, change.pace))
+            changes.rows.append(change.pace.history.row(of: change.device))
             let former = change.former?.groups ?? []
             for group in change.pace.groups where !former.contains(group) {
                 let key = HeldKey(device: change.device, slot: group.slot)
                 let content = unkept[key].map { HeldRow.Content.notification($0) } ?? .asBefore
-                changes.held.append(HeldRow(group, key, group.saysItself ? content : .none))
+                changes.held.append(group.row(key, group.saysItself ? content : .none))
             }
             for group in former where !change.pace.groups.contains(where: { $0.slot == group.slot }) {
                 changes.released.append(HeldKey(device: change.device, slot: group.slot))

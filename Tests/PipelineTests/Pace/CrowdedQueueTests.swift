@@ -129,7 +129,7 @@ import Testing
         room.set(0, of: Self.ios)
         let note = try bench.note(to: owner)
         bench.diskIsFull = true
-        #expect(bench.submit([note]).map(\.result) == [Batch.notKept])
+        #expect(bench.submit([note]).map(\.result) == [.notKept])
         bench.diskIsFull = false
         bench.submit([note])
         #expect(try bench.rows().held == 1)

@@ -64,7 +64,7 @@ struct PaceDriver {
             answers.removeFirst()
             pacer.end(answer.delivery, of: answer.device, counts: answer.isDelivered, at: now)
         }
-        for release in pacer.takeDue(at: now, wish: { [paces, pace] device, _ in paces[device.rawValue] ?? pace }) {
+        for release in pacer.takeDue(at: now, pace: { [paces, pace] device, _ in paces[device.rawValue] ?? pace }) {
             push(release.device, count: release.groups.reduce(0) { $0 + $1.count })
         }
         pacer.commit()

@@ -69,8 +69,8 @@ import Testing
         pacer.end("a", of: device, counts: false, at: start + 1)
         _ = pacer.admit(match(2), of: device, account, pace, at: start + 2)
         pacer.rollBack(until: start + 1002)
-        #expect(pacer[device]?.underWay == nil)
-        #expect(pacer[device]?.pushes == 0)
+        #expect(pacer[device]?.history.underWay == nil)
+        #expect(pacer[device]?.history.pushes == 0)
         guard case .goes = pacer.admit(match(2), of: device, account, pace, at: start + 3) else {
             Issue.record("a push that failed left a cooldown")
             return
@@ -85,7 +85,7 @@ import Testing
         pacer.commit()
         pacer.standAside("a", of: device, at: start + 1)
         let before = pacer[device]
-        #expect(before?.underWay == nil && before?.pushes == 0 && before?.aside == 1)
+        #expect(before?.history.underWay == nil && before?.history.pushes == 0 && before?.history.aside == 1)
         pacer.end("a", of: device, counts: true, at: start + 2)
         pacer.standAside("a", of: device, at: start + 2)
         #expect(pacer[device] == before)
@@ -100,9 +100,11 @@ import Testing
         _ = pacer.admit(match(2), of: device, account, pace, at: start + 1)
         pacer.move(device)
         pacer.rollBack(until: start + 1001)
-        #expect(pacer[device]?.underWay == nil && pacer[device]?.pushes == 0 && pacer[device]?.groups == [])
+        #expect(
+            pacer[device]?.history.underWay == nil && pacer[device]?.history.pushes == 0 && pacer[device]?.groups == []
+        )
         #expect(pacer.isTouched)
-        #expect(pacer.changes.map(\.pace.underWay) == [nil])
+        #expect(pacer.changes.map(\.pace.history.underWay) == [nil])
         pacer.commit()
         #expect(!pacer.isTouched)
         // Nothing is owed for those who had nothing under way.
@@ -119,7 +121,7 @@ import Testing
         pacer.commit()
         pacer.end("b", of: device, counts: true, at: start)
         pacer.end("a", of: DeviceID(rawValue: 8), counts: true, at: start)
-        #expect(pacer[device]?.underWay == "a")
+        #expect(pacer[device]?.history.underWay == "a")
         #expect(pacer.count == 1)
     }
 

@@ -16,23 +16,22 @@ final class Renderer {
     let signal: Signal
     private let event: Event
     private let recipient: PublicKey
-    private let concern: EventConcern
-    /// What is read out of the event, shared by all whom it concerns.
+    private let relevance: EventConcern
+    /// Read out of the event, and shared by all recipients.
     let facts: EventFacts
     private var input: RuleInput?
     private var rendered: [Form: Rendering] = [:]
 
-    init(rule: Rule, signal: Signal, event: Event, recipient: PublicKey, concern: EventConcern, facts: EventFacts) {
+    init(rule: Rule, signal: Signal, event: Event, recipient: PublicKey, relevance: EventConcern, facts: EventFacts) {
         self.rule = rule
         self.signal = signal
         self.event = event
         self.recipient = recipient
-        self.concern = concern
+        self.relevance = relevance
         self.facts = facts
     }
 
-    /// What a device of `platform` may see of the event in that mode or a stricter one of the rule; `now` is in
-    /// milliseconds since 1970.
+    /// The event as a device of `platform` may see it, in that mode or a stricter one of the rule. `now` is in milliseconds since 1970.
     func rendering(
         in mode: Mode,
         _ language: LanguageTag?,
@@ -54,8 +53,8 @@ final class Renderer {
         return rendering
     }
 
-    /// What the notification is to the pace of a device of `platform`; `eventExpiresAt` is what the event says of that
-    /// (NIP-40). All times but the event's are in milliseconds since 1970.
+    /// What matters about the notification to the pace of a device of `platform`. `eventExpiresAt` is the event's own expiry (NIP-40).
+    /// All times but the event's are in milliseconds since 1970.
     func paceMatch(
         on platform: String,
         in mode: Mode,
@@ -82,7 +81,7 @@ final class Renderer {
         )
     }
 
-    /// The same for all that belongs together, also after a restart.
+    /// Equal for all events of which only the latest counts, also after a restart.
     private func paceMark(of push: PacedPush, context: inout EventContext, at now: Int64) -> Int64 {
         let key = rule.paceKey(of: push, wholeInput(context: &context), now: now)
         return SHA256.hash(Array(key.utf8)).prefix(8).reduce(0) { $0 << 8 | Int64($1) }
@@ -100,14 +99,14 @@ final class Renderer {
             event: event,
             recipient: recipient,
             signal: signal,
-            relation: concern.relation,
-            author: concern.author,
-            authorName: context.name(of: concern),
-            referenced: concern.referencedID.map {
+            relation: relevance.relation,
+            author: relevance.author,
+            authorName: context.name(of: relevance),
+            referenced: relevance.referencedID.map {
                 context.referenced($0, isAuthorNamed: needs.contains(.referencedAuthorName))
             },
-            zap: concern.zap,
-            mentioned: needs.contains(.mentions) ? context.mentioned(by: facts.references, concern) : [:],
+            zap: relevance.zap,
+            mentioned: needs.contains(.mentions) ? context.mentioned(by: facts.references, relevance) : [:],
             facts: facts
         )
     }

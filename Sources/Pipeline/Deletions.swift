@@ -1,0 +1,94 @@
+import Nostr
+import Registry
+import Storage
+
+/// The deletion stage: ends what authors delete in the registry, and remembers the events that they deleted.
+struct Deletions {
+    enum Result {
+        /// It is in force; so many registrations ended.
+        case applied(ended: Int)
+        case failed(EventOutcome)
+    }
+
+    private struct Entry: Hashable {
+        let event: EventID
+        let author: PublicKey
+    }
+
+    /// So many of a deletion's events and addresses are looked up before it is verified.
+    private static let namesLookedAt = 100
+    private static let registrationKinds: Set<String> = [
+        "\(Kind.pushRegistration.rawValue)", "\(Kind.addressablePushRegistration.rawValue)",
+    ]
+
+    private let registry: Registry
+    private let isOurRelay: @Sendable (String) -> Bool
+    private let trouble: TroubleLog
+    /// Bounded, and in memory.
+    private var entries = GenerationalSet<Entry>(capacity: 50_000)
+
+    init(registry: Registry, isOurRelay: @escaping @Sendable (String) -> Bool, trouble: TroubleLog) {
+        self.registry = registry
+        self.isOurRelay = isOurRelay
+        self.trouble = trouble
+    }
+
+    /// Whether the author of an event deleted it.
+    func contains(_ event: Event) -> Bool { entries.contains(Entry(event: event.id, author: event.pubkey)) }
+
+    /// Whether a deletion is worth a signature check: something is kept that it may take back. When that cannot be
+    /// told, it is. `isKept` says whether an event is kept anywhere, `isProfileKept` whether the author's profile is.
+    func isWanted(
+        _ scanned: ScannedEvent,
+        in json: UnsafeRawBufferPointer,
+        isKept: (EventID) -> Bool,
+        isProfileKept: () -> Bool
+    ) -> Bool {
+        guard let event = try? Event(scanned: scanned, in: json), let deletion = Deletion(event) else { return true }
+        if (try? registry.hasRegistered(event.pubkey)) ?? true { return true }
+        switch deletion.scope {
+        case .everything: return isForUs(deletion) && isProfileKept()
+        case .events(let ids, let addresses):
+            // It may come before the registration that it takes back.
+            if event.values(of: "k").contains(where: Self.registrationKinds.contains) { return true }
+            if addresses.contains(where: { $0.identifier.hasPrefix(registry.ourKey.hex) }) { return true }
+            return ids.prefix(Self.namesLookedAt).contains(where: isKept)
+        }
+    }
+
+    /// A deletion (NIP-09) or a request to vanish (NIP-62); nil where it is neither, or not for us.
+    func read(_ event: Event) -> Deletion? {
+        guard let deletion = Deletion(event), isForUs(deletion) else { return nil }
+        return deletion
+    }
+
+    /// Ends registrations that the deletion takes back, and remembers the events that it names.
+    mutating func apply(_ deletion: Deletion, by event: Event, at now: Int64) -> Result {
+        do {
+            guard let ended = try registry.apply(deletion) else {
+                let message = MachineReadablePrefix.invalid.message(
+                    "created_at: expected a time that is not ahead of now"
+                )
+                return .failed(
+                    EventOutcome(
+                        event: event.id,
+                        end: .stopped(.refused(message)),
+                        step: .deleted,
+                        account: event.pubkey
+                    )
+                )
+            }
+            if ended > 0 { trouble.passed(at: now) }
+            for id in deletion.ids { entries.insert(Entry(event: id, author: deletion.author)) }
+            return .applied(ended: ended)
+        } catch {
+            trouble.occurred(error, at: now)
+            return .failed(.notKept(event.id, account: event.pubkey))
+        }
+    }
+
+    private func isForUs(_ deletion: Deletion) -> Bool {
+        guard case .everything(let relays) = deletion.scope else { return true }
+        return relays.contains { $0 == Deletion.allRelays || isOurRelay($0) }
+    }
+}

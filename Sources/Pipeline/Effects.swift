@@ -1,0 +1,166 @@
+import Delivery
+import Logging
+import Nostr
+import Notifications
+import Registry
+import Storage
+
+/// What a batch of events leads to: what goes to disk in one transaction, and the steps that led to it.
+struct Effects {
+    /// Milliseconds since 1970, for the whole batch.
+    let time: Int64
+    var log: StepLog
+    private(set) var deliveries: [Delivery] = []
+    /// The events that wake no device again after a restart: those that `deliveries` are for, and some that woke none.
+    private(set) var causes: [EventID] = []
+    /// The requests of the zaps that `causes` include.
+    private(set) var zapRequests: Set<EventID> = []
+    /// Contact lists that only say whom their authors follow so far. They are done with once that is on disk.
+    private(set) var baselineLists: [EventID] = []
+    /// How often an event was held for a device.
+    private(set) var held = 0
+    /// What becomes of devices' paces; nil: the batch needs nothing of the disk.
+    private(set) var pace: PaceChanges?
+    /// Why nothing of this batch can be kept, found out before it was tried.
+    private(set) var failure: (any Error)?
+
+    init(at time: Int64, log: StepLog) {
+        self.time = time
+        self.log = log
+    }
+
+    /// Whether there are deliveries or causes for the disk.
+    var hasPushes: Bool { !deliveries.isEmpty || !causes.isEmpty }
+
+    /// How often a device is woken, now or in its time.
+    var woken: Int { deliveries.count + held }
+
+    /// Adds a delivery of a notification to a device, made of `event`.
+    mutating func deliver(
+        _ notification: Notification,
+        id: String,
+        for event: EventID,
+        to target: TargetDevice,
+        reason: @autoclosure () -> String
+    ) {
+        log.note(
+            .queued,
+            event: event,
+            account: target.account,
+            device: target.device,
+            delivery: id,
+            reason: reason()
+        )
+        deliveries.append(
+            Delivery(
+                id: id,
+                device: target.device,
+                platform: target.route.platform,
+                app: target.route.app,
+                notification: notification,
+                acceptedAt: time
+            )
+        )
+    }
+
+    /// An event waits for a device's time in a group, as part of the delivery `id`.
+    mutating func hold(
+        _ event: EventID,
+        for target: TargetDevice,
+        as id: String,
+        in group: HeldGroup,
+        _ reason: HoldReason
+    ) {
+        held += 1
+        log.note(
+            group.count == 1 ? .held : .batched,
+            event: event,
+            account: target.account,
+            device: target.device,
+            delivery: id,
+            reason: reason.rawValue
+        )
+    }
+
+    mutating func add(cause event: EventID) { causes.append(event) }
+
+    mutating func add(zapRequest event: EventID) {
+        zapRequests.insert(event)
+        causes.append(event)
+    }
+
+    mutating func add(baselineList event: EventID) { baselineLists.append(event) }
+
+    mutating func set(_ pace: PaceChanges) { self.pace = pace }
+
+    mutating func fail(_ error: any Error) { failure = error }
+}
+
+/// What became of an event, for its sender and for the trace.
+struct EventOutcome {
+    enum End {
+        /// It went all the way, and is done with once the batch is kept.
+        case finished(EventVerdict.Result)
+        /// It goes no further, and may come again.
+        case stopped(EventVerdict.Result)
+        /// It waits beyond this batch.
+        case waits
+        /// Something else decides.
+        case open
+    }
+
+    let event: EventID
+    let end: End
+    /// Nil: the trace has it already.
+    var step: PipelineStep?
+    var account: PublicKey?
+    var device: DeviceID?
+    var reason = ""
+
+    static func notKept(_ event: EventID, account: PublicKey? = nil) -> EventOutcome {
+        EventOutcome(event: event, end: .stopped(.notKept), step: .notKept, account: account)
+    }
+}
+
+/// Begins batches, puts what they lead to on disk, and reports their steps.
+struct BatchRecorder {
+    private let put: ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void
+    private let observer: any PipelineObserver
+    private let logger: Logger
+    private let trouble: TroubleLog
+
+    init(
+        keep: @escaping ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void,
+        observer: any PipelineObserver,
+        logger: Logger
+    ) {
+        put = keep
+        self.observer = observer
+        self.logger = logger
+        trouble = TroubleLog("Deliveries cannot be kept; their events are not accepted", logger: logger)
+    }
+
+    func begin(at now: Int64) -> Effects { Effects(at: now, log: StepLog(logger: logger)) }
+
+    /// Puts everything on disk in one transaction; false when it refused.
+    func keep(_ effects: Effects) -> Bool {
+        guard let pace = effects.pace else { return true }
+        do {
+            if let failure = effects.failure { throw failure }
+            try put(effects.deliveries, effects.causes, pace)
+            trouble.passed(at: effects.time)
+            return true
+        } catch {
+            trouble.occurred(error, at: effects.time)
+            return false
+        }
+    }
+
+    func report(_ effects: Effects) {
+        let log = effects.log
+        observer.record(log.counts)
+        if !log.filtered.isEmpty { observer.filtered(log.filtered) }
+        if !log.leftOut.isEmpty { observer.leftOut(log.leftOut) }
+        if !log.trace.isEmpty { observer.trace(log.trace, at: effects.time) }
+    }
+}

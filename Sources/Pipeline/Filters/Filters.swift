@@ -1,0 +1,179 @@
+import Nostr
+import Notifications
+import Registry
+import Storage
+
+/// The filter stage: asks the operator's filters about plans, once for each event and account, and finds out for them who is followed by
+/// whom.
+struct Filters {
+    /// A device that a filter spares an event.
+    struct Drop {
+        let device: DeviceID
+        let filter: String
+        let reason: String
+    }
+
+    private let registry: Registry
+    private let trouble: TroubleLog
+    private var filters: EventFilters
+    private var distances = FollowDistances()
+
+    init(_ filters: EventFilters, registry: Registry, trouble: TroubleLog) {
+        self.filters = filters
+        self.registry = registry
+        self.trouble = trouble
+    }
+
+    mutating func adopt(_ filters: EventFilters) { self.filters = filters }
+
+    /// The session in which filters are asked about a plan; nil when there is none to ask. Throws when the registry cannot be read.
+    mutating func session(for plan: Plan, of event: Event, at now: Int64) throws -> FilterSession? {
+        guard !filters.isEmpty, !plan.targets.isEmpty, let relevance = plan.relevance else { return nil }
+        let selection = selection(of: plan)
+        guard !selection.isEmpty else { return nil }
+        var lists: [Kind: [UInt8]] = [:]
+        for kind in filters.wantedKinds(selection) {
+            lists[kind] = try registry.recipientList(kind, of: plan.account)?.json
+        }
+        let author = Self.author(of: event, relevance)
+        var distance = FollowDistance.unknown
+        if let author {
+            distance = try followDistance(from: plan.account, to: author, needed: filters.need(selection), at: now)
+        }
+        let question = FilterQuestion(
+            event: event.json,
+            recipient: plan.account.hex,
+            signal: relevance.signal ?? Signal(rawValue: ""),
+            relation: relevance.relation?.rawValue ?? "",
+            author: author?.hex ?? "",
+            zapMillisats: relevance.zap.map { UInt64(clamping: $0.millisats) } ?? 0,
+            followDistance: distance,
+            now: now
+        )
+        return FilterSession(filters, question, lists: lists)
+    }
+
+    /// The plan without the devices that filters spare the event, and these.
+    func decide(_ plan: Plan, _ session: FilterSession?) -> (passing: Plan, dropped: [Drop]) {
+        guard let session else { return (plan, []) }
+        var (passing, dropped) = (plan, [Drop]())
+        passing.targets.removeAll { target in
+            guard case .drop(let filter, let reason) = session.ruling(target) else { return false }
+            dropped.append(Drop(device: target.device.device, filter: filter, reason: reason))
+            return true
+        }
+        return (passing, dropped)
+    }
+
+    // MARK: What filters have to know
+
+    /// What filters would have to know for that plan, is not known, and is worth looking for.
+    mutating func wants(
+        of plan: Plan,
+        for event: Event,
+        _ context: inout EventContext,
+        at now: Int64
+    ) throws -> ContextWants {
+        var wants = ContextWants()
+        guard !filters.isEmpty, !plan.targets.isEmpty, let relevance = plan.relevance else { return wants }
+        let account = plan.account
+        let selection = selection(of: plan)
+        for kind in filters.wantedKinds(selection) {
+            let want = ListWant(account: account, kind: kind)
+            guard try registry.recipientList(kind, of: account) == nil, context.isWorthSeeking(want, at: now) else {
+                continue
+            }
+            wants.lists.insert(want)
+        }
+        guard let author = Self.author(of: event, relevance), author != account else { return wants }
+        let need = filters.need(selection)
+        guard need > .nothing else { return wants }
+        let isFollowed = try registry.isFollowed(author, by: account)
+        if isFollowed == true { return wants }
+        let list = need == .distance ? try registry.recipientList(.contactList, of: account) : nil
+        let want = DistanceWant(account: account, author: author)
+        // Where no filter asked for distances before, the follows may be known without the list itself.
+        guard isFollowed != nil, need < .distance || list != nil else {
+            if context.isContactListWorthSeeking(account, at: now) {
+                wants.contactLists.insert(account)
+                if need == .distance, distances.waitForList(want) { wants.laterDistances.insert(want) }
+            }
+            return wants
+        }
+        if let list, distances.distance(want, by: list.mark.id, at: now) == nil {
+            distances.ask(want, by: list.mark.id)
+            wants.distances.insert(want)
+        }
+        return wants
+    }
+
+    /// Nobody is asked about these after all.
+    mutating func abandon(_ wants: Set<DistanceWant>, at now: Int64) {
+        for want in wants { distances.end(want, isAnswered: false, at: now) }
+    }
+
+    /// A contact list came that may be that of somebody whom an account follows. Returns the pairs that it settles.
+    mutating func settle(by list: Event, at now: Int64) -> [DistanceWant] {
+        let named = list.values(of: "p").lazy.compactMap { PublicKey(hex: $0) }
+        return distances.settle(naming: named, at: now) { [registry] account in
+            (try? registry.isFollowed(list.pubkey, by: account)) == true
+        }
+    }
+
+    /// The contact list of an account is known now. Returns the pairs that waited for it: `open` ones are to be asked about.
+    mutating func resume(
+        distancesOf account: PublicKey,
+        at now: Int64
+    ) -> (settled: [DistanceWant], open: [DistanceWant]) {
+        var (settled, open) = ([DistanceWant](), [DistanceWant]())
+        for want in distances.takeWaiting(for: account) {
+            do {
+                let list = try registry.recipientList(.contactList, of: account)
+                let isFollowed = try registry.isFollowed(want.author, by: account)
+                if let list, isFollowed == false, distances.distance(want, by: list.mark.id, at: now) == nil {
+                    distances.ask(want, by: list.mark.id)
+                    open.append(want)
+                } else {
+                    settled.append(want)
+                }
+            } catch {
+                trouble.occurred(error, at: now)
+                settled.append(want)
+            }
+        }
+        return (settled, open)
+    }
+
+    /// Relays have answered, or will not. Returns pairs that need not be waited for any longer.
+    mutating func end(_ wants: ContextWants, isAnswered: Bool, at now: Int64) -> [DistanceWant] {
+        for want in wants.distances { distances.end(want, isAnswered: isAnswered, at: now) }
+        return wants.contactLists.flatMap { distances.takeWaiting(for: $0) }
+    }
+
+    /// The author that filters are told. A gift wrap's is a key made for it.
+    private static func author(of event: Event, _ relevance: EventConcern) -> PublicKey? {
+        event.kind.isGiftWrap ? nil : relevance.author
+    }
+
+    /// The filters that any of the plan's devices has.
+    private func selection(of plan: Plan) -> FilterSelection {
+        plan.targets.reduce(into: []) { $0.formUnion(filters.selection(of: $1)) }
+    }
+
+    private mutating func followDistance(
+        from account: PublicKey,
+        to author: PublicKey,
+        needed: FollowNeed,
+        at now: Int64
+    ) throws -> FollowDistance {
+        guard needed > .nothing else { return .unknown }
+        if author == account { return .followed }
+        guard let isFollowed = try registry.isFollowed(author, by: account) else { return .unknown }
+        if isFollowed { return .followed }
+        guard needed == .distance, let list = try registry.recipientList(.contactList, of: account) else {
+            return .notFollowed
+        }
+        let want = DistanceWant(account: account, author: author)
+        return distances.distance(want, by: list.mark.id, at: now) ?? .notFollowed
+    }
+}

@@ -1,0 +1,121 @@
+import Nostr
+import Notifications
+import Registry
+
+/// A partner's word that something waits for an account (seed 004 section 7, kind 20062).
+struct WakeUpHint {
+    /// A hint is for one account (seed 004). A few more are tolerated; each costs a look at the disk before anything proves the
+    /// sender.
+    static let accountLimit = 8
+
+    let event: EventID
+    let author: PublicKey
+    /// What waits.
+    let signal: Signal
+    /// The key that the signer claims to speak for: `root_identity`, else their own.
+    let partner: PublicKey
+    /// Seconds since 1970, as its author claims.
+    let createdAt: Int64
+
+    /// Nil when a tag cannot be read.
+    init?(_ event: Event) {
+        guard let type = event.value(of: "t"), !type.isEmpty else { return nil }
+        self.event = event.id
+        author = event.pubkey
+        signal = Signal(rawValue: type)
+        createdAt = event.createdAt
+        guard let root = event.value(of: "root_identity") else {
+            partner = event.pubkey
+            return
+        }
+        guard let root = PublicKey(hex: root) else { return nil }
+        partner = root
+    }
+}
+
+/// Limits how often and how late a partner may wake an account. Knows no registry and no clock.
+struct HintLimiter {
+    struct Limits {
+        /// How far a hint's date may be off, in seconds.
+        var tolerance: Int64 = 600
+        /// How many hints of one partner for one account wake at once,
+        var burst: Int64 = 10
+        /// and how many milliseconds lie between any further ones.
+        var interval: Int64 = 30_000
+        /// How many pairs of partner and account are counted at a time; each only until its burst is whole again.
+        var pairs = 100_000
+    }
+
+    private struct Pair: Hashable {
+        let partner: PublicKey
+        let account: PublicKey
+    }
+
+    private let limits: Limits
+    /// When the burst of each is whole again (the generic cell rate algorithm), in milliseconds since 1970.
+    private var wholeAt: [Pair: Int64] = [:]
+
+    init(limits: Limits = Limits()) {
+        self.limits = limits
+    }
+
+    /// Whether a hint dated `createdAt`, in seconds, is about what happens at `now`, in milliseconds since 1970.
+    func isFresh(_ createdAt: Int64, at now: Int64) -> Bool {
+        let (lowest, highest) = (now / 1000 - limits.tolerance, now / 1000 + limits.tolerance)
+        return createdAt >= lowest && createdAt <= highest
+    }
+
+    /// Whether one more hint of `partner`, who was proven to be one, may wake `account`; counts it if so.
+    mutating func admits(_ partner: PublicKey, for account: PublicKey, at now: Int64) -> Bool {
+        let pair = Pair(partner: partner, account: account)
+        let whole = limits.burst * limits.interval
+        // A clock that was put back must not lock anybody out.
+        var start = max(wholeAt[pair] ?? now, now)
+        if start > now + whole { start = now }
+        guard start + limits.interval <= now + whole else { return false }
+        if wholeAt[pair] == nil, wholeAt.count >= limits.pairs {
+            wholeAt = wholeAt.filter { $0.value > now && $0.value <= now + whole }
+            guard wholeAt.count < limits.pairs else { return false }
+        }
+        wholeAt[pair] = start + limits.interval
+        return true
+    }
+}
+
+/// The hint stage: decides whether a partner's hint wakes an account, and which of its devices.
+struct Hints {
+    enum Ruling {
+        /// It wakes these devices, which name the partner.
+        case wakes(Set<DeviceID>)
+        /// It wakes none.
+        case stopped(PipelineStep)
+    }
+
+    private let registry: Registry
+    private let observer: (any HintObserver)?
+    private var limiter = HintLimiter()
+
+    init(registry: Registry, observer: (any HintObserver)?) {
+        self.registry = registry
+        self.observer = observer
+    }
+
+    /// The hint that an event is for so many accounts; nil when it says nothing, is dated too far from now, or names a crowd.
+    func read(_ event: Event, naming accounts: Int, at now: Int64) -> WakeUpHint? {
+        guard accounts <= WakeUpHint.accountLimit, let hint = WakeUpHint(event),
+            limiter.isFresh(hint.createdAt, at: now)
+        else { return nil }
+        return hint
+    }
+
+    /// Decides about a hint for one account. Throws when the registry cannot be read.
+    mutating func judge(_ hint: WakeUpHint, for account: PublicKey, at now: Int64) throws -> Ruling {
+        let partnered = try registry.partners(of: account).filter { $0.value.contains(hint.partner) }
+        guard !partnered.isEmpty, try registry.speaks(hint.author, for: hint.partner) else {
+            return .stopped(.hintUnproven)
+        }
+        observer?.heard(account: account, partner: hint.partner, at: now)
+        guard limiter.admits(hint.partner, for: account, at: now) else { return .stopped(.hintLimited) }
+        return .wakes(Set(partnered.keys))
+    }
+}

@@ -1,0 +1,241 @@
+import Nostr
+import Notifications
+import Registry
+import Rules
+import Storage
+
+/// The matching stage: finds what a verified event is to each account that it names, and by which rule it wakes which of the account's
+/// devices.
+struct Matcher {
+    private let registry: Registry
+    private var rules: RuleBook
+    private var defaultMode: Mode
+    private var encryptingPlatforms: Set<String>
+    private var showingPlatforms: Set<String>
+    private var follows: Follows
+
+    init(settings: PipelineSettings, registry: Registry, trouble: TroubleLog, now: @escaping @Sendable () -> Int64) {
+        self.registry = registry
+        follows = Follows(registry: registry, trouble: trouble, now: now)
+        rules = settings.rules
+        defaultMode = settings.defaultMode
+        encryptingPlatforms = settings.encryptingPlatforms
+        showingPlatforms = settings.showingPlatforms
+    }
+
+    mutating func adopt(_ settings: PipelineSettings) {
+        rules = settings.rules
+        defaultMode = settings.defaultMode
+        encryptingPlatforms = settings.encryptingPlatforms
+        showingPlatforms = settings.showingPlatforms
+    }
+
+    /// What an event comes to for each account that it names. Throws when the registry cannot be read.
+    mutating func plan(
+        _ addressed: AddressedEvent,
+        in index: borrowing MatchIndex,
+        _ context: inout EventContext,
+        at now: Int64
+    ) throws -> [Plan] {
+        let event = addressed.event
+        let newsSince = now / 1000 - addressed.source.clockTolerance
+        let newFollows = try contactList(addressed, in: index).map { list in
+            try follows.new(in: list, seen: addressed.source.contactListSighting)
+        }
+        let reading = EventReading(event)
+        let facts = EventFacts(event)
+        let root = event.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
+        var plans: [Plan] = []
+        plans.reserveCapacity(addressed.accounts.count)
+        for account in addressed.accounts {
+            guard let key = index.key(of: account) else { continue }
+            if try isOwn(event, speakingFor: root, of: key, from: addressed.source, in: index) {
+                plans.append(.nobody(.own, event.id, of: key))
+                continue
+            }
+            if let newFollows, !newFollows.contains(key) {
+                plans.append(.nobody(.knownFollow, event.id, of: key))
+                continue
+            }
+            let plan = try plan(event, reading, facts, for: account, key, newsSince: newsSince, in: index, &context)
+            if let zap = plan.relevance?.zap, try registry.speaks(zap.sender, for: key) {
+                plans.append(.nobody(.own, event.id, of: key))
+                continue
+            }
+            plans.append(plan)
+        }
+        return plans
+    }
+
+    /// A device as it is registered now; nil when it no longer is.
+    func target(_ device: DeviceID, of account: PublicKey, in index: borrowing MatchIndex) -> TargetDevice? {
+        guard let entry = index.device(device, of: account), let route = index.route(entry.route) else { return nil }
+        return target(entry, of: account, route, index.languages[entry.language])
+    }
+
+    // MARK: Contact lists
+
+    /// A contact list was routed: naming the same accounts again is no new follow.
+    mutating func remember(_ addressed: AddressedEvent, in index: borrowing MatchIndex) {
+        if let list = contactList(addressed, in: index) { follows.add(list) }
+    }
+
+    /// Takes note of whom a list names that was there before anybody listened. False where the event is no contact list. Throws
+    /// when earlier ones cannot be written.
+    mutating func rememberBaseline(_ addressed: AddressedEvent, in index: borrowing MatchIndex) throws -> Bool {
+        guard let list = contactList(addressed, in: index) else { return false }
+        try follows.catchUp()
+        follows.add(list)
+        return true
+    }
+
+    /// The batch is kept, or not. False when the disk does not have its contact lists.
+    mutating func conclude(isKept: Bool) -> Bool { follows.conclude(isKept: isKept) }
+
+    private func contactList(_ addressed: AddressedEvent, in index: borrowing MatchIndex) -> ContactList? {
+        let event = addressed.event
+        guard event.kind == .contactList else { return nil }
+        var named: [PublicKey] = []
+        for account in addressed.accounts {
+            if let key = index.key(of: account) { named.append(key) }
+        }
+        return ContactList(author: event.pubkey, named: named, createdAt: event.createdAt)
+    }
+
+    // MARK: One account
+
+    /// What `event`, read as `reading` and for rules as `facts`, comes to for an account that it names. It is news to a device that was
+    /// registered later if it is dated `newsSince` or later, in seconds since 1970.
+    private func plan(
+        _ event: Event,
+        _ reading: EventReading,
+        _ facts: EventFacts,
+        for account: AccountNumber,
+        _ key: PublicKey,
+        newsSince: Int64,
+        in index: borrowing MatchIndex,
+        _ context: inout EventContext
+    ) throws -> Plan {
+        let relevance: EventConcern
+        do {
+            relevance = try reading.relevance(to: key) { context.authors(of: $0) }
+        } catch {
+            return .nobody(error.step, event.id, of: key, reason: error.description)
+        }
+        var plan = Plan(event: event.id, account: key, relevance: relevance, isOfInterest: false)
+        plan.expiresAt = event.expiresAt
+        var question = RuleQuestion(
+            event: event,
+            facts: facts,
+            author: relevance.author,
+            recipient: key,
+            relation: relevance.relation,
+            signal: relevance.signal,
+            zapMillisats: relevance.zap?.millisats
+        )
+        if rules.asksForFollows {
+            question.isAuthorFollowed = try registry.isFollowed(relevance.author, by: key)
+            plan.lacksContactList = question.isAuthorFollowed == nil
+        }
+        var rulings = Rulings(rules, question, recipient: key, relevance)
+        let message = index.signals[.dm]
+        index.forEachDevice(of: account) { device in
+            guard let route = index.route(device.route) else { return }
+            let language = index.languages[device.language]
+            let renderer: Renderer
+            switch rulings.ruling(for: language, route) {
+            case .notify(let by): renderer = by
+            case .nobody(let step, let reason, let isNew):
+                // Another language, or what is not known yet, may change that.
+                plan.isOfInterest = true
+                if isNew { plan.exclusions.append(Plan.Exclusion(step: step, reason: reason)) }
+                return
+            }
+            guard event.isNews(to: device, orSince: newsSince) else {
+                plan.exclusions.append(Plan.Exclusion(step: .beforeRegistration, device: device.device))
+                return
+            }
+            if !device.signals.subtracting(message).isEmpty { plan.isOfInterest = true }
+            guard !device.signals.isDisjoint(with: index.signals[renderer.signal]) else {
+                plan.exclusions.append(
+                    Plan.Exclusion(step: .unwanted, reason: renderer.signal.rawValue, device: device.device)
+                )
+                return
+            }
+            if showingPlatforms.contains(route.platform), renderer.rule.isSilent(on: route.platform) {
+                plan.exclusions.append(
+                    Plan.Exclusion(step: .silent, reason: route.platform, device: device.device)
+                )
+                return
+            }
+            plan.targets.append(
+                Plan.Target(
+                    device: target(device, of: key, route, language),
+                    renderer: renderer,
+                    preferences: index.wishes(of: device.device)
+                )
+            )
+        }
+        return plan
+    }
+
+    private func target(
+        _ device: DeviceEntry,
+        of account: PublicKey,
+        _ route: Route,
+        _ language: LanguageTag?
+    ) -> TargetDevice {
+        TargetDevice(
+            account: account,
+            device: device.device,
+            route: route,
+            mode: device.mode ?? defaultMode,
+            language: language,
+            isSealedByTransport: !device.hasSealingKey && encryptingPlatforms.contains(route.platform)
+        )
+    }
+
+    /// Whether the account itself is behind an event. A gift wrap does not say who made it, and one goes to its author too (NIP-17):
+    /// there a client that signed in on our socket is believed.
+    private func isOwn(
+        _ event: Event,
+        speakingFor root: PublicKey?,
+        of account: PublicKey,
+        from source: EventSource,
+        in index: borrowing MatchIndex
+    ) throws -> Bool {
+        if try registry.isOwn(event.pubkey, speakingFor: root, of: account, in: index) { return true }
+        guard event.kind.isGiftWrap, case .socket(let authenticated) = source else { return false }
+        return try authenticated.contains { try registry.speaks($0, for: account) }
+    }
+}
+
+extension EventSource {
+    fileprivate var contactListSighting: ContactListSighting {
+        switch self {
+        case .socket: .direct
+        case .feed, .relay(.live), .relay(.stored): .relay
+        case .relay(.baseline), .relay(.fetched): .baseline
+        }
+    }
+}
+
+extension Event {
+    /// When the event expires (NIP-40), in milliseconds since 1970; 0: never.
+    fileprivate var expiresAt: Int64 {
+        guard let expiration else { return 0 }
+        let (moment, overflow) = expiration.multipliedReportingOverflow(by: 1000)
+        return overflow ? .max : max(1, moment)
+    }
+
+    /// Whether the event happened since the device was registered, or since `moment`. Gift wraps do not say: they are dated
+    /// back (NIP-59).
+    fileprivate func isNews(to device: DeviceEntry, orSince moment: Int64) -> Bool {
+        kind.isGiftWrap || createdAt >= min(device.firstRegisteredAt / 1000, moment)
+    }
+}
+
+extension Kind {
+    /// Whether events of this kind are dated back and signed by a key made for each (NIP-59).
+    var isGiftWrap: Bool { self == .giftWrap || self == .ephemeralGiftWrap }
+}

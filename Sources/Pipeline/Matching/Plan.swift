@@ -1,0 +1,73 @@
+import Nostr
+import Notifications
+import Registry
+import Rules
+
+/// A verified event, and the accounts that it names.
+struct AddressedEvent {
+    let event: Event
+    let accounts: Set<AccountNumber>
+    let source: EventSource
+}
+
+/// A device of an account, as far as its notifications depend on that.
+struct TargetDevice {
+    let account: PublicKey
+    let device: DeviceID
+    let route: Route
+    /// What the registration asked for, or the operator's default. The rule may be stricter.
+    let mode: Mode
+    let language: LanguageTag?
+    /// Whether its transport seals what only the device may read, and so gets the whole notification.
+    let isSealedByTransport: Bool
+}
+
+/// What an event comes to for one account: which of its devices it wakes, and by which rule.
+struct Plan {
+    struct Target {
+        let device: TargetDevice
+        /// Renders the event by the rule that matched.
+        let renderer: Renderer
+        let preferences: DeviceWishes
+    }
+
+    /// Why one device, or all devices without another reason, are not woken.
+    struct Exclusion {
+        let step: PipelineStep
+        var reason = ""
+        var device: DeviceID?
+    }
+
+    let event: EventID
+    let account: PublicKey
+    /// Nil when the event does not concern the account.
+    var relevance: EventConcern?
+    /// When the event expires (NIP-40), in milliseconds since 1970; 0: never.
+    var expiresAt: Int64 = 0
+    var targets: [Target] = []
+    var exclusions: [Exclusion] = []
+    /// Whether knowing more about the event could matter to any device of the account.
+    var isOfInterest = true
+    /// Whether rules ask whom the account follows and no contact list of it is known.
+    var lacksContactList = false
+
+    /// An event that wakes no device of an account.
+    static func nobody(_ step: PipelineStep, _ event: EventID, of account: PublicKey, reason: String = "") -> Plan {
+        Plan(event: event, account: account, exclusions: [Exclusion(step: step, reason: reason)])
+    }
+
+    /// What the notifications lack, or the plan itself, that is worth looking for.
+    func missing(in context: inout EventContext, at now: Int64) -> ContextWants {
+        guard var relevance, isOfInterest || !targets.isEmpty else { return ContextWants() }
+        if !isOfInterest { relevance.openQuestion = nil }
+        let needs = targets.reduce(into: RuleNeeds()) { $0.formUnion($1.renderer.rule.needs(in: $1.device.mode)) }
+        var wants = context.missing(
+            needs,
+            of: relevance,
+            mentioning: targets.first?.renderer.facts.references ?? [],
+            at: now
+        )
+        if lacksContactList, context.isContactListWorthSeeking(account, at: now) { wants.contactLists.insert(account) }
+        return wants
+    }
+}

@@ -1,0 +1,195 @@
+import Delivery
+import Notifications
+
+/// What stands against a push to a device.
+struct Obstacle: Equatable {
+    /// Until when at the earliest, in milliseconds since 1970; `.max` where something has to happen first.
+    let until: Int64
+    let reason: HoldReason
+}
+
+/// What a device was sent lately, and so when the next push may go. Knows no clock and nothing of what waits; all times are in
+/// milliseconds since 1970.
+struct PushHistory: Hashable, Sendable {
+    /// The properties of a match or a group that decide when it may go.
+    struct Turn {
+        var nature = PushNature.alert
+        var isMessage = false
+        /// Whether its window had enough matches already.
+        var hasOverflowed = false
+        /// Whether its turn has begun with another push.
+        var isDue = false
+    }
+
+    static let day: Int64 = 86_400_000
+    static let hour: Int64 = 3_600_000
+
+    /// When the last push was delivered; 0: never.
+    private var pushedAt: Int64 = 0
+    private var windowStart: Int64 = 0
+    /// In the window.
+    private var matches: Int32 = 0
+    /// Counted in UTC days since 1970.
+    private var dayOfPushes: Int32 = 0
+    /// Of that day.
+    private(set) var pushes: Int32 = 0
+    /// The delivery that was released last, until its end is known. Without a cooldown earlier ones may be under way too. Their ends
+    /// change nothing, so of those that fail only the last gives its push back.
+    private(set) var underWay: String?
+    private var releasedAt: Int64 = 0
+    /// How many deliveries in a row stood aside and let the next one go.
+    private(set) var aside: Int32 = 0
+    /// When the last silent pushes set out, as many as an hour has; empty where nobody counts them.
+    private var silentPushes: [Int64] = []
+
+    init() {}
+
+    init(_ row: PaceRow) {
+        pushedAt = row.pushedAt
+        windowStart = row.windowStart
+        matches = row.matches
+        dayOfPushes = row.dayOfPushes
+        pushes = row.pushes
+        underWay = row.underWay
+        releasedAt = row.releasedAt
+        aside = row.aside
+        silentPushes = row.silentPushes
+    }
+
+    /// What the disk keeps of it.
+    func row(of device: DeviceID) -> PaceRow {
+        PaceRow(
+            device: device,
+            pushedAt: pushedAt,
+            windowStart: windowStart,
+            matches: matches,
+            dayOfPushes: dayOfPushes,
+            pushes: pushes,
+            underWay: underWay,
+            releasedAt: releasedAt,
+            aside: aside,
+            silentPushes: silentPushes
+        )
+    }
+
+    static func number(ofDay moment: Int64) -> Int32 { Int32(clamping: moment.flooredQuotient(by: day)) }
+
+    /// The pushes of the UTC day that `now` lies in.
+    func pushes(onDayOf now: Int64) -> Int { dayOfPushes == Self.number(ofDay: now) ? Int(pushes) : 0 }
+
+    /// The pushes that the day has left.
+    func pushesLeft(_ pace: Pace, at now: Int64) -> Int { pace.dailyCap.map { $0 - pushes(onDayOf: now) } ?? .max }
+
+    /// The silent pushes that the hour has left.
+    func silentPushesLeft(_ pace: Pace, at now: Int64) -> Int {
+        pace.silentPerHour.map { $0 - silentPushes.count(where: { $0 > now - Self.hour }) } ?? .max
+    }
+
+    /// What stands longest against a push now; nil: nothing.
+    func obstacle(_ turn: Turn, _ pace: Pace, at now: Int64) -> Obstacle? {
+        // Pushes that need no distance do not wait for the end of the one before.
+        guard underWay == nil || pace.cooldown == 0 || turn.isDue else {
+            return Obstacle(until: .max, reason: .underWay)
+        }
+        var (until, reason): (Int64, HoldReason?) = (now, nil)
+        func wait(_ moment: Int64, _ why: HoldReason) {
+            if moment > until { (until, reason) = (moment, why) }
+        }
+        if !turn.isDue { wait(pushedAt + pace.cooldown, .cooldown) }
+        if turn.hasOverflowed, pace.hasWindow { wait(windowStart + pace.window, .window) }
+        if let cap = pace.dailyCap, dayOfPushes == Self.number(ofDay: now), pushes >= cap {
+            wait((Int64(dayOfPushes) + 1) * Self.day, .cap)
+        }
+        if turn.nature == .silent, let limit = pace.silentPerHour, silentPushes.count >= limit {
+            wait(silentPushes[silentPushes.count - limit] + Self.hour, .silentBudget)
+        }
+        if let end = pace.quietEnd(at: until, isMessage: turn.isMessage) { wait(end, .quiet) }
+        return reason.map { Obstacle(until: until, reason: $0) }
+    }
+
+    /// Whether the window that `now` lies in has had its matches.
+    func isWindowFull(_ pace: Pace, at now: Int64) -> Bool {
+        isWindowOpen(pace, at: now) && Int(matches) >= Pace.matchesBeforeBatch
+    }
+
+    /// Whether a window is open that began before `now`.
+    func isWindowOpen(_ pace: Pace, at now: Int64) -> Bool { pace.hasWindow && now < windowStart + pace.window }
+
+    /// Whether nothing of it can matter to any pace any more.
+    func isInert(at now: Int64) -> Bool {
+        underWay == nil && dayOfPushes < Self.number(ofDay: now) && max(pushedAt, windowStart) < now - Self.day
+    }
+
+    /// Counts a match; true when its window had enough.
+    mutating func count(_ pace: Pace, at now: Int64) -> Bool {
+        guard pace.hasWindow else { return false }
+        if now >= windowStart + pace.window {
+            windowStart = now
+            matches = 0
+        }
+        if matches < Int32.max { matches += 1 }
+        return Int(matches) > Pace.matchesBeforeBatch
+    }
+
+    /// Nothing has happened later than now, whatever the clock said then.
+    mutating func settle(at now: Int64) {
+        pushedAt = min(pushedAt, now)
+        windowStart = min(windowStart, now)
+        releasedAt = min(releasedAt, now)
+        dayOfPushes = min(dayOfPushes, Self.number(ofDay: now))
+        if let last = silentPushes.last, last > now { silentPushes = silentPushes.map { min($0, now) } }
+    }
+
+    /// A push sets out.
+    mutating func release(_ delivery: String, _ nature: PushNature, _ pace: Pace, at now: Int64) {
+        let today = Self.number(ofDay: now)
+        if dayOfPushes != today {
+            dayOfPushes = today
+            pushes = 0
+        }
+        pushes += 1
+        underWay = delivery
+        releasedAt = now
+        if nature == .silent, let limit = pace.silentPerHour {
+            silentPushes = silentPushes.suffix(max(0, limit - 1)) + [now]
+        }
+    }
+
+    /// The end of a delivery; false if it is not the one under way. One that failed counts for nothing, but one that
+    /// its push service refused does: otherwise a device whose pushes are refused would have no pace.
+    mutating func end(_ delivery: String, counts: Bool, at now: Int64) -> Bool {
+        guard underWay == delivery else { return false }
+        if counts {
+            underWay = nil
+            pushedAt = now
+            aside = 0
+        } else {
+            giveBack(at: now)
+        }
+        return true
+    }
+
+    /// A delivery failed so often that the courier lets others pass; false if it is not the one under way, or if too many did so in a
+    /// row. Its later end counts for nothing.
+    mutating func standAside(_ delivery: String, at now: Int64) -> Bool {
+        guard underWay == delivery, aside < PaceRow.mostAside else { return false }
+        aside += 1
+        giveBack(at: now)
+        return true
+    }
+
+    /// The device moved to another push service, or another place there. It no longer matters whether the former one is down, nor what
+    /// waits for it. False if that changes nothing.
+    mutating func move() -> Bool {
+        guard underWay != nil || aside > 0 else { return false }
+        aside = 0
+        if underWay != nil { giveBack(at: releasedAt) }
+        return true
+    }
+
+    /// The push under way counts for nothing.
+    private mutating func giveBack(at now: Int64) {
+        underWay = nil
+        if Self.number(ofDay: min(releasedAt, now)) == dayOfPushes, pushes > 0 { pushes -= 1 }
+    }
+}

@@ -1,0 +1,319 @@
+import Delivery
+import Nostr
+import Notifications
+import Registry
+import Storage
+
+/// The stages from matcher to composer, and everything that belongs to accounts: events that wait for context, paces, held groups and
+/// causes. Gate, match index and registry stand before it; the context cache is shared. Belongs to one thread at a time.
+///
+/// One partition has all accounts today, and nothing outside the ``Pipeline`` knows how many there are.
+struct Partition {
+    private var matcher: Matcher
+    private var waiting: WaitingEvents
+    private var filters: Filters
+    private var hints: Hints
+    private var scheduler: PushScheduler
+    /// Says when the registry cannot be read.
+    private let trouble: TroubleLog
+
+    init(
+        settings: PipelineSettings,
+        registry: Registry,
+        dependencies: PipelineDoors,
+        deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
+        trouble: TroubleLog,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        matcher = Matcher(settings: settings, registry: registry, trouble: trouble, now: now)
+        waiting = WaitingEvents(
+            limits: WaitingEvents.Limits(
+                wait: dependencies.contextFetcher == nil ? 0 : settings.contextWait,
+                events: settings.contextRoom
+            )
+        )
+        filters = Filters(EventFilters(settings.filters), registry: registry, trouble: trouble)
+        hints = Hints(registry: registry, observer: dependencies.hintObserver)
+        scheduler = PushScheduler(settings: settings, dependencies: dependencies, deliveryID: deliveryID)
+        self.trouble = trouble
+    }
+
+    /// Takes up what the disk has of paces and held groups.
+    mutating func load(_ index: borrowing MatchIndex, at now: Int64) throws { try scheduler.load(index, at: now) }
+
+    // MARK: The way of an event
+
+    /// Makes the deliveries of a verified event, or lets it wait. With `place` and size, it may wait for what its texts refer to; without,
+    /// it has waited. `isKnown` says whether the request of a zap was handled before.
+    mutating func take(
+        _ addressed: AddressedEvent,
+        waitingAt place: (AnswerPlace, size: Int)?,
+        in index: borrowing MatchIndex,
+        _ context: inout EventContext,
+        _ effects: inout Effects,
+        isKnown: (EventID) -> Bool
+    ) -> EventOutcome {
+        let event = addressed.event
+        do {
+            let plans = try matcher.plan(addressed, in: index, &context, at: effects.time)
+            if let place, try awaitContext(of: plans, addressed, at: place, &context, effects.time) {
+                return EventOutcome(event: event.id, end: .waits, step: .waiting)
+            }
+            // What reads the disk comes first: it may fail.
+            var sessions: [FilterSession?] = []
+            for plan in plans { sessions.append(try filters.session(for: plan, of: event, at: effects.time)) }
+            let (woken, held) = (effects.woken, effects.held)
+            for (plan, session) in zip(plans, sessions) {
+                carryOut(plan, session, &context, &effects, isKnown: isKnown)
+            }
+            if effects.held > held { scheduler.sign(event.id, by: event.pubkey) }
+            // Two days of gift wraps are read again after a restart. One that woke no device now must wake none then.
+            if effects.woken > woken || event.kind.isGiftWrap { effects.add(cause: event.id) }
+            matcher.remember(addressed, in: index)
+            return EventOutcome(event: event.id, end: .finished(.accepted))
+        } catch {
+            trouble.occurred(error, at: effects.time)
+            return .notKept(event.id)
+        }
+    }
+
+    /// Lets an event wait for what its plans lack; false when they lack nothing that is worth it.
+    private mutating func awaitContext(
+        of plans: [Plan],
+        _ addressed: AddressedEvent,
+        at place: (AnswerPlace, size: Int),
+        _ context: inout EventContext,
+        _ now: Int64
+    ) throws -> Bool {
+        guard waiting.hasCapacity(for: place.size) else { return false }
+        var wants = ContextWants()
+        do {
+            for plan in plans {
+                wants.formUnion(plan.missing(in: &context, at: now))
+                wants.formUnion(try filters.wants(of: plan, for: addressed.event, &context, at: now))
+            }
+        } catch {
+            filters.abandon(wants.distances, at: now)
+            throw error
+        }
+        guard !wants.isEmpty else { return false }
+        let event = WaitingEvent(event: addressed.event, source: addressed.source, places: [place.0])
+        waiting.add(event, size: place.size, for: wants, at: now)
+        return true
+    }
+
+    /// Wakes the devices of a plan, or lets it wait for them. A zap counts once: anybody can make receipts of a public request, as often
+    /// as they like.
+    private mutating func carryOut(
+        _ plan: Plan,
+        _ session: FilterSession?,
+        _ context: inout EventContext,
+        _ effects: inout Effects,
+        isKnown: (EventID) -> Bool
+    ) {
+        let (event, account) = (plan.event, plan.account)
+        let zap = plan.targets.isEmpty ? nil : plan.relevance?.zap?.request
+        if let zap, isKnown(zap) || effects.zapRequests.contains(zap) {
+            return effects.log.note(.duplicate, event: event, account: account, reason: "the zap was told before")
+        }
+        let (passing, dropped) = filters.decide(plan, session)
+        for drop in dropped {
+            effects.log.note(
+                filter: drop.filter,
+                event: event,
+                account: account,
+                device: drop.device,
+                reason: drop.reason
+            )
+        }
+        if let zap, !passing.targets.isEmpty { effects.add(zapRequest: zap) }
+        for exclusion in plan.exclusions {
+            effects.log.note(
+                exclusion.step,
+                event: event,
+                account: account,
+                device: exclusion.device,
+                reason: exclusion.reason
+            )
+        }
+        for target in passing.targets { scheduler.push(target, of: passing, session, &context, &effects) }
+    }
+
+    // MARK: Other events
+
+    /// Remembers an event that was there before anybody listened: a gift wrap or a contact list, which wakes no device later either.
+    mutating func takeBaseline(
+        _ addressed: AddressedEvent,
+        in index: borrowing MatchIndex,
+        _ effects: inout Effects
+    ) -> EventOutcome {
+        let id = addressed.event.id
+        do {
+            if try matcher.rememberBaseline(addressed, in: index) {
+                effects.add(baselineList: id)
+            } else {
+                effects.add(cause: id)
+            }
+            return EventOutcome(event: id, end: .finished(.accepted), step: .baseline)
+        } catch {
+            trouble.occurred(error, at: effects.time)
+            return .notKept(id)
+        }
+    }
+
+    /// Wakes the accounts that a hint (kind 20062) names. Its sender is told that it was taken in any case: nobody learns who is whose
+    /// partner.
+    mutating func take(
+        hint addressed: AddressedEvent,
+        in index: borrowing MatchIndex,
+        _ context: inout EventContext,
+        _ effects: inout Effects
+    ) -> EventOutcome {
+        let (event, accounts) = (addressed.event, addressed.accounts)
+        guard let hint = hints.read(event, naming: accounts.count, at: effects.time) else {
+            return EventOutcome(event: event.id, end: .stopped(.accepted), step: .hintStale)
+        }
+        do {
+            let woken = effects.woken
+            for account in accounts { try wake(account, on: hint, in: index, &context, &effects) }
+            if effects.woken > woken { effects.add(cause: event.id) }
+            return EventOutcome(event: event.id, end: .finished(.accepted))
+        } catch {
+            trouble.occurred(error, at: effects.time)
+            return .notKept(event.id)
+        }
+    }
+
+    private mutating func wake(
+        _ account: AccountNumber,
+        on hint: WakeUpHint,
+        in index: borrowing MatchIndex,
+        _ context: inout EventContext,
+        _ effects: inout Effects
+    ) throws {
+        guard let key = index.key(of: account) else { return }
+        let partnered: Set<DeviceID>
+        switch try hints.judge(hint, for: key, at: effects.time) {
+        case .stopped(let step): return effects.log.note(step, event: hint.event, account: key)
+        case .wakes(let devices): partnered = devices
+        }
+        let wanted = index.signals[hint.signal]
+        let notification = Notification.wake(hint.signal, urgency: hint.signal == .dm ? .high : .normal)
+        let match = PaceMatch(
+            event: hint.event,
+            signal: hint.signal,
+            mode: .wake,
+            urgency: notification.urgency,
+            expiresAt: 0,
+            nature: .silent
+        )
+        index.forEachDevice(of: account) { device in
+            guard partnered.contains(device.device), let target = matcher.target(device.device, of: key, in: index)
+            else { return }
+            guard !device.signals.isDisjoint(with: wanted) else {
+                return effects.log.note(
+                    .unwanted,
+                    event: hint.event,
+                    account: key,
+                    device: device.device,
+                    reason: hint.signal.rawValue
+                )
+            }
+            var draft = Draft(notification, for: match, to: target, reason: "hint")
+            scheduler.push(&draft, index.wishes(of: device.device).pace, &context, &effects)
+        }
+    }
+
+    /// Takes deleted events out of the groups that they wait in.
+    mutating func withdraw(_ deletion: Deletion, _ context: inout EventContext, _ effects: inout Effects) {
+        scheduler.withdraw(deletion, &context, &effects)
+    }
+
+    /// Whether an event waits, for context or for a device's time.
+    func holds(_ event: EventID) -> Bool { scheduler.holds(event) || waiting.contains(event) }
+
+    // MARK: Events that wait for context
+
+    /// Lets a further copy of an event that waits share its end; false when that event does not wait.
+    mutating func join(_ event: EventID, at place: AnswerPlace) -> Bool { waiting.join(event, at: place) }
+
+    /// A verified event is known now that others may wait for.
+    mutating func found(_ event: Event, _ context: inout EventContext, at now: Int64) {
+        if event.kind == .profile { waiting.found(profileOf: event.pubkey) }
+        let isAuthorSought =
+            waiting.seeksAuthor(of: event.id) && context.isWorthSeeking(profileOf: event.pubkey, at: now)
+        waiting.found(event: event.id, by: isAuthorSought ? event.pubkey : nil)
+        if event.kind.retention == .addressable { waiting.found(address: event.address) }
+    }
+
+    /// An account's own list is known now, or is not to be had now.
+    mutating func found(list: Event, at now: Int64) {
+        waiting.found(list: ListWant(account: list.pubkey, kind: list.kind))
+        guard list.kind == .contactList else { return }
+        waiting.found(contactListOf: list.pubkey)
+        let (settled, open) = filters.resume(distancesOf: list.pubkey, at: now)
+        for want in settled { waiting.found(distance: want) }
+        filters.abandon(Set(open.filter { !waiting.ask($0) }), at: now)
+    }
+
+    /// A contact list was fetched, which may settle who is followed by whom.
+    mutating func settleDistances(by list: Event, at now: Int64) {
+        for want in filters.settle(by: list, at: now) { waiting.found(distance: want) }
+    }
+
+    /// A fetch ended: what it has not found is waited for no longer.
+    mutating func endFetch(_ number: Int, isAnswered: Bool, _ context: inout EventContext, at now: Int64) {
+        let wants = waiting.ended(number)
+        context.noteSought(wants, at: now)
+        for want in filters.end(wants, isAnswered: isAnswered, at: now) { waiting.found(distance: want) }
+    }
+
+    /// Takes out the events that lack nothing any more or have waited long enough; all of them where `now` is nil.
+    mutating func takeReady(at now: Int64?) -> [WaitingEvent] {
+        now.map { waiting.takeReady(at: $0) } ?? waiting.takeAll()
+    }
+
+    /// What relays are to be asked for now.
+    mutating func nextFetch() -> WaitingEvents.Fetch? { waiting.nextFetch() }
+
+    // MARK: Batches
+
+    /// Takes up the time of a batch, and the ends of deliveries.
+    mutating func begin(at now: Int64, _ ends: [PushEnd]) { scheduler.begin(at: now, ends) }
+
+    /// Wakes the devices whose time has come.
+    mutating func releaseDue(in index: borrowing MatchIndex, _ effects: inout Effects) {
+        scheduler.releaseDue(in: index, matcher, &effects)
+    }
+
+    /// Completes what the batch leads to.
+    mutating func close(_ effects: inout Effects) { scheduler.close(&effects) }
+
+    /// The disk took the batch, or refused it; nil: it was not asked. False when it does not have the batch's contact lists.
+    mutating func conclude(isKept: Bool?, at now: Int64) -> Bool {
+        scheduler.conclude(isKept: isKept, at: now)
+        return matcher.conclude(isKept: isKept ?? true)
+    }
+
+    // MARK: Between batches
+
+    mutating func apply(_ change: IndexChange) { scheduler.apply(change) }
+
+    /// Decides by other settings from now on. How long and how many events wait for context stays as it was at the start.
+    mutating func adopt(_ settings: PipelineSettings, _ eventFilters: EventFilters, hasOtherPacing: Bool) {
+        matcher.adopt(settings)
+        filters.adopt(eventFilters)
+        scheduler.adopt(settings, hasOtherPacing: hasOtherPacing)
+    }
+
+    /// How many milliseconds to wait at most before the next look; nil: for ever.
+    func patience(at now: Int64) -> Int64? {
+        [waiting.patience(at: now), scheduler.patience(at: now)].compactMap(\.self).min()
+    }
+
+    /// Devices for which something waits.
+    var waitingDevices: Int { scheduler.waitingDevices }
+
+    /// Events that wait for context.
+    var waitingEvents: Int { waiting.count }
+}

@@ -1,0 +1,290 @@
+import Delivery
+import Nostr
+import Notifications
+import Registry
+
+/// Makes deliveries: paces drafts, composes the notifications of those that go, and keeps the others until their devices' time has come.
+struct PushScheduler {
+    private var pacing: Pacing
+    private var composer: Composer
+    /// Without one, there is always capacity.
+    private let capacity: (any DeliveryRoom)?
+    private let deliveryID: @Sendable (EventID, DeviceID) -> String
+
+    init(
+        settings: PipelineSettings,
+        dependencies: PipelineDoors,
+        deliveryID: @escaping @Sendable (EventID, DeviceID) -> String
+    ) {
+        pacing = Pacing(policy: settings.pacing, store: dependencies.paceStore)
+        composer = Composer(rules: settings.rules, sealer: dependencies.sealer)
+        capacity = dependencies.room
+        self.deliveryID = deliveryID
+    }
+
+    /// Takes up what the disk has of paces and held groups.
+    mutating func load(_ index: borrowing MatchIndex, at now: Int64) throws { try pacing.load(index, at: now) }
+
+    mutating func adopt(_ settings: PipelineSettings, hasOtherPacing: Bool) {
+        composer.adopt(settings)
+        if hasOtherPacing { pacing.follow(settings.pacing) }
+    }
+
+    mutating func apply(_ change: IndexChange) { pacing.apply(change) }
+
+    /// Takes up the time of a batch, and the ends of deliveries.
+    mutating func begin(at now: Int64, _ ends: [PushEnd]) { pacing.begin(at: now, ends) }
+
+    /// How many milliseconds to wait at most before the next look; nil: for ever.
+    func patience(at now: Int64) -> Int64? { pacing.patience(at: now) }
+
+    /// Devices for which something waits.
+    var waitingDevices: Int { pacing.waitingDevices }
+
+    /// Whether an event waits for any device's time.
+    func holds(_ event: EventID) -> Bool { pacing.holds(event) }
+
+    /// Remembers who signed an event that waits.
+    mutating func sign(_ event: EventID, by author: PublicKey) { pacing.sign(event, by: author) }
+
+    // MARK: Drafts
+
+    /// Paces and delivers a target of a plan. `session` says what filters make of its notification.
+    mutating func push(
+        _ target: Plan.Target,
+        of plan: Plan,
+        _ session: FilterSession?,
+        _ context: inout EventContext,
+        _ effects: inout Effects
+    ) {
+        let (event, account, device) = (plan.event, plan.account, target.device.device)
+        switch composer.draft(target, expiresAt: plan.expiresAt, session, &context, at: effects.time) {
+        case .withheld(let rule, let keys):
+            effects.log.note(.withheld, keys, of: rule, event, account, device)
+        case .dropped(let filter, let reason):
+            effects.log.note(filter: filter, event: event, account: account, device: device, reason: reason)
+        case .draft(var draft):
+            push(&draft, target.preferences.pace, &context, &effects)
+            guard let (rule, keys) = draft.leftOut else { return }
+            effects.log.note(.valueLeftOut, keys, of: rule, event, account, device)
+        }
+    }
+
+    /// Wakes a device now, or lets the event wait for its time.
+    mutating func push(
+        _ draft: inout Draft,
+        _ preferences: PaceWishes,
+        _ context: inout EventContext,
+        _ effects: inout Effects
+    ) {
+        let pace = pacing.pace(for: preferences, on: draft.target.route.platform)
+        let (target, match, now) = (draft.target, draft.match, effects.time)
+        let dependsOnCapacity = pacing.dependsOnCapacity(match, of: target.device, at: pace, now: now)
+        let hasCapacity = !dependsOnCapacity || Self.take(capacity, for: target.device, target.route)
+        switch pacing.admit(match, to: target, at: pace, hasCapacity: hasCapacity, now: now) {
+        case .bypasses(let earlier):
+            if let earlier {
+                let release = Release(device: target.device, pace: pace ?? Pace(), groups: [earlier])
+                do { try carryOut(release, to: target, &effects) } catch { effects.fail(error) }
+            }
+            let id = deliveryID(match.event, target.device)
+            deliver(&draft, id, &context, &effects)
+        case .now(let groups):
+            let id = deliveryID(groups.first?.event ?? match.event, target.device)
+            pacing.release(
+                id,
+                to: target.device,
+                match.nature,
+                pace ?? Pace(),
+                at: now,
+                mayLeaveMore: !groups.isEmpty
+            )
+            guard var sum = groups.first else { return deliver(&draft, id, &context, &effects) }
+            noteReleased(groups, further: 1, id, target.device, &effects)
+            effects.log.note(
+                .batched,
+                event: match.event,
+                account: target.account,
+                device: target.device,
+                delivery: id
+            )
+            for group in groups.dropFirst() { sum.add(group) }
+            sum.add(match)
+            deliver(sum, id, to: target, &effects)
+        case .later(let reason, let group):
+            let id = deliveryID(group.event, target.device)
+            if group.says(match) {
+                let notification = composer.compose(&draft, id: id, &context, at: now)
+                pacing.keep(composer.hold(notification, for: target.device), of: group, target.device)
+            }
+            effects.hold(match.event, for: target, as: id, in: group, reason)
+        }
+    }
+
+    private func deliver(
+        _ draft: inout Draft,
+        _ id: String,
+        _ context: inout EventContext,
+        _ effects: inout Effects
+    ) {
+        let notification = composer.compose(&draft, id: id, &context, at: effects.time)
+        effects.deliver(notification, id: id, for: draft.match.event, to: draft.target, reason: draft.reason)
+    }
+
+    /// Delivers several events as one push.
+    private func deliver(_ sum: HeldGroup, _ id: String, to target: TargetDevice, _ effects: inout Effects) {
+        effects.deliver(
+            composer.summary(sum, id: id, for: target, at: effects.time),
+            id: id,
+            for: sum.event,
+            to: target,
+            reason: QueuedReason.batch + "\(sum.count)"
+        )
+    }
+
+    /// Takes capacity in the outbox for a push; false when there is none.
+    private static func take(_ capacity: (any DeliveryRoom)?, for device: DeviceID, _ route: Route) -> Bool {
+        capacity?.take(for: device, of: QueueName(platform: route.platform, app: route.app)) ?? true
+    }
+
+    /// Takes deleted events out of the groups that they wait in.
+    mutating func withdraw(_ deletion: Deletion, _ context: inout EventContext, _ effects: inout Effects) {
+        for id in deletion.ids {
+            let withdrawn = pacing.withdraw(id, by: deletion.author) { context.authors(of: id)?.first }
+            for (group, device) in withdrawn {
+                effects.log.note(
+                    .deleted,
+                    event: id,
+                    account: group.account,
+                    device: device,
+                    delivery: deliveryID(group.event, device),
+                    reason: "while it was held"
+                )
+            }
+        }
+    }
+
+    // MARK: Devices whose time has come
+
+    /// Wakes the devices whose time has come.
+    mutating func releaseDue(in index: borrowing MatchIndex, _ matcher: Matcher, _ effects: inout Effects) {
+        let capacity = pacing.isOn ? capacity : nil
+        let releases = pacing.takeDue(at: effects.time) { device, group in
+            let signal = index.signals[group.signal]
+            // No device can switch off a signal that no rule raises any more.
+            guard !signal.isEmpty, let entry = index.device(device, of: group.account) else { return true }
+            return !entry.signals.isDisjoint(with: signal)
+        } hasCapacity: { device, account in
+            guard let entry = index.device(device, of: account), let route = index.route(entry.route) else {
+                return true
+            }
+            return Self.take(capacity, for: device, route)
+        } preferences: { device, account in
+            guard let entry = index.device(device, of: account) else { return nil }
+            return (index.wishes(of: device).pace, index.route(entry.route)?.platform ?? "")
+        }
+        do {
+            for release in releases {
+                guard let account = release.groups.first?.account,
+                    let target = matcher.target(release.device, of: account, in: index)
+                else { continue }
+                try carryOut(release, to: target, &effects)
+            }
+        } catch {
+            effects.fail(error)
+        }
+    }
+
+    /// Delivers groups that go as one push. Throws when the disk does not give what was held.
+    private mutating func carryOut(_ release: Release, to target: TargetDevice, _ effects: inout Effects) throws {
+        guard var sum = release.groups.first else { return }
+        let (first, device) = (sum, target.device)
+        let id = deliveryID(first.event, device)
+        var notification: Notification?
+        // The notification of the one that is left of several is not known; it goes as a batch of one.
+        if release.groups.count == 1, first.saysItself, !pacing.isRest(first, of: device) {
+            // A notification that cannot be read any more goes as a mere wake-up.
+            let held =
+                try pacing.notification(of: first, device)
+                ?? HeldNotification(.wake(first.signal, urgency: first.urgency))
+            guard !first.isExpired(at: effects.time), !held.notification.isExpired(at: effects.time) else {
+                return note(.expired, of: first, for: device, reason: "while it was held", &effects)
+            }
+            notification = composer.renew(held, id: id, for: target)
+        }
+        pacing.release(id, to: device, first.nature, release.pace, at: effects.time)
+        noteReleased(release.groups, further: 0, id, device, &effects)
+        if let notification {
+            effects.deliver(notification, id: id, for: first.event, to: target, reason: QueuedReason.held)
+        } else {
+            for group in release.groups.dropFirst() { sum.add(group) }
+            deliver(sum, id, to: target, &effects)
+        }
+    }
+
+    /// All groups go as one push under the first one's id, with so many `further` events. All members are told how many they are.
+    private func noteReleased(
+        _ groups: [HeldGroup],
+        further: Int,
+        _ id: String,
+        _ device: DeviceID,
+        _ effects: inout Effects
+    ) {
+        let count = groups.reduce(further) { $0 + Int($1.count) }
+        for (number, group) in groups.enumerated() {
+            if number == 0 {
+                let size = QueuedReason.size(count, isLatest: group.mark != nil)
+                note(.released, of: group, for: device, reason: size, &effects)
+            } else {
+                note(.joined, of: group, for: device, reason: id, &effects)
+            }
+        }
+    }
+
+    /// Notes what becomes of a group for all its members, who know the delivery they wait for and not each other.
+    private func note(
+        _ step: PipelineStep,
+        of group: HeldGroup,
+        for device: DeviceID,
+        reason: @autoclosure () -> String = "",
+        _ effects: inout Effects
+    ) {
+        effects.log.note(
+            step,
+            event: nil,
+            account: group.account,
+            device: device,
+            delivery: deliveryID(group.event, device),
+            reason: reason()
+        )
+    }
+
+    // MARK: The end of a batch
+
+    /// Notes what became of groups that wait, and adds what the disk has to take of paces.
+    mutating func close(_ effects: inout Effects) {
+        let (merges, forgotten, dropped) = pacing.findings()
+        for merge in merges {
+            note(.joined, of: merge.group, for: merge.device, reason: deliveryID(merge.into, merge.device), &effects)
+        }
+        for (device, groups) in forgotten {
+            for group in groups { note(.left, of: group, for: device, &effects) }
+        }
+        for drop in dropped { note(drop.step, of: drop.group, for: drop.device, reason: drop.reason, &effects) }
+        if effects.hasPushes || pacing.isTouched { effects.set(pacing.changes) }
+    }
+
+    /// The disk took the batch, or refused it; nil: it was not asked.
+    mutating func conclude(isKept: Bool?, at now: Int64) {
+        switch isKept {
+        case true?: pacing.commit()
+        case false?: pacing.rollBack(at: now)
+        case nil: break
+        }
+        capacity?.settle()
+    }
+}
+
+extension Notification {
+    fileprivate func isExpired(at now: Int64) -> Bool { expiresAt > 0 && expiresAt <= now }
+}

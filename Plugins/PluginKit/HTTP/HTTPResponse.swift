@@ -44,3 +44,76 @@ public struct HTTPResponse: ~Copyable {
         return RetryAfter.milliseconds(field.string, now: now)
     }
 }
+
+/// What a push service of the users' own choice answered, and what follows from it (RFC 8030 section 5; UnifiedPush
+/// SERV_1.2.0).
+///
+/// Never ``Outcome/Kind/misconfigured``: users choose the push services, so that one that answers 401 or 403 must not stop
+/// the messages to all others. It loses this message and keeps its device. What asks to slow down is its host's affair.
+public struct PushServiceAnswer {
+    /// The HTTP status, 100 to 599.
+    public let status: UInt32
+    /// What `Retry-After` asks for, in milliseconds.
+    private let retryAfter: UInt32
+    /// Why there is no answer, when `status` is 0.
+    private let failure: String
+    /// What ntfy says beside a status, as in `{"code":42908,…}`.
+    public let code: Int64?
+    private let now: Int64
+
+    private static let millisecondsPerDay: Int64 = 86_400_000
+    /// How long after midnight ntfy is asked again, in milliseconds: where its clock is behind ours, it is still the day before.
+    private static let midnightMargin: Int64 = 30_000
+
+    /// `now` is in milliseconds since 1970.
+    public init(_ response: borrowing HTTPResponse, now: Int64) {
+        status = response.status
+        failure = response.failure
+        retryAfter = response.retryAfter(now: now)
+        code = response.status >= 400 ? (try? response.body.jsonObject())?["code"]?.integer : nil
+        self.now = now
+    }
+
+    /// What the status says, and ntfy's code where a day's messages are used up.
+    public var outcome: Outcome {
+        switch status {
+        case 0: unanswered
+        case 200...299: outcome(.delivered, "delivered")
+        case 300...399: outcome(.rejected, "redirect")
+        case 401: outcome(.rejected, "unauthorized")
+        case 403: outcome(.rejected, "forbidden")
+        case 404: outcome(.gone, "not-found")
+        case 408: outcome(.retry, "timeout")
+        case 410: outcome(.gone, "gone")
+        case 413: outcome(.rejected, "payload-too-large")
+        case 429 where code == 42908: dailyLimit
+        case 429: outcome(.retry, "too-many-requests", .host)
+        case 400...499: outcome(.rejected, "other")
+        case 503: outcome(.retry, "server-error", .host)
+        // What ntfy says while no phone listens to the topic, which is no other topic's affair.
+        case 507: outcome(.retry, "insufficient-storage", .device)
+        default: outcome(.retry, status >= 500 ? "server-error" : "other")
+        }
+    }
+
+    /// The messages of this day are used up, which ntfy counts by UTC days: for an account, for whoever subscribed to the topic,
+    /// or for us. As nothing tells which, nobody else is held up.
+    private var dailyLimit: Outcome {
+        let untilTomorrow = Self.millisecondsPerDay - (now - Self.midnightMargin) % Self.millisecondsPerDay
+        var outcome = outcome(.retry, "daily-limit", .device)
+        outcome.retryAfter = max(outcome.retryAfter, UInt32(clamping: untilTomorrow))
+        return outcome
+    }
+
+    private var unanswered: Outcome {
+        switch failure {
+        case "forbidden-address", "invalid-url": Outcome(.rejected, reason: failure)
+        default: Outcome(.retry, reason: failure)
+        }
+    }
+
+    /// The outcome of a kind, with the status and, for another attempt, the wait and whom it is about.
+    public func outcome(_ kind: Outcome.Kind, _ reason: String, _ scope: Outcome.Scope = .usual) -> Outcome {
+        Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : 0, reason: reason, scope: scope)
+    }
+}

@@ -1,3 +1,5 @@
+import Glibc
+
 /// RFC 9110 section 10.2.3.
 enum RetryAfter {
     /// The wait that a field value asks for in milliseconds, at most `UInt32.max`; 0 when it cannot be read or is over.
@@ -20,5 +22,52 @@ extension String {
             text.removeLast()
         }
         return text
+    }
+}
+
+/// RFC 9110 section 5.6.7, the one form that senders may write: `Sun, 06 Nov 1994 08:49:37 GMT`.
+enum HTTPDate {
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+    /// Seconds since 1970, or nil when `text` is no such date.
+    static func seconds(_ text: some StringProtocol) -> Int64? {
+        let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard parts.count == 6, parts[0].utf8.count == 4, parts[0].hasSuffix(","), parts[5] == "GMT",
+            let day = number(parts[1], digits: 2), (1...31).contains(day),
+            let month = months.firstIndex(of: String(parts[2])),
+            let year = number(parts[3], digits: 4), year >= 1970
+        else { return nil }
+        let time = parts[4].split(separator: ":", omittingEmptySubsequences: false)
+        guard time.count == 3,
+            let hour = number(time[0], digits: 2), hour < 24,
+            let minute = number(time[1], digits: 2), minute < 60,
+            let second = number(time[2], digits: 2), second <= 60
+        else { return nil }
+        return daysSince1970(year, Int64(month + 1), day) * 86_400 + hour * 3600 + minute * 60 + second
+    }
+
+    private static func number(_ text: some StringProtocol, digits: Int) -> Int64? {
+        guard text.utf8.count == digits, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+        else { return nil }
+        return Int64(text)
+    }
+
+    /// In the proleptic Gregorian calendar, with years counted from March so that the leap day comes last.
+    private static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+        let shifted = month > 2 ? year : year - 1
+        let monthFromMarch = (month + 9) % 12
+        let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
+        let daysBeforeYear = 365 * shifted + shifted / 4 - shifted / 100 + shifted / 400
+        return daysBeforeYear + dayOfYear - 719_468
+    }
+}
+
+/// The system's clock.
+public enum WallClock {
+    /// Milliseconds since 1970.
+    public static let milliseconds: @Sendable () -> Int64 = {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 }

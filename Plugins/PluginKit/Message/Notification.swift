@@ -88,3 +88,67 @@ public struct Notification: ~Copyable {
         }
     }
 }
+
+/// How much of an event the push service may see.
+public enum Mode: Sendable {
+    /// That something happened: signal and count.
+    case wake
+    /// A neutral visible text, without sender or content.
+    case nudge
+    /// Everything, encrypted to the device.
+    case sealed
+    /// Everything, readable.
+    case alert
+}
+
+/// How soon a device should be bothered.
+public enum Urgency: Sendable {
+    case low
+    case normal
+    case high
+}
+
+/// A button of a notification; borrowed for the duration of a call.
+public struct Action {
+    private let abi: carillon_action
+
+    init(_ pointer: UnsafePointer<carillon_action>) {
+        abi = carillon_action.adopt(pointer)
+    }
+
+    /// What the app learns when it is tapped.
+    public var id: BorrowedText { BorrowedText(abi.id) }
+    /// The button's text, in the device's language; valid as long as the notification.
+    public var label: BorrowedText { BorrowedText(abi.label) }
+    /// What opens; empty: the notification's own.
+    public var url: BorrowedText { BorrowedText(abi.url) }
+    /// An SF Symbol name; empty: none.
+    public var icon: BorrowedText { BorrowedText(abi.icon) }
+}
+
+extension JSONWriter {
+    /// A button as an object of `id`, `label` and, where they are set, `url` and `icon` (seed 002).
+    public mutating func action(_ action: Action) {
+        beginObject()
+        key("id")
+        string(action.id)
+        key("label")
+        string(action.label)
+        if !action.url.isEmpty {
+            key("url")
+            string(action.url)
+        }
+        if !action.icon.isEmpty {
+            key("icon")
+            string(action.icon)
+        }
+        endObject()
+    }
+
+    /// The first `limit` buttons of a notification as an array; an empty one where it has none to show.
+    public mutating func actions(of notification: borrowing Notification, limit: Int = .max) {
+        beginArray()
+        notification.forEachAction(limit: limit) { action($0) }
+        endArray()
+    }
+}

@@ -24,3 +24,33 @@ public struct Registration: ~Copyable {
         return nil
     }
 }
+
+/// Text of the host's, valid until the call that brought it returns. Never keep one: keep its ``string``.
+public struct BorrowedText {
+    /// UTF-8, as far as the host keeps its word.
+    public let bytes: UnsafeRawBufferPointer
+
+    package init(_ text: carillon_str) {
+        bytes = UnsafeRawBufferPointer(start: text.ptr, count: text.ptr == nil ? 0 : text.len)
+    }
+
+    /// Whether there is no text.
+    public var isEmpty: Bool { bytes.isEmpty }
+
+    /// Its length in bytes of UTF-8.
+    public var count: Int { bytes.count }
+
+    /// A copy; bytes that are not UTF-8 become U+FFFD.
+    public var string: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// The object that a text such as ``Notification/data`` or ``Notification/sealed`` is; no members for an empty text.
+    /// Throws when it is none.
+    public func jsonObject() throws(JSONError) -> JSONObject {
+        isEmpty ? JSONObject() : try JSONObject(parsing: bytes)
+    }
+
+    /// Byte for byte.
+    public static func == (text: BorrowedText, other: StaticString) -> Bool {
+        text.bytes.elementsEqual(UnsafeBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount))
+    }
+}

@@ -12,7 +12,7 @@ public enum PluginDescriptor {
     ) -> UnsafePointer<carillon_plugin> {
         let tables = UnsafeMutablePointer<UnsafePointer<carillon_transport>?>.allocate(capacity: transports.count)
         for (index, entry) in transports.enumerated() {
-            tables.advanced(by: index).initialize(to: table(entry))
+            tables.advanced(by: index).initialize(to: entry.table())
         }
         let filterTables = UnsafeMutablePointer<UnsafePointer<carillon_filter>?>.allocate(capacity: filters.count)
         for (index, entry) in filters.enumerated() {
@@ -33,78 +33,42 @@ public enum PluginDescriptor {
         )
         return UnsafePointer(plugin)
     }
+}
 
-    private static func table(_ entry: TransportEntry) -> UnsafePointer<carillon_transport> {
-        let transport = UnsafeMutablePointer<carillon_transport>.allocate(capacity: 1)
-        transport.initialize(
-            to: carillon_transport(
-                struct_size: UInt32(MemoryLayout<carillon_transport>.size),
-                flags: (entry.encrypts ? UInt32(CARILLON_TRANSPORT_ENCRYPTS) : 0)
-                    | (entry.shows ? UInt32(CARILLON_TRANSPORT_SHOWS) : 0),
-                platform: carillon_str(entry.platform),
-                create: entry.create,
-                destroy: destroyTransport,
-                validate: validateRegistration,
-                deliver: deliverNotification,
-                cancel: cancelDelivery,
-                command: runCommand,
-                describe: entry.description.map { carillon_str($0) } ?? carillon_str(ptr: nil, len: 0),
-                check: entry.check
-            )
-        )
-        return UnsafePointer(transport)
+/// A struct of the ABI that starts with `struct_size` and grows at its end.
+protocol GrowingStruct {
+    /// All zero: what the fields mean that an older host does not have.
+    init()
+}
+
+extension carillon_host: GrowingStruct {}
+extension carillon_client_certificates: GrowingStruct {}
+extension carillon_registration: GrowingStruct {}
+extension carillon_notification: GrowingStruct {}
+extension carillon_action: GrowingStruct {}
+extension carillon_http_response: GrowingStruct {}
+extension carillon_filter_call: GrowingStruct {}
+
+extension GrowingStruct {
+    /// Copies as much of the struct behind `pointer` as it says it has and this build knows; the rest is zero.
+    static func adopt(_ pointer: UnsafePointer<Self>) -> Self {
+        var own = Self()
+        let foreign = UnsafeRawPointer(pointer)
+        let size = min(Int(foreign.loadUnaligned(as: UInt32.self)), MemoryLayout<Self>.size)
+        withUnsafeMutableBytes(of: &own) { room in
+            room.copyMemory(from: UnsafeRawBufferPointer(start: foreign, count: size))
+        }
+        return own
     }
 }
 
-// Functions and not closures: a closure passed to a C struct's initialiser inherits its context's isolation.
-
-private func destroyTransport(_ instance: UnsafeMutableRawPointer?) {
-    guard let instance else { return }
-    TransportBox.release(instance)
-}
-
-private func validateRegistration(
-    _ instance: UnsafeMutableRawPointer?,
-    _ registration: UnsafePointer<carillon_registration>?,
-    _ error: UnsafeMutablePointer<carillon_error>?
-) -> carillon_status {
-    guard let instance, let registration else { return .CARILLON_INVALID }
-    do throws(PluginError) {
-        try TransportBox.at(instance).transport.validate(Registration(registration))
-        return .CARILLON_OK
-    } catch let mistake {
-        mistake.write(to: error)
-        return .CARILLON_INVALID
+extension carillon_bytes {
+    /// Text that lives as long as the library.
+    init(_ text: StaticString) {
+        self.init(ptr: text.utf8Start, len: text.utf8CodeUnitCount)
     }
-}
 
-private func deliverNotification(
-    _ instance: UnsafeMutableRawPointer?,
-    _ number: UInt64,
-    _ registration: UnsafePointer<carillon_registration>?,
-    _ notification: UnsafePointer<carillon_notification>?
-) -> carillon_status {
-    guard let instance, let registration, let notification else { return .CARILLON_INVALID }
-    return TransportBox.at(instance).deliver(number, registration, notification)
-}
-
-private func cancelDelivery(_ instance: UnsafeMutableRawPointer?, _ number: UInt64) {
-    guard let instance else { return }
-    TransportBox.at(instance).transport.cancel(number)
-}
-
-private func runCommand(
-    _ instance: UnsafeMutableRawPointer?,
-    _ words: UnsafePointer<carillon_str>?,
-    _ count: Int,
-    _ done: carillon_command_done?,
-    _ context: UnsafeMutableRawPointer?
-) -> carillon_status {
-    guard let instance, let done, count == 0 || words != nil else { return .CARILLON_INVALID }
-    let words = UnsafeBufferPointer(start: words, count: count).map { BorrowedText($0).string }
-    let reply = CommandReply(done: done, context: context)
-    let admission = TransportBox.at(instance).transport.command(words) { reply.send($0) }
-    // A command that was answered was accepted, whatever the transport says afterwards.
-    guard admission.status != .CARILLON_OK, reply.withdraw() else { return .CARILLON_OK }
-    return admission.status
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.init(ptr: bytes.baseAddress, len: bytes.count)
+    }
 }

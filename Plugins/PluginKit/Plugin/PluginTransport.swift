@@ -1,3 +1,5 @@
+public import CarillonABI
+
 /// One kind of push service, for one app of the operator: turns notifications into requests and answers into outcomes.
 ///
 /// Conforming is the whole of a transport plugin's work; the C ABI around it is ``PluginDescriptor``'s. Every method may
@@ -68,5 +70,55 @@ extension PluginTransport {
     /// Knows no commands, and says so.
     public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
         .unsupported
+    }
+}
+
+/// Whether a transport took a delivery on.
+public enum Admission: Sendable {
+    /// The ticket will be completed.
+    case accepted
+    /// Not now: try again later.
+    case busy
+    /// The registration or the notification is malformed; trying again does not help.
+    case invalid
+    /// The transport cannot do this, such as a mode it does not know; trying again does not help.
+    case unsupported
+    /// Something went wrong here; trying again may help.
+    case failed
+
+    /// The ABI's word for it.
+    public var status: carillon_status {
+        switch self {
+        case .accepted: .CARILLON_OK
+        case .busy: .CARILLON_BUSY
+        case .invalid: .CARILLON_INVALID
+        case .unsupported: .CARILLON_UNSUPPORTED
+        case .failed: .CARILLON_FAILED
+        }
+    }
+
+    /// What a refusal by the host's HTTP service means for the delivery that wanted it.
+    init(_ status: carillon_status) {
+        switch status {
+        case .CARILLON_OK: self = .accepted
+        case .CARILLON_BUSY: self = .busy
+        case .CARILLON_INVALID: self = .invalid
+        case .CARILLON_UNSUPPORTED: self = .unsupported
+        default: self = .failed
+        }
+    }
+}
+
+/// What came of an operator's command.
+public struct CommandAnswer: Sendable, Hashable {
+    /// Whether it did what was asked for.
+    public var isGood: Bool
+    /// For people or a program: what was asked for, or what is wrong and what was expected. Never a secret.
+    public var text: String
+
+    /// An answer to an operator's command; `text` is printed as it is.
+    public init(isGood: Bool, text: String) {
+        self.isGood = isGood
+        self.text = text
     }
 }

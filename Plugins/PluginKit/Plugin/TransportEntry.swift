@@ -1,4 +1,5 @@
 public import CarillonABI
+import Synchronization
 
 /// One transport of a plugin: its platform and the C function that creates it.
 public struct TransportEntry {
@@ -12,12 +13,12 @@ public struct TransportEntry {
     /// The type of the ABI's `check`.
     public typealias Check = @convention(c) (carillon_str, UnsafeMutablePointer<carillon_error>?) -> carillon_status
 
-    let platform: StaticString
-    let description: StaticString?
-    let encrypts: Bool
-    let shows: Bool
-    let check: Check?
-    let create: Create
+    private let platform: StaticString
+    private let description: StaticString?
+    private let encrypts: Bool
+    private let shows: Bool
+    private let check: Check?
+    private let create: Create
 
     /// A transport with its ``PluginTransport/description``.
     ///
@@ -106,4 +107,146 @@ public struct TransportEntry {
             throw PluginError("\(what): \(error)")
         }
     }
+
+    /// A table that lives until the process ends.
+    func table() -> UnsafePointer<carillon_transport> {
+        let transport = UnsafeMutablePointer<carillon_transport>.allocate(capacity: 1)
+        transport.initialize(
+            to: carillon_transport(
+                struct_size: UInt32(MemoryLayout<carillon_transport>.size),
+                flags: (encrypts ? UInt32(CARILLON_TRANSPORT_ENCRYPTS) : 0)
+                    | (shows ? UInt32(CARILLON_TRANSPORT_SHOWS) : 0),
+                platform: carillon_str(platform),
+                create: create,
+                destroy: destroyTransport,
+                validate: validateRegistration,
+                deliver: deliverNotification,
+                cancel: cancelDelivery,
+                command: runCommand,
+                describe: description.map { carillon_str($0) } ?? carillon_str(ptr: nil, len: 0),
+                check: check
+            )
+        )
+        return UnsafePointer(transport)
+    }
+}
+
+// Functions and not closures: a closure passed to a C struct's initialiser inherits its context's isolation.
+
+private func destroyTransport(_ instance: UnsafeMutableRawPointer?) {
+    guard let instance else { return }
+    TransportBox.release(instance)
+}
+
+private func validateRegistration(
+    _ instance: UnsafeMutableRawPointer?,
+    _ registration: UnsafePointer<carillon_registration>?,
+    _ error: UnsafeMutablePointer<carillon_error>?
+) -> carillon_status {
+    guard let instance, let registration else { return .CARILLON_INVALID }
+    do throws(PluginError) {
+        try TransportBox.at(instance).transport.validate(Registration(registration))
+        return .CARILLON_OK
+    } catch let mistake {
+        mistake.write(to: error)
+        return .CARILLON_INVALID
+    }
+}
+
+private func deliverNotification(
+    _ instance: UnsafeMutableRawPointer?,
+    _ number: UInt64,
+    _ registration: UnsafePointer<carillon_registration>?,
+    _ notification: UnsafePointer<carillon_notification>?
+) -> carillon_status {
+    guard let instance, let registration, let notification else { return .CARILLON_INVALID }
+    return TransportBox.at(instance).deliver(number, registration, notification)
+}
+
+private func cancelDelivery(_ instance: UnsafeMutableRawPointer?, _ number: UInt64) {
+    guard let instance else { return }
+    TransportBox.at(instance).transport.cancel(number)
+}
+
+private func runCommand(
+    _ instance: UnsafeMutableRawPointer?,
+    _ words: UnsafePointer<carillon_str>?,
+    _ count: Int,
+    _ done: carillon_command_done?,
+    _ context: UnsafeMutableRawPointer?
+) -> carillon_status {
+    guard let instance, let done, count == 0 || words != nil else { return .CARILLON_INVALID }
+    let words = UnsafeBufferPointer(start: words, count: count).map { BorrowedText($0).string }
+    let reply = CommandReply(done: done, context: context)
+    let admission = TransportBox.at(instance).transport.command(words) { reply.send($0) }
+    // A command that was answered was accepted, whatever the transport says afterwards.
+    guard admission.status != .CARILLON_OK, reply.withdraw() else { return .CARILLON_OK }
+    return admission.status
+}
+
+/// What stands behind an instance pointer of the ABI.
+package final class TransportBox: Sendable {
+    let transport: any PluginTransport
+    private let host: Host
+
+    package init(_ transport: any PluginTransport, host: Host) {
+        self.transport = transport
+        self.host = host
+    }
+
+    /// The body of the ABI's `deliver`.
+    package func deliver(
+        _ number: UInt64,
+        _ registration: UnsafePointer<carillon_registration>,
+        _ notification: UnsafePointer<carillon_notification>
+    ) -> carillon_status {
+        let ticket = Ticket(number, host: host)
+        let admission = transport.deliver(ticket, Registration(registration), Notification(notification))
+        // A ticket that was completed was accepted, whatever the transport says afterwards.
+        guard admission.status != .CARILLON_OK, ticket.withdraw() else { return .CARILLON_OK }
+        return admission.status
+    }
+
+    /// An instance pointer that keeps the box alive until ``release(_:)``.
+    func retainedPointer() -> UnsafeMutableRawPointer {
+        Unmanaged.passRetained(self).toOpaque()
+    }
+
+    /// The box behind `instance`, which the host keeps alive for the duration of its call.
+    static func at(_ instance: UnsafeMutableRawPointer) -> TransportBox {
+        Unmanaged<TransportBox>.fromOpaque(instance).takeUnretainedValue()
+    }
+
+    static func release(_ instance: UnsafeMutableRawPointer) {
+        Unmanaged<TransportBox>.fromOpaque(instance).release()
+    }
+}
+
+/// The promise to answer one command: the first answer counts, and one that nobody can answer any more has failed.
+///
+/// `@unchecked Sendable`: the pointer is the host's own business and never looked into here.
+final class CommandReply: @unchecked Sendable {
+    private let done: carillon_command_done
+    private let context: UnsafeMutableRawPointer?
+    private let isOpen = Atomic(true)
+
+    init(done: @escaping carillon_command_done, context: UnsafeMutableRawPointer?) {
+        self.done = done
+        self.context = context
+    }
+
+    deinit {
+        send(CommandAnswer(isGood: false, text: "the transport gave no answer"))
+    }
+
+    func send(_ answer: CommandAnswer) {
+        guard withdraw() else { return }
+        var text = answer.text
+        text.withUTF8 {
+            done(context, answer.isGood ? .CARILLON_OK : .CARILLON_FAILED, carillon_str(UnsafeRawBufferPointer($0)))
+        }
+    }
+
+    /// Closes a command that was not accepted; false when it was answered already.
+    func withdraw() -> Bool { isOpen.exchange(false, ordering: .acquiringAndReleasing) }
 }

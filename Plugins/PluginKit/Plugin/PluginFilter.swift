@@ -1,3 +1,5 @@
+internal import CarillonABI
+
 /// Decides of events whether they may wake somebody.
 ///
 /// Conforming is the whole of a filter plugin's work; the C ABI around it is ``PluginDescriptor``'s. Every method may be
@@ -44,4 +46,52 @@ extension PluginFilter {
     public static var isAskedAfterRendering: Bool { false }
     /// The most that filters of this sort ever need.
     public var need: FollowNeed { Self.mostNeeded }
+}
+
+/// What a filter makes of an event.
+public enum FilterVerdict: Sendable, Hashable {
+    case pass
+    /// It wakes nobody. `reason` is for the router's log and trace: at most 60 printable ASCII characters, never content.
+    case drop(reason: String)
+}
+
+/// What a filter has to know of whom the recipient follows; the router finds it out before it asks.
+public enum FollowNeed: Sendable {
+    case nothing
+    /// Whether the recipient follows the author.
+    case followed
+    /// Also whether somebody whom the recipient follows does. Relays may have to be asked, and the event waits meanwhile.
+    case distance
+
+    var flags: UInt32 {
+        switch self {
+        case .nothing: 0
+        case .followed: UInt32(CARILLON_FILTER_ASKS_FOLLOWED)
+        case .distance: UInt32(CARILLON_FILTER_ASKS_DISTANCE)
+        }
+    }
+}
+
+/// How near the author of an event is to its recipient.
+public enum FollowDistance: Sendable {
+    /// The router did not find out.
+    case unknown
+    /// The recipient follows the author, or is the author.
+    case followed
+    /// Somebody whom the recipient follows does.
+    case second
+    case stranger
+    /// The recipient does not; whether somebody whom the recipient follows does is not known.
+    case notFollowed
+
+    init(_ distance: carillon_follow_distance) {
+        switch distance {
+        case .CARILLON_DISTANCE_UNKNOWN: self = .unknown
+        case .CARILLON_DISTANCE_FOLLOWED: self = .followed
+        case .CARILLON_DISTANCE_SECOND: self = .second
+        case .CARILLON_DISTANCE_STRANGER: self = .stranger
+        case .CARILLON_DISTANCE_NOT_FOLLOWED: self = .notFollowed
+        @unknown default: self = .unknown
+        }
+    }
 }

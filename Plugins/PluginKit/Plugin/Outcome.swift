@@ -1,4 +1,5 @@
 internal import CarillonABI
+import Synchronization
 
 /// How one attempt to deliver ended.
 public struct Outcome: Sendable, Hashable {
@@ -14,9 +15,19 @@ public struct Outcome: Sendable, Hashable {
         case retry
         /// The operator's credentials are bad: the router pauses the transport and says so.
         case misconfigured
+
+        var abi: carillon_outcome_kind {
+            switch self {
+            case .delivered: .CARILLON_DELIVERED
+            case .gone: .CARILLON_GONE
+            case .rejected: .CARILLON_REJECTED
+            case .retry: .CARILLON_RETRY
+            case .misconfigured: .CARILLON_MISCONFIGURED
+            }
+        }
     }
 
-    /// Whom a ``Kind/retry`` is about: what the router leaves in peace meanwhile.
+    /// The part of the traffic that a ``Kind/retry`` holds up.
     public enum Scope: Sendable, Hashable {
         /// With a time to wait, and where users choose the endpoint: its host; else the device.
         case usual
@@ -25,6 +36,15 @@ public struct Outcome: Sendable, Hashable {
         case host
         /// Everything that this transport sends: a quota of the whole app is used up.
         case transport
+
+        var abi: carillon_scope {
+            switch self {
+            case .usual: .CARILLON_SCOPE_DEFAULT
+            case .device: .CARILLON_SCOPE_DEVICE
+            case .host: .CARILLON_SCOPE_HOST
+            case .transport: .CARILLON_SCOPE_TRANSPORT
+            }
+        }
     }
 
     /// How the attempt ended.
@@ -35,7 +55,7 @@ public struct Outcome: Sendable, Hashable {
     public var retryAfter: UInt32
     /// One word of a small fixed set, since it labels a metric: at most 40 of a-z, 0-9 and `-`.
     public var reason: String
-    /// Whom a retry or a misconfiguration concerns; of no meaning for other kinds.
+    /// The part of the traffic that a retry holds up; without meaning for other kinds.
     public var scope: Scope
 
     /// Makes an outcome; the static members name the usual ones.
@@ -54,25 +74,33 @@ public struct Outcome: Sendable, Hashable {
     }
 }
 
-extension Outcome.Scope {
-    var abi: carillon_scope {
-        switch self {
-        case .usual: .CARILLON_SCOPE_DEFAULT
-        case .device: .CARILLON_SCOPE_DEVICE
-        case .host: .CARILLON_SCOPE_HOST
-        case .transport: .CARILLON_SCOPE_TRANSPORT
-        }
-    }
-}
+/// The promise to end one delivery. The first ``complete(_:)`` counts, later ones do nothing, and a ticket that nobody
+/// holds any more without having completed it ends as a retry: so every accepted delivery ends exactly once.
+public final class Ticket: Sendable {
+    /// What the host calls it; never repeats.
+    public let number: UInt64
+    private let host: Host
+    private let isOpen = Atomic(true)
 
-extension Outcome.Kind {
-    var abi: carillon_outcome_kind {
-        switch self {
-        case .delivered: .CARILLON_DELIVERED
-        case .gone: .CARILLON_GONE
-        case .rejected: .CARILLON_REJECTED
-        case .retry: .CARILLON_RETRY
-        case .misconfigured: .CARILLON_MISCONFIGURED
-        }
+    package init(_ number: UInt64, host: Host) {
+        self.number = number
+        self.host = host
+    }
+
+    deinit {
+        complete(Outcome(.retry, reason: "abandoned"))
+    }
+
+    /// Ends the delivery.
+    public func complete(_ outcome: Outcome) {
+        guard close() else { return }
+        host.complete(number, outcome)
+    }
+
+    /// Closes the ticket of a delivery that was not accepted; false when it was completed already.
+    func withdraw() -> Bool { close() }
+
+    private func close() -> Bool {
+        isOpen.exchange(false, ordering: .acquiringAndReleasing)
     }
 }

@@ -27,3 +27,35 @@ public struct WakeTexts: Sendable {
         return text
     }
 }
+
+extension JSONWriter {
+    /// The members `title` and `message` for a person to read. A title alone is the message, which services want to have.
+    public mutating func readableTexts(
+        of notification: borrowing Notification,
+        within limits: FittedPayload.Limits
+    ) -> FittedPayload.Lengths {
+        var lengths = FittedPayload.Lengths()
+        guard !notification.body.isEmpty else {
+            key("message")
+            lengths.title = string(notification.title, limit: limits.title)
+            return lengths
+        }
+        if !notification.title.isEmpty {
+            key("title")
+            lengths.title = string(notification.title, limit: limits.title)
+        }
+        key("message")
+        lengths.body = string(notification.body, limit: limits.body)
+        return lengths
+    }
+}
+
+/// Why a notification cannot become a message for a person; the raw value labels an outcome.
+public enum ReadableMistake: String, Error {
+    /// The rule's block is no JSON object.
+    case badNative = "bad-native"
+    /// There is nothing to show.
+    case empty = "payload-empty"
+    /// More than a message may have, however short the texts are made.
+    case tooLarge = "payload-too-large"
+}

@@ -5,7 +5,7 @@ package import CarillonABI
 /// `@unchecked Sendable`: the struct behind the pointer never changes, and all of its functions may be called on any
 /// thread, several at once.
 public struct Host: @unchecked Sendable {
-    let pointer: UnsafePointer<carillon_host>
+    private let pointer: UnsafePointer<carillon_host>
     private let logFunction: @convention(c) (UnsafePointer<carillon_host>?, carillon_log_level, carillon_str) -> Void
     private let completeFunction:
         @convention(c) (UnsafePointer<carillon_host>?, UInt64, UnsafePointer<carillon_outcome>?) -> Void
@@ -14,6 +14,8 @@ public struct Host: @unchecked Sendable {
             UnsafePointer<carillon_host>?, UnsafePointer<carillon_http_request>?, carillon_http_done?,
             UnsafeMutableRawPointer?
         ) -> carillon_status
+
+    private static let clientCertificates: StaticString = "carillon.client-certificate/1"
 
     /// Throws when the host lacks a function that every host of this major version has.
     package init(_ pointer: UnsafePointer<carillon_host>) throws(PluginError) {
@@ -62,6 +64,55 @@ public struct Host: @unchecked Sendable {
             completeFunction(pointer, ticket, &outcome)
         }
     }
+
+    /// Makes new connections of the word `connection` (see ``HTTPRequest/connection``) authenticate themselves by TLS.
+    ///
+    /// To be called from the transport's initialiser, or before the first request with that word.
+    ///
+    /// - Parameters:
+    ///   - certificates: PEM, the own one first.
+    ///   - key: Its private key, PEM, not encrypted.
+    ///   - connection: 1 to 128 printable bytes.
+    /// - Throws: What is wrong with either, never with a part of the key; and when the router has no such service.
+    public func present(certificates: String, key: String, onConnection connection: String) throws(PluginError) {
+        guard let present = presentFunction else {
+            throw PluginError("the router offers no \(Self.clientCertificates): a router of ABI 1.2 or newer is needed")
+        }
+        var (certificates, key, connection) = (certificates, key, connection)
+        let (status, said) = ErrorRoom.lend { error in
+            certificates.withUTF8 { certificates in
+                key.withUTF8 { key in
+                    connection.withUTF8 { connection in
+                        present(
+                            pointer,
+                            carillon_str(UnsafeRawBufferPointer(connection)),
+                            carillon_str(UnsafeRawBufferPointer(certificates)),
+                            carillon_str(UnsafeRawBufferPointer(key)),
+                            error
+                        )
+                    }
+                }
+            }
+        }
+        guard status == .CARILLON_OK else {
+            throw PluginError(said.isEmpty ? "the router does not take the client certificate" : said)
+        }
+    }
+
+    private typealias Present =
+        @convention(c) (
+            UnsafePointer<carillon_host>?, carillon_str, carillon_str, carillon_str,
+            UnsafeMutablePointer<carillon_error>?
+        ) -> carillon_status
+
+    private var presentFunction: Present? {
+        guard let query = carillon_host.adopt(pointer).query,
+            let service = query(pointer, carillon_str(Self.clientCertificates))
+        else { return nil }
+        return carillon_client_certificates.adopt(
+            service.assumingMemoryBound(to: carillon_client_certificates.self)
+        ).present
+    }
 }
 
 /// The completion of a request under way, behind the ABI's `context`.
@@ -85,4 +136,21 @@ private func finishRequest(_ context: UnsafeMutableRawPointer?, _ response: Unsa
     guard let context else { return }
     let pending = Unmanaged<PendingRequest>.fromOpaque(context).takeRetainedValue()
     pending.completion(HTTPResponse(response))
+}
+
+/// How much a line of the log matters.
+public enum LogLevel: Sendable {
+    case debug
+    case info
+    case warning
+    case error
+
+    var level: carillon_log_level {
+        switch self {
+        case .debug: .CARILLON_DEBUG
+        case .info: .CARILLON_INFO
+        case .warning: .CARILLON_WARNING
+        case .error: .CARILLON_ERROR
+        }
+    }
 }

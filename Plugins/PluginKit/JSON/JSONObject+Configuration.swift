@@ -1,0 +1,127 @@
+extension JSONObject {
+    /// The text under `key`; nil when the key is absent or empty (null). `expected` says what the text is, for the error
+    /// about anything that is no text: `the key's id, 10 characters`.
+    public func text(_ key: StaticString, expected: String) throws(PluginError) -> String? {
+        guard let value = self[key], !value.isNull else { return nil }
+        guard let text = value.string else {
+            throw PluginError("\(key): expected \(expected), found \(value.kind)")
+        }
+        return text
+    }
+
+    /// The text under `key`, which has to be there.
+    public func requiredText(_ key: StaticString, expected: String) throws(PluginError) -> String {
+        guard let text = try text(key, expected: expected) else {
+            throw PluginError("\(key): expected \(expected), found nothing")
+        }
+        return text
+    }
+
+    /// Throws on the first member that is none of `names`.
+    public func refuseMembers(except names: [StaticString]) throws(PluginError) {
+        for index in 0..<count {
+            let key = member(at: index).key
+            if !names.contains(where: { $0.description == key }) {
+                let known =
+                    names.isEmpty ? "no keys at all" : "only \(names.map(\.description).joined(separator: ", "))"
+                throw PluginError("\(key): unknown key, expected \(known)")
+            }
+        }
+    }
+
+    /// True or false under `key`; nil when the key is absent or empty (null).
+    public func flag(_ key: StaticString) throws(PluginError) -> Bool? {
+        guard let value = self[key], !value.isNull else { return nil }
+        guard let flag = value.bool else {
+            throw PluginError("\(key): expected true or false, found \(value.kind)")
+        }
+        return flag
+    }
+
+    /// The whole number under `key`; nil when the key is absent or empty (null).
+    public func integer(_ key: StaticString, in range: ClosedRange<Int64>) throws(PluginError) -> Int64? {
+        guard let value = self[key], !value.isNull else { return nil }
+        guard let number = value.integer, range.contains(number) else {
+            throw PluginError(
+                "\(key): expected a whole number from \(range.lowerBound) to \(range.upperBound), found "
+                    + (value.integer.map { "\($0)" } ?? value.kind)
+            )
+        }
+        return number
+    }
+
+    /// One of `choices` under `key`; nil when the key is absent or empty (null).
+    public func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ key: StaticString,
+        _ choices: Choice.Type
+    ) throws(PluginError) -> Choice? {
+        let expected = Choice.allCases.map(\.rawValue).joined(separator: " or ")
+        guard let text = try text(key, expected: expected) else { return nil }
+        guard let choice = Choice(rawValue: text) else {
+            throw PluginError("\(key): expected \(expected), found another text")
+        }
+        return choice
+    }
+
+    /// The texts in the list under `key`; none when the key is absent or empty (null). `expected` says what each is.
+    public func texts(_ key: StaticString, expected: String) throws(PluginError) -> [String] {
+        guard let value = self[key], !value.isNull else { return [] }
+        guard let elements = value.elements else {
+            throw PluginError("\(key): expected a list of \(expected), found \(value.kind)")
+        }
+        var texts: [String] = []
+        for element in elements {
+            guard let text = element.string, !text.isEmpty else {
+                throw PluginError("\(key): expected \(expected) in the list, found \(element.kind)")
+            }
+            texts.append(text)
+        }
+        return texts
+    }
+
+    /// The mapping under `key`; nil when the key is absent or empty (null).
+    public func mapping(_ key: StaticString, expected: String) throws(PluginError) -> JSONObject? {
+        guard let value = self[key], !value.isNull else { return nil }
+        guard let object = value.object else {
+            throw PluginError("\(key): expected \(expected), found \(value.kind)")
+        }
+        return object
+    }
+
+    /// All bitcoin there will ever be.
+    private static var mostSatoshis: Int64 { 2_100_000_000_000_000 }
+
+    /// An amount under `key`, written in satoshis, in thousandths of one; nil when the key is absent or empty (null).
+    public func satoshis(_ key: StaticString) throws(PluginError) -> UInt64? {
+        try integer(key, in: 0...JSONObject.mostSatoshis).map { UInt64($0) * 1000 }
+    }
+
+    /// The signals in the list under `key`, each once; none when the key is absent or empty (null). A name that no signal can have
+    /// is refused.
+    public func signals(_ key: StaticString) throws(PluginError) -> Set<String> {
+        let names = try texts(key, expected: "signals such as dm")
+        guard names.allSatisfy(SignalName.isPossible) else {
+            throw PluginError("\(key): expected signals such as dm, \(SignalName.form), found another text")
+        }
+        return Set(names)
+    }
+}
+
+/// What a signal can be called: `dm`, `mention` and the like, and what a rules file names besides.
+public enum SignalName {
+    /// The form in words, for whoever wrote another one.
+    public static var form: String { "of 1 to 32 of a-z, 0-9, _ and -" }
+
+    /// Whether a rules file could give a signal that name. Whether one does only the router knows.
+    public static func isPossible(_ name: String) -> Bool {
+        (1...32).contains(name.utf8.count) && name != "batch"
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"),
+                    UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+    }
+}

@@ -1,0 +1,161 @@
+import Glibc
+import Synchronization
+
+/// Remembers what was read out of texts that come again and again, such as a rule's block without variables, so that each
+/// is read once. A text is remembered when it comes the second time: those that never come again push nothing out.
+public final class ReadTexts<Value: Sendable>: Sendable {
+    private struct Entry {
+        let text: [UInt8]
+        let value: Value
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        /// Where the next one goes once there is no room.
+        var oldest = 0
+        /// Hashes of texts that came once.
+        var strangers = [Int](repeating: 0, count: 64)
+    }
+
+    private let state = Mutex(State())
+    private let capacity: Int
+    private let longest: Int
+
+    /// Keeps at most `capacity` texts of at most `longest` bytes.
+    public init(capacity: Int = 16, longest: Int = 4096) {
+        self.capacity = capacity
+        self.longest = longest
+    }
+
+    /// What `read` makes of `text`, or made of it before. What it throws is not remembered.
+    public func value<Failure: Error>(
+        of text: BorrowedText,
+        _ read: (BorrowedText) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        guard text.count <= longest else { return try read(text) }
+        if let known = state.withLock({ $0.entries.first { text.isSame(as: $0.text) }?.value }) { return known }
+        let value = try read(text)
+        var hasher = Hasher()
+        hasher.combine(bytes: text.bytes)
+        let hash = hasher.finalize()
+        state.withLock { state in
+            let place = hash & (state.strangers.count - 1)
+            guard state.strangers[place] == hash else {
+                state.strangers[place] = hash
+                return
+            }
+            // Another thread may have been as fast.
+            guard !state.entries.contains(where: { text.isSame(as: $0.text) }) else { return }
+            let entry = Entry(text: [UInt8](text.bytes), value: value)
+            if state.entries.count < capacity {
+                state.entries.append(entry)
+            } else if capacity > 0 {
+                state.entries[state.oldest] = entry
+                state.oldest = (state.oldest + 1) % capacity
+            }
+        }
+        return value
+    }
+}
+
+/// Keeps what was read out of recipients' lists, one a recipient, for as long as the list stays the same. Bounded by the
+/// bytes of the lists and of what was made of them: of two halves, the older is forgotten when the younger is full.
+public final class RecipientMemory<Value: Sendable>: Sendable {
+    private struct Entry {
+        let text: [UInt8]
+        let value: Value
+        /// In bytes, with the text.
+        let weight: Int
+    }
+
+    private struct State {
+        var younger: [String: Entry] = [:]
+        var older: [String: Entry] = [:]
+        /// Of the younger ones.
+        var bytes = 0
+
+        mutating func insert(_ entry: Entry, for recipient: String, room: Int) {
+            if bytes + entry.weight > room / 2, !younger.isEmpty {
+                older = younger
+                younger = [:]
+                bytes = 0
+            }
+            older[recipient] = nil
+            bytes += entry.weight - (younger.updateValue(entry, forKey: recipient)?.weight ?? 0)
+        }
+    }
+
+    private let state = Mutex(State())
+    private let room: Int
+    private let weight: @Sendable (Value) -> Int
+
+    /// `room` is how many bytes the remembered lists may have together, with what `weight` says that each value takes.
+    public init(room: Int = 32 << 20, weight: @escaping @Sendable (Value) -> Int = { _ in 0 }) {
+        self.room = room
+        self.weight = weight
+    }
+
+    /// What `read` makes of the list `text` of `recipient`, or made of it before.
+    public func value<Failure: Error>(
+        of text: BorrowedText,
+        for recipient: String,
+        _ read: (BorrowedText) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        let known = state.withLock { state -> Value? in
+            if let entry = state.younger[recipient], text.isSame(as: entry.text) { return entry.value }
+            guard let entry = state.older[recipient], text.isSame(as: entry.text) else { return nil }
+            state.insert(entry, for: recipient, room: room)
+            return entry.value
+        }
+        if let known { return known }
+        let value = try read(text)
+        let weight = text.count + weight(value)
+        if weight <= room / 2 {
+            let entry = Entry(text: [UInt8](text.bytes), value: value, weight: weight)
+            state.withLock { $0.insert(entry, for: recipient, room: room) }
+        }
+        return value
+    }
+}
+
+extension BorrowedText {
+    fileprivate func isSame(as text: [UInt8]) -> Bool {
+        guard text.count == count else { return false }
+        guard let start = bytes.baseAddress else { return true }
+        return text.withUnsafeBytes { $0.baseAddress.map { memcmp($0, start, count) == 0 } ?? true }
+    }
+}
+
+/// A bounded table of what was seen lately: two halves, of which the older is forgotten when the younger is full. Holds
+/// between half its capacity and all of it; what is asked for stays.
+public struct RecentKeys<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private let half: Int
+    private var younger: [Key: Value] = [:]
+    private var older: [Key: Value] = [:]
+
+    /// An empty table; a `capacity` under 2 counts as 2.
+    public init(capacity: Int) {
+        half = max(1, capacity / 2)
+    }
+
+    /// How many keys are remembered now.
+    public var count: Int { younger.count + older.count }
+
+    /// The value of a key that is remembered, which makes it one of the younger; else nil.
+    public mutating func value(of key: Key) -> Value? {
+        if let value = younger[key] { return value }
+        guard let value = older.removeValue(forKey: key) else { return nil }
+        set(value, for: key)
+        return value
+    }
+
+    /// Remembers `key`, and forgets the oldest ones if there is no room.
+    public mutating func set(_ value: Value, for key: Key) {
+        if younger[key] == nil, younger.count >= half {
+            older = younger
+            younger = [:]
+        }
+        older[key] = nil
+        younger[key] = value
+    }
+}

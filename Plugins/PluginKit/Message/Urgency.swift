@@ -1,6 +1,0 @@
-/// How soon a device should be bothered.
-public enum Urgency: Sendable {
-    case low
-    case normal
-    case high
-}

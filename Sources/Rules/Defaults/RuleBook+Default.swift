@@ -1,3 +1,4 @@
+import Platforms
 import YAMLReading
 
 extension RuleBook {
@@ -6,9 +7,12 @@ extension RuleBook {
 
     /// The rules in force when an operator gives none: every notifiable kind of seed 000, word for word, the other kinds of
     /// direct message, and zaps, which only devices get that ask for them.
-    package static func builtIn() throws(Mistakes) -> RuleBook {
-        try RuleBook(yaml: defaultYAML, name: defaultName)
+    package static func builtIn(platforms: PlatformCatalog = PlatformCatalog()) throws(Mistakes) -> RuleBook {
+        try RuleBook(yaml: defaultYAML(platforms: platforms), name: defaultName, platforms: platforms)
     }
+
+    /// The built-in rules as a file, with what the loaded platforms say in their blocks.
+    package static func defaultYAML(platforms: PlatformCatalog) -> String { defaultYAML }
 
     /// The built-in rules as a file, for `carillon rules default` and as a start for one's own.
     package static let defaultYAML = """

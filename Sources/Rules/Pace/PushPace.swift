@@ -1,15 +1,5 @@
 import Notifications
 
-/// How a push waits for a device's time: a rule's `pace`, or else what its push service's table says of the push type.
-package enum PushPace: String, Sendable, Hashable, CaseIterable {
-    /// It goes at once and counts for nothing.
-    case immediate
-    /// While it waits, a later one of the same `key` takes its place.
-    case latest
-    /// Those that wait together become one push that says how many they are.
-    case batch
-}
-
 /// What pacing has to know of a push.
 package struct PacedPush: Sendable, Hashable {
     /// The push service's word for its type, such as `liveactivity`. Pushes of two types never become one.

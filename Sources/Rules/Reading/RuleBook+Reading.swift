@@ -1,19 +1,34 @@
 import Notifications
+import Platforms
 import YAMLReading
+
+/// What a plugin has against a block that its description lets pass, by platform. It gets the block as JSON, without what
+/// variables decide.
+package typealias BlockChecks = [String: @Sendable (_ block: String) -> String?]
 
 extension RuleBook {
     private static let keys = ["version", "rules", "summary", "nudge", "categories", "mentions"]
 
     /// Reads one rules file's text; see ``init(files:)``.
-    package init(yaml text: String, name: String) throws(Mistakes) {
-        try self.init(files: [RulesFile(name: name, text: text)])
+    package init(
+        yaml text: String,
+        name: String,
+        platforms: PlatformCatalog = PlatformCatalog(),
+        blockChecks: BlockChecks = [:]
+    ) throws(Mistakes) {
+        try self.init(files: [RulesFile(name: name, text: text)], platforms: platforms, blockChecks: blockChecks)
     }
 
     /// Reads the rules of `files`, those of the first before those of the next. Of what there is one of, such as the summary,
     /// the first file that has it decides. Devices of apps in `ofApps` have the rules of those files before these.
     ///
     /// Throws all mistakes of all files at once, each with its file, its line and what was expected.
-    package init(files: [RulesFile], ofApps: [String: [RulesFile]] = [:]) throws(Mistakes) {
+    package init(
+        files: [RulesFile],
+        ofApps: [String: [RulesFile]] = [:],
+        platforms: PlatformCatalog = PlatformCatalog(),
+        blockChecks: BlockChecks = [:]
+    ) throws(Mistakes) {
         let common = Self.read(files, behind: [])
         var mistakes = common.mistakes
         var books: [String: RuleBook] = [:]

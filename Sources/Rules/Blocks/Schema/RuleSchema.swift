@@ -1,7 +1,12 @@
+import Platforms
+
 /// The JSON Schema of a rules file, from which editors complete and check it while it is written.
 package enum RuleSchema {
     /// The schema (draft 2020-12), as it stands in `contrib/schema/rules.schema.json`.
     package static var text: String { schema.prettyPrinted }
+
+    /// The schema with the blocks of these platforms.
+    package static func text(platforms: PlatformCatalog) -> String { text }
 
     private static var schema: JSONTree {
         [

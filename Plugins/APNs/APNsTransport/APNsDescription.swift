@@ -1,0 +1,684 @@
+/// What the plugin says about its platform: `describe` of the plugin ABI (`include/carillon/describe.schema.json`).
+public enum APNsDescription {
+    public static let json: StaticString = #"""
+        {
+          "version": 1,
+          "name": "Apple Push Notification service",
+          "block": "apns",
+          "doc": "What Apple's devices get: members of the aps dictionary, which are merged into ours last.",
+          "target": {"kind": "token", "expected": "the device token that the platform handed out"},
+          "fields": [
+            {
+              "name": "environment", "secret": false,
+              "doc": "production or sandbox: which of Apple's servers knows the device; the configuration's unless \#
+        given."
+            },
+            {
+              "name": "live_activity_token", "for": "liveactivity",
+              "doc": "The token of the Live Activity that runs."
+            },
+            {
+              "name": "live_activity_start_token", "for": "liveactivity",
+              "doc": "The token that starts Live Activities."
+            },
+            {"name": "voip_token", "for": "voip", "doc": "The token for calls."},
+            {
+              "name": "location_token", "for": "location",
+              "doc": "The token for questions about the location."
+            },
+            {
+              "name": "complication_token", "for": "complication",
+              "doc": "The token for complications of a watch."
+            },
+            {
+              "name": "fileprovider_token", "for": "fileprovider",
+              "doc": "The token of the file provider extension."
+            },
+            {"name": "pushtotalk_token", "for": "pushtotalk", "doc": "The token for push-to-talk."},
+            {"name": "widgets_token", "for": "widgets", "doc": "The token for widgets."},
+            {"name": "controls_token", "for": "controls", "doc": "The token for controls."},
+            {"name": "mdm_token", "for": "mdm", "doc": "The token of a managed device."},
+            {
+              "name": "mdm_push_magic", "for": "mdm",
+              "doc": "What a managed device wants to hear, beside mdm_token."
+            },
+            {"name": "broadcast_key", "doc": "The operator's key, in registrations of a broadcast channel."}
+          ],
+          "configuration": {
+            "doc": "APNs: an app on Apple's systems.",
+            "schema": {
+              "type": "object",
+              "required": ["topic"],
+              "properties": {
+                "topic": {"description": "The app's bundle id.", "type": "string"},
+                "team_id": {"description": "The team's id, 10 letters and digits.", "type": "string"},
+                "key_id": {"description": "The key's id, 10 letters and digits.", "type": "string"},
+                "key_file": {"description": "Apple's .p8 file with the key.", "type": "string"},
+                "key": {
+                  "description": "The text of that file instead, as in ${APNS_KEY}.", "type": "string"
+                },
+                "certificate_file": {
+                  "description": "A push certificate in place of a key, in PEM or as .p12.",
+                  "type": "string"
+                },
+                "certificate_key_file": {
+                  "description": "Its private key in PEM, unless it is in the same file.", "type": "string"
+                },
+                "certificate_password_file": {
+                  "description": "A file with the passphrase of either.", "type": "string"
+                },
+                "environment": {
+                  "description": "production, sandbox or https://host:port; production when left out.",
+                  "type": "string"
+                },
+                "sandbox": {
+                  "description": "https://host:port in place of Apple's server for development builds.",
+                  "type": "string"
+                },
+                "port": {"description": "Of Apple's servers; 443 when left out.", "enum": [443, 2197]},
+                "try_other_environment": {
+                  "description": "Whether a device unknown in one environment is tried once in the other; false \#
+        when left out.",
+                  "type": "boolean"
+                },
+                "broadcast_key_file": {
+                  "description": "A file with the key that registrations of broadcast channels must name.",
+                  "type": "string"
+                },
+                "broadcast_management": {
+                  "description": "https://host:port in place of Apple's server that manages channels.",
+                  "type": "string"
+                }
+              }
+            },
+            "environment": {
+              "APNS_KEY_ID": {
+                "key": "key_id", "doc": "the id of Apple's key", "required": true, "distinctive": true
+              },
+              "APNS_AUTH_KEY": {
+                "key": "key", "doc": "the text of Apple's .p8 file", "required": true, "newlines": true,
+                "distinctive": true
+              },
+              "APPLE_TEAM_ID": {
+                "key": "team_id", "doc": "the id of the developer team", "required": true,
+                "distinctive": true
+              },
+              "TOPIC": {"key": "topic", "doc": "the app's bundle id", "required": true},
+              "CARILLON_APNS_ORIGIN": {
+                "key": "environment", "doc": "production, sandbox or https://host:port"
+              }
+            }
+          },
+          "rules": {
+            "type": "object",
+            "properties": {
+              "alert": {
+                "description": "What is shown; a dictionary is merged into the rule's texts, a text takes their place.",
+                "anyOf": [
+                  {"type": "string", "x-place": "paragraph"},
+                  {
+                    "type": "object",
+                    "properties": {
+                      "title": {
+                        "description": "In place of the rule's title.",
+                        "anyOf": [
+                          {"type": "string"},
+                          {
+                            "type": "object",
+                            "properties": {
+                              "loc-key": {
+                                "description": "Live Activities: a key of the app's own texts.",
+                                "type": "string", "minLength": 1
+                              },
+                              "loc-args": {
+                                "description": "Live Activities: what goes into the text of loc-key.",
+                                "type": "array", "minItems": 0, "maxItems": 32, "items": {"type": "string"}
+                              }
+                            }
+                          }
+                        ]
+                      },
+                      "subtitle": {"description": "In place of the rule's subtitle.", "type": "string"},
+                      "body": {
+                        "description": "In place of the rule's body.",
+                        "anyOf": [
+                          {"type": "string", "x-place": "paragraph"},
+                          {
+                            "type": "object",
+                            "properties": {
+                              "loc-key": {
+                                "description": "Live Activities: a key of the app's own texts.",
+                                "type": "string", "minLength": 1
+                              },
+                              "loc-args": {
+                                "description": "Live Activities: what goes into the text of loc-key.",
+                                "type": "array", "minItems": 0, "maxItems": 32, "items": {"type": "string"}
+                              }
+                            }
+                          }
+                        ]
+                      },
+                      "launch-image": {
+                        "description": "A picture of the app, shown while it starts.", "type": "string",
+                        "minLength": 1
+                      },
+                      "title-loc-key": {
+                        "description": "The title, as a key of the app's own texts.", "type": "string",
+                        "minLength": 1
+                      },
+                      "title-loc-args": {
+                        "description": "What goes into the text of title-loc-key.", "type": "array",
+                        "minItems": 0, "maxItems": 32, "items": {"type": "string"}
+                      },
+                      "subtitle-loc-key": {
+                        "description": "The subtitle, as a key of the app's own texts.", "type": "string",
+                        "minLength": 1
+                      },
+                      "subtitle-loc-args": {
+                        "description": "What goes into the text of subtitle-loc-key.", "type": "array",
+                        "minItems": 0, "maxItems": 32, "items": {"type": "string"}
+                      },
+                      "loc-key": {
+                        "description": "The body, as a key of the app's own texts.", "type": "string",
+                        "minLength": 1
+                      },
+                      "loc-args": {
+                        "description": "What goes into the text of loc-key.", "type": "array",
+                        "minItems": 0, "maxItems": 32, "items": {"type": "string"}
+                      },
+                      "action-loc-key": {
+                        "description": "Old: the button's label as a key of the app's texts; null hides it.",
+                        "type": ["string", "null"]
+                      },
+                      "action": {
+                        "description": "Old: the label of the button on Safari website pushes.",
+                        "type": "string"
+                      },
+                      "summary-arg": {
+                        "description": "Old: what the summary of a group names.", "type": "string"
+                      },
+                      "summary-arg-count": {
+                        "description": "Old: how many the summary counts this for.", "type": "integer",
+                        "minimum": 1, "maximum": 2147483647
+                      },
+                      "sound": {
+                        "description": "Live Activities: the sound; ordinary alerts have it beside 'alert'.",
+                        "anyOf": [
+                          {"type": "string", "minLength": 1},
+                          {
+                            "type": "object",
+                            "properties": {
+                              "critical": {
+                                "description": "1 plays the sound although the device is muted; needs Apple's leave.",
+                                "type": "boolean", "x-writes": "one-or-zero"
+                              },
+                              "name": {
+                                "description": "A sound file of the app, or 'default'.", "type": "string",
+                                "minLength": 1
+                              },
+                              "volume": {
+                                "description": "From 0, silent, to 1, loud.", "type": "number",
+                                "minimum": 0, "maximum": 1
+                              }
+                            }
+                          }
+                        ]
+                      }
+                    },
+                    "checks": [
+                      {
+                        "when": {"lacks": ["title-loc-key"]}, "refuse": ["title-loc-args"],
+                        "message": "'title-loc-key' is missing: which of the app's texts these go into"
+                      },
+                      {
+                        "when": {"lacks": ["subtitle-loc-key"]}, "refuse": ["subtitle-loc-args"],
+                        "message": "'subtitle-loc-key' is missing: which of the app's texts these go into"
+                      },
+                      {
+                        "when": {"lacks": ["loc-key"]}, "refuse": ["loc-args"],
+                        "message": "'loc-key' is missing: which of the app's texts these go into"
+                      }
+                    ]
+                  }
+                ]
+              },
+              "badge": {
+                "description": "The number on the app's icon; 0 removes it.", "type": "integer",
+                "minimum": 0, "maximum": 2147483647
+              },
+              "sound": {
+                "description": "A sound file of the app, 'default', or a dictionary for a critical alert.",
+                "anyOf": [
+                  {"type": "string", "minLength": 1},
+                  {
+                    "type": "object",
+                    "properties": {
+                      "critical": {
+                        "description": "1 plays the sound although the device is muted; needs Apple's leave.",
+                        "type": "boolean", "x-writes": "one-or-zero"
+                      },
+                      "name": {
+                        "description": "A sound file of the app, or 'default'.", "type": "string",
+                        "minLength": 1
+                      },
+                      "volume": {
+                        "description": "From 0, silent, to 1, loud.", "type": "number", "minimum": 0,
+                        "maximum": 1
+                      }
+                    }
+                  }
+                ]
+              },
+              "thread-id": {
+                "description": "Groups notifications; the rule's 'thread' unless given.", "type": "string"
+              },
+              "category": {
+                "description": "The category of buttons that the app registered.",
+                "type": "string",
+                "minLength": 1,
+                "x-buttons": {
+                  "reserved": "com.klaviyo.category.",
+                  "predefined": {
+                    "com.klaviyo.category.acceptDecline": [
+                      "com.klaviyo.action.accept", "com.klaviyo.action.decline"
+                    ],
+                    "com.klaviyo.category.yesNo": ["com.klaviyo.action.yes", "com.klaviyo.action.no"],
+                    "com.klaviyo.category.confirmCancel": [
+                      "com.klaviyo.action.confirm", "com.klaviyo.action.cancel"
+                    ],
+                    "com.klaviyo.category.viewDismiss": [
+                      "com.klaviyo.action.view", "com.klaviyo.action.dismiss"
+                    ]
+                  },
+                  "actions": "actions"
+                }
+              },
+              "content-available": {
+                "description": "1 wakes the app in the background.", "type": "boolean",
+                "x-writes": "one-or-zero"
+              },
+              "mutable-content": {
+                "description": "1 lets the app's notification service extension change the notification before it \#
+        is shown.",
+                "type": "boolean", "x-writes": "one-or-zero"
+              },
+              "target-content-id": {"description": "The window that is brought forward.", "type": "string"},
+              "interruption-level": {
+                "description": "How much the notification may interrupt.",
+                "enum": ["passive", "active", "time-sensitive", "critical"]
+              },
+              "relevance-score": {
+                "description": "Ranks the app's notifications in the summary, from 0 to 1; Live Activities by any \#
+        number.",
+                "type": "number"
+              },
+              "filter-criteria": {"description": "What a Focus filter compares with.", "type": "string"},
+              "content-changed": {
+                "description": "Widgets and controls: that they should ask for what is new; theirs always have it.",
+                "type": "boolean"
+              },
+              "url-args": {
+                "description": "Safari website pushes: what goes into the URL.", "type": "array",
+                "minItems": 0, "maxItems": 32, "items": {"type": "string"}
+              },
+              "event": {
+                "description": "What becomes of the Live Activity.", "x-alias": "events",
+                "enum": ["start", "update", "end"], "x-fixed": true
+              },
+              "content-state": {
+                "description": "The Live Activity's new state, as the app decodes it; what variables leave \#
+        incomplete is not sent.",
+                "x-essential": true, "type": "object", "x-complete": true
+              },
+              "stale-date": {
+                "description": "When the Live Activity becomes stale.", "type": "string",
+                "format": "date-time", "x-writes": "unix-seconds"
+              },
+              "dismissal-date": {
+                "description": "When an ended Live Activity goes away; up to 4h unless given.",
+                "type": "string", "format": "date-time", "x-writes": "unix-seconds"
+              },
+              "timestamp": {
+                "description": "When this was made; what is older than the last is ignored. Now unless given.",
+                "type": "string", "format": "date-time", "x-writes": "unix-seconds"
+              },
+              "attributes-type": {
+                "description": "The Live Activity's type, to start one.", "x-essential": true,
+                "type": "string", "minLength": 1
+              },
+              "attributes": {
+                "description": "The Live Activity's fixed content, to start one; what variables leave incomplete is \#
+        not sent.",
+                "x-essential": true, "type": "object", "x-complete": true
+              },
+              "input-push-token": {
+                "description": "1 asks for a token to update what is started; iOS 18 and later.",
+                "type": "boolean", "x-writes": "one-or-zero"
+              },
+              "input-push-channel": {
+                "description": "The broadcast channel that what is started listens to; iOS 18 and later.",
+                "type": "string", "format": "base64"
+              },
+              "push-type": {
+                "description": "What kind of push this is; follows from the other keys unless given. Each but alert \#
+        and background goes to a token of its own; devices without one get the alert.",
+                "enum": [
+                  "alert", "background", "location", "voip", "complication", "fileprovider", "mdm",
+                  "liveactivity", "pushtotalk", "widgets", "controls"
+                ],
+                "x-fixed": true
+              },
+              "priority": {
+                "description": "10: at once, 5: when the device's power allows, 1: power first.",
+                "enum": [1, 5, 10]
+              },
+              "actions": {
+                "description": "By the identifier of a button of 'category', what that button opens.",
+                "type": "object",
+                "additionalProperties": {
+                  "type": "object",
+                  "properties": {
+                    "url": {"description": "What this button opens.", "type": "string", "format": "uri"}
+                  }
+                }
+              },
+              "_k": {
+                "description": "The notification's unique identifier for the app; ours unless given.",
+                "type": "string", "minLength": 1
+              }
+            },
+            "checks": [
+              {
+                "when": {"kind": ["liveactivity"], "lacks": ["event", "content-state"]},
+                "refuse": ["push-type"],
+                "message": "a Live Activity needs 'event' (start, update or end) and 'content-state'"
+              },
+              {
+                "when": {"kind": ["liveactivity"], "has": ["event"], "not": {"is": {"event": ["end"]}}},
+                "require": {"content-state": "the Live Activity's new state"},
+                "at": ["event"]
+              },
+              {
+                "when": {"kind": ["liveactivity"], "is": {"event": ["start"]}},
+                "require": {
+                  "attributes-type": "the type of what is started",
+                  "attributes": "the fixed content of what is started"
+                },
+                "at": ["event"]
+              },
+              {
+                "when": {"kind": ["liveactivity"], "is": {"event": ["start"]}, "texts": false},
+                "require": {"alert": "what is shown when a Live Activity starts"},
+                "at": ["event"]
+              },
+              {
+                "when": {
+                  "kind": ["liveactivity"], "any": ["event", "content-state"],
+                  "not": {"is": {"event": ["start"]}}
+                },
+                "refuse": ["attributes-type", "attributes", "input-push-token", "input-push-channel"],
+                "message": "only 'event: start' has this"
+              },
+              {
+                "when": {
+                  "kind": ["liveactivity"], "any": ["event", "content-state"],
+                  "not": {"is": {"event": ["end"]}}
+                },
+                "refuse": ["dismissal-date"],
+                "message": "only 'event: end' has this"
+              },
+              {
+                "when": {"kind": ["liveactivity"], "any": ["event", "content-state"]},
+                "refuse": [
+                  "badge", "category", "actions", "_k", "thread-id", "content-available", "mutable-content",
+                  "target-content-id", "interruption-level", "filter-criteria", "url-args"
+                ],
+                "message": "a Live Activity cannot carry this"
+              },
+              {
+                "when": {"kind": ["liveactivity"], "any": ["event", "content-state"]},
+                "refuse": [
+                  "alert.subtitle", "alert.subtitle-loc-key", "alert.subtitle-loc-args",
+                  "alert.launch-image", "alert.action-loc-key", "alert.action", "alert.summary-arg",
+                  "alert.summary-arg-count"
+                ],
+                "message": "a Live Activity's alert cannot carry this"
+              },
+              {
+                "when": {"not": {"kind": ["liveactivity"]}, "has": ["push-type"]},
+                "refuse": [
+                  "event", "content-state", "stale-date", "dismissal-date", "timestamp", "attributes-type",
+                  "attributes", "input-push-token", "input-push-channel"
+                ],
+                "message": "only a Live Activity has this, not 'push-type: {push-type}'"
+              },
+              {
+                "when": {"not": {"kind": ["liveactivity"]}, "lacks": ["push-type"]},
+                "refuse": [
+                  "event", "content-state", "stale-date", "dismissal-date", "timestamp", "attributes-type",
+                  "attributes", "input-push-token", "input-push-channel"
+                ],
+                "message": "only a Live Activity has this; 'event' (start, update or end) is missing"
+              },
+              {
+                "when": {"is": {"push-type": ["alert"]}, "texts": false, "lacks": ["alert", "badge", "sound"]},
+                "refuse": ["push-type"],
+                "message": "an alert shows something: expected an alert, a badge, a sound or the rule's texts"
+              },
+              {
+                "when": {"is": {"push-type": ["background"]}}, "refuse": ["alert", "badge", "sound"],
+                "message": "a background push neither shows nor plays anything; 'push-type: alert' does"
+              },
+              {
+                "when": {"is": {"push-type": ["background"]}},
+                "refuse": ["rule.title.loc-key", "rule.subtitle.loc-key", "rule.body.loc-key"],
+                "message": "the rule's background push shows nothing: 'push-type: alert' does"
+              },
+              {
+                "when": {"is": {"push-type": ["background"]}}, "allow": {"content-available": [1]},
+                "message": "a background push has 1 here"
+              },
+              {
+                "when": {"kind": ["background"]}, "allow": {"priority": [5]},
+                "message": "Apple takes background pushes with priority 5 only"
+              },
+              {
+                "when": {"kind": ["liveactivity"]}, "allow": {"priority": [5, 10]},
+                "message": "Apple takes Live Activities with priority 5 or 10 only"
+              },
+              {
+                "when": {"kind": ["pushtotalk"]}, "allow": {"priority": [10]},
+                "message": "Apple wants push-to-talk with priority 10 only"
+              },
+              {
+                "when": {"not": {"kind": ["liveactivity"]}}, "refuse": ["alert.sound"],
+                "message": "only Live Activities have their sound here; it belongs beside 'alert'"
+              },
+              {
+                "when": {"not": {"kind": ["liveactivity"]}, "object": ["alert.title"]},
+                "refuse": ["alert.title"],
+                "message": "only Live Activities have a dictionary here; there is title-loc-key"
+              },
+              {
+                "when": {"not": {"kind": ["liveactivity"]}, "object": ["alert.body"]},
+                "refuse": ["alert.body"],
+                "message": "only Live Activities have a dictionary here; there is loc-key"
+              },
+              {
+                "when": {
+                  "is": {"mutable-content": [1]},
+                  "anyOf": [{"texts": false, "lacks": ["alert"]}, {"is": {"push-type": ["background"]}}]
+                },
+                "refuse": ["mutable-content"],
+                "message": "only an alert can be changed before it is shown: expected an alert or the rule's texts"
+              },
+              {
+                "when": {"is": {"mutable-content": [0]}, "has": ["rule.actions"]},
+                "refuse": ["mutable-content"],
+                "message": "the rule's buttons are made by the app's notification service extension, which needs 1 here"
+              },
+              {
+                "when": {"not": {"kind": ["widgets", "controls"]}}, "refuse": ["content-changed"],
+                "message": "only 'push-type: widgets' and 'push-type: controls' have this"
+              },
+              {
+                "when": {"kind": ["widgets", "controls"]}, "allow": {"content-changed": [true]},
+                "message": "'push-type: {kind}' has true here"
+              },
+              {
+                "when": {"not": {"kind": ["liveactivity"]}}, "range": {"relevance-score": [0, 1]},
+                "message": "expected a number from 0 to 1; only Live Activities take others"
+              },
+              {
+                "when": {"summary": true}, "allow": {"push-type": ["alert"]},
+                "message": "what speaks of no event in particular is an alert: expected alert"
+              },
+              {
+                "when": {"summary": true}, "refuse": ["event", "content-state"],
+                "message": "a Live Activity is about one event: a rule has this"
+              }
+            ]
+          },
+          "default_block": {"badge": 1, "sound": "default", "mutable-content": 1},
+          "texts": {
+            "title": {"key": "alert.title-loc-key", "arguments": "alert.title-loc-args"},
+            "subtitle": {"key": "alert.subtitle-loc-key", "arguments": "alert.subtitle-loc-args"},
+            "body": {"key": "alert.loc-key", "arguments": "alert.loc-args"}
+          },
+          "pushes": {
+            "silent_per_hour": 3,
+            "kinds": [
+              {
+                "name": "liveactivity",
+                "when": {
+                  "anyOf": [
+                    {"is": {"push-type": ["liveactivity"]}},
+                    {"lacks": ["push-type"], "any": ["event", "content-state"]}
+                  ]
+                },
+                "nature": "special",
+                "pace": "latest",
+                "shows": false,
+                "variants": [
+                  {"when": {"is": {"event": ["start", "end"]}}, "pace": "immediate", "fixed": true},
+                  {
+                    "when": {"anyOf": [{"is": {"event": ["start"]}}, {"any": ["alert", "sound"]}]},
+                    "shows": true
+                  }
+                ]
+              },
+              {
+                "name": "background",
+                "when": {
+                  "anyOf": [
+                    {"is": {"push-type": ["background"]}},
+                    {
+                      "lacks": ["push-type", "alert", "badge", "sound"],
+                      "is": {"content-available": [1]},
+                      "texts": false
+                    }
+                  ]
+                },
+                "nature": "silent",
+                "pace": "latest",
+                "shows": false
+              },
+              {
+                "name": "voip", "when": {"is": {"push-type": ["voip"]}}, "nature": "special",
+                "pace": "immediate", "shows": true
+              },
+              {
+                "name": "pushtotalk", "when": {"is": {"push-type": ["pushtotalk"]}}, "nature": "special",
+                "pace": "latest", "shows": true
+              },
+              {
+                "name": "location", "when": {"is": {"push-type": ["location"]}}, "nature": "special",
+                "pace": "latest", "shows": false
+              },
+              {
+                "name": "complication", "when": {"is": {"push-type": ["complication"]}},
+                "nature": "special", "pace": "latest", "shows": false
+              },
+              {
+                "name": "fileprovider", "when": {"is": {"push-type": ["fileprovider"]}},
+                "nature": "special", "pace": "latest", "shows": false
+              },
+              {
+                "name": "mdm", "when": {"is": {"push-type": ["mdm"]}}, "nature": "special",
+                "pace": "latest", "shows": false
+              },
+              {
+                "name": "widgets", "when": {"is": {"push-type": ["widgets"]}}, "nature": "special",
+                "pace": "latest", "shows": false
+              },
+              {
+                "name": "controls", "when": {"is": {"push-type": ["controls"]}}, "nature": "special",
+                "pace": "latest", "shows": false
+              },
+              {
+                "name": "alert",
+                "nature": "alert",
+                "pace": "batch",
+                "variants": [
+                  {
+                    "when": {"texts": false, "lacks": ["alert"], "any": ["badge", "sound"]},
+                    "name": "badge", "nature": "special", "pace": "latest"
+                  },
+                  {
+                    "when": {"texts": false, "lacks": ["alert", "badge", "sound"]}, "name": "data",
+                    "nature": "silent", "pace": "latest"
+                  },
+                  {"when": {"has": ["alert"]}, "shows": true}
+                ]
+              }
+            ]
+          },
+          "presentation": [
+            {"key": "sound", "loud": true, "tells_rule": true, "sealed": "default"},
+            {"key": "badge"},
+            {
+              "key": "interruption-level",
+              "loud": true,
+              "order": ["passive", "active", "time-sensitive", "critical"],
+              "absent": "active"
+            },
+            {"key": "category", "tells_rule": true},
+            {"key": "priority", "loud": true, "order": [1, 5, 10]}
+          ],
+          "batch": {
+            "shown": true,
+            "members": [
+              {"key": "mutable-content", "always": 1},
+              {"key": "sound", "differing": "default", "unless_all": "default", "quiet": null},
+              {"key": "badge", "differing": 1},
+              {"key": "interruption-level", "unless_all": null, "quiet": "passive"}
+            ]
+          },
+          "limits": {
+            "payload": [{"bytes": 5120, "when_header": {"apns-push-type": "voip"}}, {"bytes": 4096}]
+          },
+          "ingress": {
+            "block": {"alert": {"loc-key": "{{loc_key}}"}, "mutable-content": 1},
+            "limit": 4096,
+            "fields": {"sandbox": {"environment": "sandbox"}}
+          },
+          "sample": {
+            "token": "0000000000000000000000000000000000000000000000000000000000000000",
+            "fields": {
+              "live_activity_token": "0101010101010101010101010101010101010101010101010101010101010101",
+              "voip_token": "0202020202020202020202020202020202020202020202020202020202020202",
+              "location_token": "0303030303030303030303030303030303030303030303030303030303030303",
+              "complication_token": "0404040404040404040404040404040404040404040404040404040404040404",
+              "fileprovider_token": "0505050505050505050505050505050505050505050505050505050505050505",
+              "pushtotalk_token": "0606060606060606060606060606060606060606060606060606060606060606",
+              "widgets_token": "0707070707070707070707070707070707070707070707070707070707070707",
+              "controls_token": "0808080808080808080808080808080808080808080808080808080808080808"
+            },
+            "configuration": {
+              "topic": "com.example.app", "team_id": "TEAMID1234", "key_id": "KEYID12345",
+              "key": {"generate": "p256-pem"}
+            }
+          }
+        }
+        """#
+}

@@ -1,0 +1,160 @@
+import Nostr
+
+/// The keys of an object that people write: a rule's block, or a platform's configuration. Read from a subset of JSON Schema.
+package struct ObjectSchema: Hashable, Sendable {
+    package struct Key: Hashable, Sendable {
+        package let name: String
+        /// Another spelling that is read, and written as ``name``.
+        package let alias: String?
+        package let schema: ValueSchema
+        /// Whether the service refuses the object without it. If variables leave it out, the object goes too.
+        package let isEssential: Bool
+        /// One sentence for people.
+        package let doc: String
+        /// The names of button categories that the app registers, if the key holds one.
+        package let buttons: ButtonNames?
+    }
+
+    package let keys: [Key]
+    /// Keys that have to be there.
+    package let required: [String]
+    package let checks: [SchemaCheck]
+    /// Whether it takes further keys of any kind.
+    package let isOpen: Bool
+    /// The schema as it was given.
+    package let source: JSONValue
+
+    package subscript(name: String) -> Key? { keys.first { $0.name == name || $0.alias == name } }
+
+    /// Every name that may stand in the file; nil: any.
+    package var names: [String]? {
+        isOpen ? nil : keys.flatMap { [$0.name] + ($0.alias.map { [$0] } ?? []) }
+    }
+
+    /// What takes any keys.
+    static let open = ObjectSchema(
+        keys: [],
+        required: [],
+        checks: [],
+        isOpen: true,
+        source: .null
+    )
+
+    private init(keys: [Key], required: [String], checks: [SchemaCheck], isOpen: Bool, source: JSONValue) {
+        self.keys = keys
+        self.required = required
+        self.checks = checks
+        self.isOpen = isOpen
+        self.source = source
+    }
+
+    init(_ reader: DescriptionReader) throws {
+        let members = try reader.members(
+            "type",
+            "title",
+            "description",
+            "default",
+            "properties",
+            "required",
+            "additionalProperties",
+            "checks",
+            "x-alias",
+            "x-essential",
+            "x-complete"
+        )
+        source = reader.value
+        keys = try members["properties"]?.members().map { try Key($0, $1) } ?? []
+        required = try members["required"]?.texts() ?? []
+        checks = try members["checks"]?.list().map { try SchemaCheck($0) } ?? []
+        isOpen = try members["additionalProperties"].map { try $0.flag() } ?? (members["properties"] == nil)
+    }
+}
+
+extension ObjectSchema.Key {
+    fileprivate init(_ name: String, _ reader: DescriptionReader) throws {
+        let members = Dictionary(try reader.members().map { ($0.name, $0.value) }) { first, _ in first }
+        self.name = name
+        alias = try members["x-alias"]?.text()
+        schema = try ValueSchema(reader)
+        isEssential = try members["x-essential"]?.flag() ?? false
+        doc = try members["description"]?.text() ?? ""
+        buttons = try members["x-buttons"].map { try ButtonNames($0) }
+    }
+}
+
+/// The categories of buttons that a key names.
+package struct ButtonNames: Hashable, Sendable {
+    /// No category but the predefined ones begins so.
+    package let reserved: String
+    /// The buttons of predefined categories, by the categories' names, in the document's order.
+    package let predefined: [Category]
+    /// The key beside this one whose members are named after buttons of the category.
+    package let actionsKey: String?
+
+    package struct Category: Hashable, Sendable {
+        package let name: String
+        package let buttons: [String]
+    }
+
+    fileprivate init(_ reader: DescriptionReader) throws {
+        let members = try reader.members("reserved", "predefined", "actions")
+        reserved = try members["reserved"]?.text() ?? ""
+        predefined = try members["predefined"]?.members().map { Category(name: $0, buttons: try $1.texts()) } ?? []
+        actionsKey = try members["actions"]?.text()
+    }
+}
+
+/// What several keys of an object have to be together.
+package struct SchemaCheck: Hashable, Sendable {
+    /// Nil: always.
+    package let when: Condition?
+    /// Keys that must not be there.
+    package let refuse: [KeyPath]
+    /// Keys that have to be there, and what each is for.
+    package let require: [Requirement]
+    /// What these keys may be, if they are literals.
+    package let allow: [Allowance]
+    /// The numbers that these keys may be, variables included.
+    package let range: [Bounds]
+    /// Where a missing key is reported: at the first of these that is there, else at the object.
+    package let at: [KeyPath]
+    /// What is said about a value. `{key}` stands for the literal of that key, `{kind}` for the kind of push.
+    package let message: String
+
+    package struct Requirement: Hashable, Sendable {
+        package let path: KeyPath
+        package let purpose: String
+    }
+
+    package struct Allowance: Hashable, Sendable {
+        package let path: KeyPath
+        package let literals: [JSONValue]
+    }
+
+    package struct Bounds: Hashable, Sendable {
+        package let path: KeyPath
+        package let range: ClosedRange<Double>
+    }
+
+    fileprivate init(_ reader: DescriptionReader) throws {
+        let members = try reader.members("when", "refuse", "require", "allow", "range", "at", "message")
+        when = try members["when"].map { try Condition($0) }
+        refuse = try members["refuse"]?.keyPaths() ?? []
+        require = try members["require"]?.members().map { Requirement(path: KeyPath($0), purpose: try $1.text()) } ?? []
+        allow =
+            try members["allow"]?.members().map {
+                Allowance(path: KeyPath($0), literals: try $1.list().map(\.value))
+            } ?? []
+        range =
+            try members["range"]?.members().map { path, value in
+                let bounds = try value.list().map { try $0.number() }
+                guard bounds.count == 2, bounds[0] <= bounds[1] else { throw value.error("expected least and most") }
+                return Bounds(path: KeyPath(path), range: bounds[0]...bounds[1])
+            } ?? []
+        at = try members["at"]?.keyPaths() ?? []
+        message = try members["message"]?.text() ?? ""
+        if message.isEmpty, !refuse.isEmpty || !allow.isEmpty || !range.isEmpty {
+            throw reader.error("'message' is missing: what to tell whoever wrote the block")
+        }
+    }
+}

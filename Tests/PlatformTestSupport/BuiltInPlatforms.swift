@@ -1,0 +1,26 @@
+import APNsTransport
+import FCMTransport
+import GotifyTransport
+import NtfyTransport
+package import Platforms
+import UnifiedPushTransport
+import WebPushTransport
+
+extension PlatformCatalog {
+    /// The documents of Carillon's own transports, by platform.
+    package static let builtInDocuments: [String: String] = [
+        "android": FCMDescription.json, "gotify": GotifyDescription.json, "ios": APNsDescription.json,
+        "ntfy": NtfyDescription.json, "unifiedpush": UnifiedPushDescription.json, "web": WebPushDescription.json,
+    ].mapValues { "\($0)" }
+
+    /// What Carillon's own transports say about their platforms.
+    package static let builtIn = PlatformCatalog(
+        builtInDocuments.mapValues { document in
+            do {
+                return try PlatformDescription(parsing: document)
+            } catch {
+                fatalError("a built-in description is wrong: \(error)")
+            }
+        }
+    )
+}

@@ -1,3 +1,5 @@
+import Platforms
+
 /// Builds a catalog, one file after the other.
 struct PluginAssembly: Sendable {
     /// What was found under a name and loaded.
@@ -75,6 +77,7 @@ struct PluginAssembly: Sendable {
                     sha256: file.sha256,
                     path: file.path,
                     platforms: descriptor.transports.map(\.platform),
+                    descriptions: descriptor.descriptions,
                     filters: descriptor.filters.map { LoadedFilter($0) }
                 )
             )
@@ -91,6 +94,12 @@ struct PluginAssembly: Sendable {
             let platform = functions.platform
             if let taken = blueprints[platform] { throw .nameTaken("platform \(platform)", by: taken.library.path) }
             guard platforms.insert(platform).inserted else { throw .nameTaken("platform \(platform)", by: path) }
+        }
+        var blocks: Set<String> = []
+        for block in descriptor.descriptions.values.compactMap(\.block) {
+            let taken = catalog.plugins.first { $0.descriptions.values.contains { $0.block == block } }
+            if let taken { throw .nameTaken("rule block \(block)", by: taken.path) }
+            guard blocks.insert(block).inserted else { throw .nameTaken("rule block \(block)", by: path) }
         }
         var names: Set<String> = []
         for filter in descriptor.filters {

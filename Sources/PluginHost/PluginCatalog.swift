@@ -1,4 +1,5 @@
 import Notifications
+import Platforms
 
 /// What a search for plugins came to.
 package struct PluginCatalog: Sendable {
@@ -20,6 +21,8 @@ package struct LoadedPlugin: Sendable, Hashable {
     package var path: String
     /// The transports it offers, by platform.
     package var platforms: [String]
+    /// What it says about those of its platforms that it describes.
+    package var descriptions: [String: PlatformDescription]
     package var filters: [LoadedFilter]
 }
 

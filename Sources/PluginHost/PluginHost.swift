@@ -1,4 +1,5 @@
 import Logging
+import Platforms
 import Synchronization
 
 /// Loads plugins and keeps their instances going.
@@ -55,6 +56,18 @@ package final class PluginHost: Sendable {
 
     /// The platforms that loaded plugins serve, sorted.
     package var platforms: [String] { assembly.withLock { $0.blueprints.keys.sorted() } }
+
+    /// What the loaded plugins say about their platforms. Platforms of plugins that say nothing are not in it.
+    package var platformCatalog: PlatformCatalog {
+        PlatformCatalog(assembly.withLock { $0.blueprints.compactMapValues(\.functions.description) })
+    }
+
+    /// The loaded plugins' own checks of rule blocks, by platform. Each takes a block as JSON, with literals only, and returns
+    /// what is wrong with it; that may begin with a JSON pointer and `: `. Nil: nothing is wrong.
+    package var blockChecks: [String: @Sendable (String) -> String?] {
+        assembly.withLock { $0.blueprints.filter { $0.value.functions.check != nil } }
+            .mapValues { blueprint in { blueprint.functions.mistake(in: $0) } }
+    }
 
     /// The platforms whose transports seal notifications themselves, to keys of the registration; for all others the host does.
     package var encryptingPlatforms: Set<String> {

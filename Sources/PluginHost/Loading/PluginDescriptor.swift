@@ -1,4 +1,5 @@
 import CarillonABI
+import Platforms
 
 /// What a plugin says about itself, checked and copied.
 package struct PluginDescriptor: Sendable {
@@ -29,6 +30,14 @@ package struct PluginDescriptor: Sendable {
             .map { pointer throws(PluginRefusal.Reason) in try FilterFunctions(reading: pointer) }
         guard !transports.isEmpty || !filters.isEmpty else {
             throw .badDescriptor("it offers neither a transport nor a filter")
+        }
+    }
+
+    /// What the plugin says about its platforms, as far as it does.
+    package var descriptions: [String: PlatformDescription] {
+        // A platform that is named twice is refused elsewhere.
+        Dictionary(transports.compactMap { entry in entry.description.map { (entry.platform, $0) } }) { first, _ in
+            first
         }
     }
 

@@ -36,6 +36,7 @@ extension PluginRefusal {
         case noEntry
         case refusedItself
         case badDescriptor(String)
+        case badDescription(String, of: String)
         case missingFunction(String, of: String)
         case idTaken(String, by: String)
         case nameTaken(String, by: String)
@@ -68,6 +69,7 @@ extension PluginRefusal.Reason: CustomStringConvertible {
         case .noEntry: "does not export carillon_plugin_entry_v1"
         case .refusedItself: "its entry returned NULL: it does not want to run here"
         case .badDescriptor(let what): "its descriptor is wrong: \(what)"
+        case .badDescription(let what, let platform): "its description of the platform \(platform) is wrong: \(what)"
         case .missingFunction(let function, let owner): "\(owner) lacks the required function \(function)"
         case .idTaken(let id, let path): "the id \(id) is taken by \(path)"
         case .nameTaken(let name, let path): "\(name) is already served by \(path)"

@@ -1,4 +1,6 @@
 import CarillonABI
+import Foundation
+import Platforms
 
 /// A transport's function table in a copy of our own, with everything required present.
 ///
@@ -27,7 +29,14 @@ package struct TransportFunctions: @unchecked Sendable {
             UnsafeMutableRawPointer?
         ) -> carillon_status
 
+    package typealias Check =
+        @convention(c) (carillon_str, UnsafeMutablePointer<carillon_error>?) -> carillon_status
+
     package let platform: String
+    /// What the plugin says about the platform; nil: nothing, or in a version of the format that is newer than this host.
+    package let description: PlatformDescription?
+    /// The description as the plugin gave it.
+    package let document: String?
     /// Whether it seals notifications itself (`CARILLON_TRANSPORT_ENCRYPTS`).
     let encrypts: Bool
     /// Whether a person sees whatever it delivers (`CARILLON_TRANSPORT_SHOWS`).
@@ -38,6 +47,7 @@ package struct TransportFunctions: @unchecked Sendable {
     package let deliver: Deliver
     package let cancel: Cancel?
     package let command: Command?
+    package let check: Check?
 
     init(reading pointer: UnsafePointer<carillon_transport>) throws(PluginRefusal.Reason) {
         guard let transport = carillon_transport(adopting: pointer) else {
@@ -51,6 +61,10 @@ package struct TransportFunctions: @unchecked Sendable {
         guard let destroy = transport.destroy else { throw .missingFunction("destroy", of: owner) }
         guard let deliver = transport.deliver else { throw .missingFunction("deliver", of: owner) }
         self.platform = platform
+        document = try Self.document(transport.describe, of: platform)
+        description = try document.flatMap { text throws(PluginRefusal.Reason) in
+            try Self.description(text, of: platform)
+        }
         self.encrypts = transport.flags & UInt32(CARILLON_TRANSPORT_ENCRYPTS) != 0
         self.shows = transport.flags & UInt32(CARILLON_TRANSPORT_SHOWS) != 0
         self.create = create
@@ -59,5 +73,49 @@ package struct TransportFunctions: @unchecked Sendable {
         self.deliver = deliver
         self.cancel = transport.cancel
         self.command = transport.command
+        self.check = transport.check
+    }
+
+    private static func document(
+        _ text: carillon_str,
+        of platform: String
+    ) throws(PluginRefusal.Reason) -> String? {
+        guard text.len != 0 else { return nil }
+        guard let document = PluginText.string(text, limit: PlatformDescription.limit) else {
+            throw .badDescription("expected at most \(PlatformDescription.limit) bytes of UTF-8", of: platform)
+        }
+        return document
+    }
+
+    private static func description(
+        _ document: String,
+        of platform: String
+    ) throws(PluginRefusal.Reason) -> PlatformDescription? {
+        guard !isNewer(document) else { return nil }
+        do {
+            return try PlatformDescription(parsing: document)
+        } catch {
+            throw .badDescription(PluginText.printable("\(error)"), of: platform)
+        }
+    }
+
+    /// Whether a document is written in a version of the format that comes after this host's.
+    private static func isNewer(_ document: String) -> Bool {
+        struct Version: Decodable {
+            let version: Int
+        }
+        let version = try? JSONDecoder().decode(Version.self, from: Data(document.utf8)).version
+        return version.map { $0 > PlatformDescription.version } ?? false
+    }
+
+    /// What the plugin finds wrong with a rule's block, as JSON with literals only; nil: nothing. It may begin with a JSON pointer
+    /// and `: `. Any thread.
+    package func mistake(in block: String) -> String? {
+        guard let check else { return nil }
+        var block = block
+        let (status, said) = block.withUTF8 { text in
+            ErrorRoom.lend { check(carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count), $0) }
+        }
+        return status == .CARILLON_OK ? nil : said
     }
 }

@@ -1,5 +1,6 @@
 /* A plugin whose descriptor is wrong, short or long in the way that a macro asks for. */
 #include <carillon/plugin.h>
+#include <string.h>
 
 #ifndef PLATFORM
 #define PLATFORM "fixture"
@@ -51,6 +52,42 @@ typedef struct { carillon_plugin known; void *future[4]; } newer_plugin;
 #define GARBAGE NULL
 #endif
 
+/* What the document says is up to the test; -DDESCRIBE="..." */
+#if defined(DESCRIBE_JUNK)
+static const char junk[1 << 20] = { [0 ... (1 << 20) - 1] = 'm' };
+#define DOCUMENT { junk, sizeof junk }
+#elif defined(DESCRIBE_NULL)
+#define DOCUMENT { NULL, 5 }
+#elif defined(DESCRIBE_ENDLESS)
+#define DOCUMENT { "{}", SIZE_MAX }
+#elif defined(DESCRIBE_NOTHING)
+#define DOCUMENT { (const void *)0x6b6b6b6b, 0 }
+#elif defined(DESCRIBE_GARBAGE)
+#define DOCUMENT { (const void *)0x6b6b6b6b, 4711 }
+#elif defined(DESCRIBE)
+#define DOCUMENT CARILLON_STR(DESCRIBE)
+#else
+#define DOCUMENT { NULL, 0 }
+#endif
+/* Refuses a block that holds CHECK_REFUSES, saying CHECK_SAYS. */
+#if defined(DESCRIBE_GARBAGE)
+#define CHECK ((carillon_status (*)(carillon_str, carillon_error *))0x6b6b6b6b)
+#elif defined(CHECK_REFUSES)
+static carillon_status check(carillon_str block, carillon_error *error) {
+    static const char word[] = CHECK_REFUSES, said[] = CHECK_SAYS;
+    for (size_t at = 0; at + sizeof word - 1 <= block.len; at++)
+        if (memcmp((const char *)block.ptr + at, word, sizeof word - 1) == 0) {
+            error->len = sizeof said - 1 < error->capacity ? sizeof said - 1 : error->capacity;
+            memcpy(error->buf, said, error->len);
+            return CARILLON_INVALID;
+        }
+    return CARILLON_OK;
+}
+#define CHECK check
+#else
+#define CHECK NULL
+#endif
+
 static const newer_transport transport = {
     .known = {
         .struct_size = TRANSPORT_SIZE, .platform = CARILLON_STR(PLATFORM),
@@ -64,6 +101,7 @@ static const newer_transport transport = {
         .deliver = deliver,
 #endif
         .cancel = (void (*)(void *, uint64_t))GARBAGE,
+        .describe = DOCUMENT, .check = CHECK,
     },
     .future = { (void *)1, (void *)2, (void *)3, (void *)4 },
 };

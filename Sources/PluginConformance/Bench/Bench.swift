@@ -25,8 +25,8 @@ class Bench<Functions: EntryFunctions> {
     var configuration: String?
     /// Everything it refused in words.
     private(set) var refusals: [(what: String, refusal: Refusal)] = []
-    /// The plan's configuration for it.
-    let given: String?
+    /// The plan's configuration for it; where there is none, its own sample.
+    var given: String?
     private let library: PluginLibrary
     private let progress: ConformanceProgress
 

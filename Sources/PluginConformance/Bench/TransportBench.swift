@@ -14,6 +14,8 @@ final class TransportBench: Bench<TransportFunctions> {
     var sample: Parcel?
     /// The rules that were found broken: each is reported once.
     var broken: Set<ConformanceCheck> = []
+    /// The sample of its own description, where that works.
+    var describedSample: Parcel?
     /// The plan's registration for it.
     let givenRegistration: ConformancePlan.Registration?
     private var patience: Int

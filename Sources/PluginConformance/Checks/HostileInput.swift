@@ -135,10 +135,10 @@ enum Samples {
     /// Where no push service is: the name is reserved (RFC 2606 section 2).
     static let endpoint = "https://push.conformance.example/up/Zk3sConformanceEndpoint?t=1"
 
-    /// The registration given for the platform, or else one of each usual kind.
+    /// The registration given for the platform, or else one of each usual kind and the plugin's own sample.
     static func parcels(_ bench: TransportBench) -> [Parcel] {
         if let given = bench.givenRegistration { return [Parcel(to: given)] }
-        return registrations.map(Parcel.init(to:))
+        return registrations.map(Parcel.init(to:)) + (bench.describedSample.map { [$0] } ?? [])
     }
 
     private static let registrations: [ConformancePlan.Registration] = {

@@ -43,6 +43,7 @@ enum LibraryChecks {
     private static func isSame(_ one: PluginDescriptor, _ other: PluginDescriptor) -> Bool {
         one.id == other.id && one.version == other.version && one.abiMinor == other.abiMinor
             && one.transports.map(\.platform) == other.transports.map(\.platform)
+            && one.transports.map(\.document) == other.transports.map(\.document)
             && one.filters.map(\.name) == other.filters.map(\.name)
     }
 

@@ -3,6 +3,8 @@ enum TransportChecks {
     typealias Body = @Sendable (TransportBench) throws(CheckStop) -> String
 
     static let all: [(check: ConformanceCheck, body: Body)] = [
+        (.describe, DescriptionChecks.describe),
+        (.checkBlock, DescriptionChecks.check),
         (.createEmpty, { bench throws(CheckStop) in try CreationChecks.createEmpty(bench) }),
         (.createConfigured, { bench throws(CheckStop) in try CreationChecks.createConfigured(bench) }),
         (.createHostile, { bench throws(CheckStop) in try CreationChecks.createHostile(bench) }),

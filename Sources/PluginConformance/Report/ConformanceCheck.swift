@@ -2,6 +2,8 @@
 package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable {
     case load
     case descriptor
+    case describe
+    case checkBlock = "check-block"
     case createEmpty = "create-empty"
     case createConfigured = "create-configured"
     case createHostile = "create-hostile"
@@ -44,6 +46,8 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
         switch self {
         case .load: "loads as the router loads it"
         case .descriptor: "describes itself fully, and the same every time"
+        case .describe: "describes its platform, with a sample that works"
+        case .checkBlock: "checks rule blocks, the same every time"
         case .createEmpty: "takes or refuses an empty configuration"
         case .createConfigured: "takes the configuration given"
         case .createHostile: "survives hostile configurations"

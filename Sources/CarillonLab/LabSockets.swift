@@ -13,14 +13,12 @@ final class LabSockets: Sendable {
         self.host = host
     }
 
-    /// Returns `https://localhost:PORT`.
-    func open(_ server: HTTP2Server, port: Int) async throws -> String {
-        try add(try await server.start(host: host, port: port, on: group), "https")
-    }
-
-    /// Returns `http://localhost:PORT`, or `https` where the server has TLS.
-    func open(_ server: HTTP1Server, port: Int) async throws -> String {
-        try add(try await server.start(host: host, port: port, on: group), server.tls == nil ? "http" : "https")
+    /// Returns `http://localhost:PORT` or `https://localhost:PORT`.
+    func open(_ server: some LabServer, port: Int) async throws -> String {
+        let channel = try await server.start(host: host, port: port, on: group)
+        servers.withLockedValue { $0.append(channel) }
+        guard let port = channel.localAddress?.port else { throw LabError.system("A server of the lab has no port.") }
+        return "\(server.scheme)://localhost:\(port)"
     }
 
     func closeAll() async {
@@ -29,10 +27,37 @@ final class LabSockets: Sendable {
         }
         await connections.closeAll()
     }
+}
 
-    private func add(_ server: any Channel, _ scheme: String) throws -> String {
-        servers.withLockedValue { $0.append(server) }
-        guard let port = server.localAddress?.port else { throw LabError.system("A server of the lab has no port.") }
-        return "\(scheme)://localhost:\(port)"
+/// The open connections of a lab, numbered from 1.
+final class Connections: Sendable {
+    private struct State {
+        var last = 0
+        var open: [Int: any Channel] = [:]
+    }
+
+    private let state = NIOLockedValueBox(State())
+
+    func add(_ channel: any Channel) -> Int {
+        let number = state.withLockedValue { state in
+            state.last += 1
+            state.open[state.last] = channel
+            return state.last
+        }
+        channel.closeFuture.whenComplete { _ in
+            self.state.withLockedValue { $0.open[number] = nil }
+        }
+        return number
+    }
+
+    /// Closes every connection and waits until they are.
+    func closeAll() async {
+        let channels = state.withLockedValue { Array($0.open.values) }
+        for channel in channels {
+            channel.close(promise: nil)
+        }
+        for channel in channels {
+            try? await channel.closeFuture.get()
+        }
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CarillonLab
+import Dispatch
 import Foundation
 
 /// `carillon-lab serve`: runs until SIGINT or SIGTERM.
@@ -170,5 +171,28 @@ struct ServeCommand: AsyncParsableCommand {
     /// To standard output at once, also where that is a pipe.
     private static func say(_ text: String) {
         FileHandle.standardOutput.write(Data((text + "\n").utf8))
+    }
+}
+
+/// SIGINT and SIGTERM, as something to wait for.
+struct StopSignal {
+    private let arrivals: AsyncStream<Void>
+    private let sources: [any DispatchSourceSignal]
+
+    init() {
+        let (arrivals, continuation) = AsyncStream.makeStream(of: Void.self)
+        self.arrivals = arrivals
+        sources = [SIGINT, SIGTERM].map { number in
+            // The default would end the process before the source hears of it.
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number)
+            source.setEventHandler { continuation.yield() }
+            source.resume()
+            return source
+        }
+    }
+
+    func arrival() async {
+        for await _ in arrivals { return }
     }
 }

@@ -1,3 +1,5 @@
+import Cipher
+
 /// How the requests of one connection prove whose they are: by the certificate that the client showed, or else by a provider
 /// token in each.
 struct APNsAuthentication {
@@ -10,7 +12,7 @@ struct APNsAuthentication {
 
     /// `now` in milliseconds since 1970.
     mutating func check(
-        _ request: HTTP2Request,
+        _ request: LabRequest,
         _ certificate: ProviderCertificate?,
         keys: [ProviderKey],
         now: Int64
@@ -21,5 +23,180 @@ struct APNsAuthentication {
         }
         let authorization = request.header("authorization")
         return .key(try providerTokens.check(authorization, keys: keys, in: environment, now: now))
+    }
+}
+
+/// Who sends over a connection, once that is proven.
+enum APNsSender {
+    case key(ProviderKey)
+    case certificate(ProviderCertificate)
+
+    /// Whether it may send for a topic, and the topic suits the push type; any does where there is none.
+    func check(_ headers: APNsHeaders) throws(APNsRefusal) {
+        let pushTypes = headers.pushType.map { [$0] } ?? APNsPushType.allCases
+        if pushTypes.contains(where: { topics(of: $0).contains(headers.topic) }) { return }
+        guard APNsPushType.allCases.contains(where: { topics(of: $0).contains(headers.topic) }),
+            let pushType = headers.pushType
+        else { throw APNsRefusal(.topicDisallowed, "the key or certificate may not send for this apns-topic") }
+        throw APNsRefusal(
+            .badTopic,
+            "for push type \(pushType.rawValue), the topic is the bundle id followed by \"\(pushType.topicSuffix)\""
+        )
+    }
+
+    /// Whether it may send for a bundle id.
+    func check(bundleID: String) throws(APNsRefusal) {
+        guard topics(of: .alert).contains(bundleID) else {
+            throw APNsRefusal(.topicMismatch, "the key or certificate is not one of this bundle id")
+        }
+    }
+
+    private func topics(of pushType: APNsPushType) -> [String] {
+        switch self {
+        case .key(let key): key.topics.map { $0 + pushType.topicSuffix }
+        case .certificate(let certificate):
+            pushType.takesCertificates
+                ? certificate.topics.filter { APNsPushType.suffix(of: $0) == pushType.topicSuffix } : []
+        }
+    }
+}
+
+/// A key that providers may sign their tokens with.
+struct ProviderKey: Sendable {
+    var keyID: String
+    var teamID: String
+    var publicKey: P256PublicKey
+    /// Bundle ids it may send for.
+    var topics: Set<String>
+    /// Where it may send.
+    var environments: Set<APNsEnvironment>
+}
+
+/// The provider token of one connection, through its changes.
+///
+/// APNs wants a token no older than an hour that changes no more than once in 20 minutes, and one team and one key on a
+/// connection. The first push fixes the bundle ids of a connection: what the key may send for later takes another one.
+struct ProviderTokenCheck {
+    private struct Accepted {
+        var text: String
+        var key: ProviderKey
+        var issuedAt: Int64
+        /// When this connection first saw it, in milliseconds.
+        var firstSeen: Int64
+    }
+
+    static let lifetimeSeconds: Int64 = 3_600
+    static let minimumChangeMilliseconds: Int64 = 20 * 60 * 1_000
+
+    private var accepted: Accepted?
+    private var hasExpired = false
+
+    /// The key that a request's `authorization` proves. `now` in milliseconds since 1970.
+    mutating func check(
+        _ authorization: String?,
+        keys: [ProviderKey],
+        in environment: APNsEnvironment,
+        now: Int64
+    ) throws(APNsRefusal) -> ProviderKey {
+        guard let authorization else {
+            throw APNsRefusal(.missingProviderToken, "there is no authorization header")
+        }
+        // A connection that once showed an expired token stays refused: APNs wants a new token on a new connection.
+        guard !hasExpired else {
+            throw APNsRefusal(.expiredProviderToken, "the token of this connection has expired: open another one")
+        }
+        let accepted: Accepted
+        if let known = self.accepted, known.text == authorization {
+            accepted = known
+        } else {
+            accepted = try verified(authorization, keys, environment, now: now)
+        }
+        guard accepted.issuedAt + Self.lifetimeSeconds > now / 1_000 else {
+            hasExpired = true
+            throw APNsRefusal(.expiredProviderToken, "the token was issued more than an hour ago")
+        }
+        self.accepted = accepted
+        return accepted.key
+    }
+
+    private func verified(
+        _ authorization: String,
+        _ keys: [ProviderKey],
+        _ environment: APNsEnvironment,
+        now: Int64
+    ) throws(APNsRefusal) -> Accepted {
+        let words = authorization.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 2, words[0].lowercased() == "bearer" else {
+            throw APNsRefusal(.invalidProviderToken, "authorization is not \"bearer\", a blank and a token")
+        }
+        let token = try ProviderToken(reading: words[1])
+        guard let key = keys.first(where: { $0.keyID == token.keyID }) else {
+            throw APNsRefusal(.invalidProviderToken, "the token's kid is not a key id that the lab knows")
+        }
+        guard key.teamID == token.teamID else {
+            throw APNsRefusal(.invalidProviderToken, "the token's iss is not the team of this key")
+        }
+        guard token.isSigned(by: key.publicKey) else {
+            throw APNsRefusal(.invalidProviderToken, "the token's signature does not hold")
+        }
+        guard token.issuedAt <= now / 1_000 else {
+            throw APNsRefusal(.invalidProviderToken, "the token's iat lies in the future")
+        }
+        guard key.environments.contains(environment) else {
+            throw APNsRefusal(.badEnvironmentKeyIDInToken, "the key is not for \(environment.rawValue)")
+        }
+        if let accepted {
+            guard accepted.key.keyID == key.keyID, accepted.key.teamID == key.teamID else {
+                throw APNsRefusal(.unrelatedKeyIDInToken, "this connection belongs to another key")
+            }
+            guard now - accepted.firstSeen >= Self.minimumChangeMilliseconds else {
+                throw APNsRefusal(
+                    .tooManyProviderTokenUpdates,
+                    "this connection got another token less than 20 minutes ago"
+                )
+            }
+        }
+        return Accepted(text: authorization, key: accepted?.key ?? key, issuedAt: token.issuedAt, firstSeen: now)
+    }
+}
+
+/// A provider's JSON Web Token, read but not believed ("Establishing a token-based connection to APNs").
+struct ProviderToken {
+    private struct Header: Decodable {
+        var alg: String
+        var kid: String
+    }
+
+    private struct Claims: Decodable {
+        var iss: String
+        var iat: Int64
+    }
+
+    var keyID: String
+    var teamID: String
+    /// Seconds since 1970.
+    var issuedAt: Int64
+    private var signed: [UInt8]
+    private var signature: [UInt8]
+
+    init(reading text: Substring) throws(APNsRefusal) {
+        guard let token = JSONWebToken<Header, Claims>(reading: text) else {
+            throw APNsRefusal(
+                .invalidProviderToken,
+                "the token is not a JWT with alg and kid, iss and iat (a whole number)"
+            )
+        }
+        guard token.header.alg == "ES256" else {
+            throw APNsRefusal(.invalidProviderToken, "the token's alg is not ES256")
+        }
+        keyID = token.header.kid
+        teamID = token.claims.iss
+        issuedAt = token.claims.iat
+        signed = token.signed
+        signature = token.signature
+    }
+
+    func isSigned(by key: P256PublicKey) -> Bool {
+        signature.count == 64 && key.isValidES256(signature, for: signed)
     }
 }

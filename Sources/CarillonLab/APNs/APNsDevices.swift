@@ -19,10 +19,10 @@ struct APNsDevices: Sendable {
 
     /// Checks the path of a request and the token in it.
     func check(_ path: String, topic: String, in environment: APNsEnvironment) throws(APNsRefusal) {
-        guard path.hasPrefix(HTTP2Request.devicePath) else {
+        guard path.hasPrefix(LabRequest.devicePath) else {
             throw APNsRefusal(.badPath, "the path is not /3/device/ and a token")
         }
-        let token = path.dropFirst(HTTP2Request.devicePath.count).lowercased()
+        let token = path.dropFirst(LabRequest.devicePath.count).lowercased()
         guard !token.isEmpty else { throw APNsRefusal(.missingDeviceToken, "there is no token after /3/device/") }
         guard !token.contains("/") else { throw APNsRefusal(.badPath, "there is more than a token after /3/device/") }
         // Apple leaves the length open; all known tokens have 32 bytes or more.
@@ -46,5 +46,100 @@ struct APNsDevices: Sendable {
         guard device.topics?.contains(topic) ?? true else {
             throw APNsRefusal(.deviceTokenNotForTopic, "the token does not belong to this apns-topic")
         }
+    }
+}
+
+/// What the lab's APNs knows of a device token.
+public struct APNsDevice: Sendable, Hashable {
+    /// What APNs says to pushes for a token ("Handling notification responses from APNs").
+    public enum State: Sendable, Hashable {
+        case registered
+        /// The app is gone: 410 `Unregistered`. `since` in milliseconds since 1970.
+        case unregistered(since: Int64)
+        /// 410 `ExpiredToken`. `since` in milliseconds since 1970.
+        case expired(since: Int64)
+        /// Garbage: 400 `BadDeviceToken`.
+        case bad
+    }
+
+    /// In hex.
+    public var token: String
+    /// Looked at before `topics`, and before it is clear who sends.
+    public var state: State
+    /// The topics it belongs to; with any other, 400 `DeviceTokenNotForTopic`. Nil for all.
+    public var topics: Set<String>?
+    /// Where it is a device; in the other environment its token gets 400 `BadDeviceToken`.
+    public var environment: APNsEnvironment
+
+    /// Takes any text for a token; unless told otherwise it is registered, in production and for every topic.
+    public init(
+        token: String,
+        state: State = .registered,
+        topics: Set<String>? = nil,
+        environment: APNsEnvironment = .production
+    ) {
+        self.token = token
+        self.state = state
+        self.topics = topics
+        self.environment = environment
+    }
+}
+
+extension APNsDevice: Decodable {
+    private enum CodingKeys: String, CodingKey {
+        case token
+        case state
+        case since
+        case topics
+        case environment
+    }
+
+    /// From `{"token": "…", "state": "unregistered", "since": 1754000000000, "topics": ["com.example.app"],
+    /// "environment": "sandbox"}`.
+    ///
+    /// `state` is one of registered (the default), unregistered, expired and bad; `since` is in milliseconds; `environment` is
+    /// production where it is left out, unless `service` is apns_sandbox.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let since = try container.decodeIfPresent(Int64.self, forKey: .since) ?? 0
+        let state: State =
+            switch try container.decodeIfPresent(String.self, forKey: .state) ?? "registered" {
+            case "registered": .registered
+            case "unregistered": .unregistered(since: since)
+            case "expired": .expired(since: since)
+            case "bad": .bad
+            default:
+                throw container.invalid(.state, "state is one of registered, unregistered, expired, bad")
+            }
+        self.init(
+            token: try container.decode(String.self, forKey: .token),
+            state: state,
+            topics: try container.decodeIfPresent(Set<String>.self, forKey: .topics),
+            environment: try container.decodeIfPresent(APNsEnvironment.self, forKey: .environment) ?? .production
+        )
+    }
+}
+
+/// One of APNs' two worlds, each with its own hosts and device tokens.
+public enum APNsEnvironment: String, Sendable, Hashable, Codable, CaseIterable {
+    case production
+    /// For builds that were not installed from the App Store or TestFlight.
+    case sandbox
+
+    /// What stands in the record for requests to send.
+    var service: LabService { self == .production ? .apns : .apnsSandbox }
+}
+
+/// What the lab's APNs knows in both environments.
+struct APNsState: Sendable {
+    var devices: APNsDevices
+    var keys: [ProviderKey]
+    var channels: APNsChannels
+
+    /// Throws `LabError` where a key is none.
+    init(_ configuration: LabConfiguration.APNs) throws {
+        devices = APNsDevices(configuration.devices, acceptsUndeclared: configuration.acceptsUndeclaredDevices)
+        keys = try configuration.credentials.map { try $0.providerKey(topics: configuration.topics) }
+        channels = APNsChannels(isEnabled: configuration.allowsBroadcasts)
     }
 }

@@ -1,3 +1,5 @@
+import Cipher
+
 /// What a request's headers say, once they have passed.
 struct APNsHeaders {
     /// In canonical form.
@@ -13,7 +15,7 @@ struct APNsHeaders {
     ]
 
     /// Checks in the order of APNs. `defaultTopic` is that of a certificate for a single one.
-    init(checking request: HTTP2Request, defaultTopic: String? = nil) throws(APNsRefusal) {
+    init(checking request: LabRequest, defaultTopic: String? = nil) throws(APNsRefusal) {
         try Self.checkDuplicates(request, Self.single)
         id = try Self.id(request.header("apns-id"))
         guard request.method == "POST" else {
@@ -33,7 +35,7 @@ struct APNsHeaders {
         pushType = try Self.pushType(request.header("apns-push-type"))
     }
 
-    static func checkDuplicates(_ request: HTTP2Request, _ names: [String]) throws(APNsRefusal) {
+    static func checkDuplicates(_ request: LabRequest, _ names: [String]) throws(APNsRefusal) {
         for name in names where request.headers.count(where: { $0.name == name }) > 1 {
             throw APNsRefusal(.duplicateHeaders, "the header \(name) stands more than once")
         }
@@ -87,5 +89,48 @@ struct APNsHeaders {
 
     static func isUnixTime(_ text: String) -> Bool {
         text.utf8.allSatisfy { (0x30...0x39).contains($0) } && Int64(text) != nil
+    }
+}
+
+extension LabRequest {
+    static let devicePath = "/3/device/"
+    private static let broadcastPath = "/4/broadcasts/apps/"
+    private static let channelsPath = "/1/apps/"
+
+    /// The part of the path that should be a device token, in lower case.
+    var token: String {
+        uri.hasPrefix(Self.devicePath) ? uri.dropFirst(Self.devicePath.count).lowercased() : ""
+    }
+
+    /// The app whose channel a push goes to; nil for a push to a device.
+    var bundleIDToBroadcastFor: String? {
+        uri.hasPrefix(Self.broadcastPath) ? String(uri.dropFirst(Self.broadcastPath.count)) : nil
+    }
+
+    /// The app and the last part of a path of channel management; nil for another path.
+    var channelsPath: (bundleID: String, collection: String)? {
+        guard uri.hasPrefix(Self.channelsPath) else { return nil }
+        let parts = uri.dropFirst(Self.channelsPath.count).split(separator: "/", omittingEmptySubsequences: false)
+        return parts.count == 2 ? (String(parts[0]), String(parts[1])) : nil
+    }
+
+    var isAboutChannels: Bool { uri.hasPrefix(Self.broadcastPath) || uri.hasPrefix(Self.channelsPath) }
+}
+
+/// UUIDs of version 4 (RFC 9562, section 5.4) in lower case.
+enum UUIDText {
+    static func make(_ random: RandomBytes) -> String {
+        var bytes = random(16)
+        for index in bytes.indices where index == 6 || index == 8 {
+            bytes[index] = index == 6 ? bytes[index] & 0x0f | 0x40 : bytes[index] & 0x3f | 0x80
+        }
+        let hex = Hex.encode(bytes)
+        var groups: [Substring] = []
+        var rest = hex[...]
+        for length in [8, 4, 4, 4, 12] {
+            groups.append(rest.prefix(length))
+            rest = rest.dropFirst(length)
+        }
+        return groups.joined(separator: "-")
     }
 }

@@ -5,7 +5,7 @@
 /// ("may return an error, delay or drop"): here these are `PayloadEmpty`, and `InvalidPushType` or `BadPriority`.
 struct APNsPayload {
     /// Checks a body against its headers, in the order of APNs.
-    static func check(_ request: HTTP2Request, _ headers: APNsHeaders) throws(APNsRefusal) {
+    static func check(_ request: LabRequest, _ headers: APNsHeaders) throws(APNsRefusal) {
         guard !request.body.isEmpty else { throw APNsRefusal(.payloadEmpty, "there is no payload") }
         let limit = (headers.pushType ?? .alert).payloadLimit
         guard request.body.count <= limit, !request.isCut else {
@@ -29,7 +29,7 @@ struct APNsPayload {
     }
 
     /// Checks the body of a push to a channel, which updates or ends Live Activities.
-    static func check(broadcast request: HTTP2Request, limit: Int, priority: Int) throws(APNsRefusal) {
+    static func check(broadcast request: LabRequest, limit: Int, priority: Int) throws(APNsRefusal) {
         guard !request.body.isEmpty else { throw APNsRefusal(.payloadEmpty, "there is no payload") }
         guard request.body.count <= limit, !request.isCut else {
             throw APNsRefusal(.payloadTooLarge, "the payload has more than the \(limit) bytes of a broadcast")
@@ -88,4 +88,88 @@ struct APNsPayload {
             throw APNsRefusal(.badPriority, "a background push has priority 5, not \(priority)")
         }
     }
+}
+
+/// What a push for a Live Activity has to have, and where it differs from an alert.
+struct LiveActivityRules {
+    private static let onlyAtStart = ["attributes-type", "attributes", "input-push-token", "input-push-channel"]
+
+    let aps: [String: JSONValue]
+
+    func check(priority: Int) throws(APNsRefusal) {
+        guard priority != 1 else { throw APNsRefusal(.badPriority, "a Live Activity push has priority 5 or 10, not 1") }
+        let event = aps["event"]?.string
+        guard let event, aps["timestamp"] != nil else { throw refusal("has event and timestamp in \"aps\"") }
+        guard aps["content-state"] != nil || event == "end" else { throw refusal("that is no end has content-state") }
+        guard aps["sound"] == nil else { throw refusal("has its sound inside the alert") }
+        if event == "start" {
+            for key in ["alert", "attributes-type", "attributes"] where aps[key] == nil {
+                throw refusal("that starts one has \(key)")
+            }
+        } else {
+            for key in Self.onlyAtStart where aps[key] != nil { throw refusal("that starts none has no \(key)") }
+        }
+        if event != "end", aps["dismissal-date"] != nil {
+            throw refusal("that ends none has no dismissal-date")
+        }
+        try checkAlert()
+    }
+
+    private func checkAlert() throws(APNsRefusal) {
+        guard let alert = aps["alert"] else { return }
+        guard let members = alert.object else { throw refusal("has an object for an alert") }
+        let texts = [members["title"], members["body"]].compactMap { $0 }
+        guard !texts.isEmpty else { throw refusal("has a title or a body in its alert") }
+        for case .object(let text) in texts where text["loc-key"]?.string == nil {
+            throw refusal("has a text or a loc-key for title and body")
+        }
+        for key in ["title-loc-key", "loc-key", "subtitle-loc-key"] where members[key] != nil {
+            throw refusal("has loc-key inside title and body, not \(key)")
+        }
+    }
+
+    private func refusal(_ rule: String) -> APNsRefusal {
+        APNsRefusal(.invalidPushType, "a Live Activity push " + rule)
+    }
+}
+
+/// The values of `apns-push-type` ("Sending notification requests to APNs").
+enum APNsPushType: String, CaseIterable {
+    case alert
+    case background
+    case location
+    case voip
+    case complication
+    case fileprovider
+    case mdm
+    case liveactivity
+    case pushtotalk
+    case widgets
+    case controls
+
+    /// What the topic has after the bundle id.
+    var topicSuffix: String {
+        switch self {
+        case .alert, .background, .mdm: ""
+        case .location: ".location-query"
+        case .voip: ".voip"
+        case .complication: ".complication"
+        case .fileprovider: ".pushkit.fileprovider"
+        case .liveactivity: ".push-type.liveactivity"
+        case .pushtotalk: ".voip-ptt"
+        case .widgets: ".push-type.widgets"
+        case .controls: ".push-type.controls"
+        }
+    }
+
+    /// What a topic has after the bundle id, as far as that is one of Apple's endings.
+    static func suffix(of topic: String) -> String {
+        allCases.map(\.topicSuffix).first { !$0.isEmpty && topic.hasSuffix($0) } ?? ""
+    }
+
+    /// Goes to people who hold a certificate as well as to those who hold a key.
+    var takesCertificates: Bool { self != .location }
+
+    /// In bytes.
+    var payloadLimit: Int { self == .voip ? 5120 : 4096 }
 }

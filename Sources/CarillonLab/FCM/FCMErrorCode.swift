@@ -38,3 +38,50 @@ enum FCMErrorCode: String, CaseIterable {
         }
     }
 }
+
+/// Google's canonical codes (google.rpc.Code), as far as FCM answers them.
+enum GoogleStatus: String, CaseIterable {
+    case invalidArgument = "INVALID_ARGUMENT"
+    case unauthenticated = "UNAUTHENTICATED"
+    case permissionDenied = "PERMISSION_DENIED"
+    case notFound = "NOT_FOUND"
+    case resourceExhausted = "RESOURCE_EXHAUSTED"
+    case `internal` = "INTERNAL"
+    case unavailable = "UNAVAILABLE"
+    case deadlineExceeded = "DEADLINE_EXCEEDED"
+
+    var http: Int {
+        switch self {
+        case .invalidArgument: 400
+        case .unauthenticated: 401
+        case .permissionDenied: 403
+        case .notFound: 404
+        case .resourceExhausted: 429
+        case .internal: 500
+        case .unavailable: 503
+        case .deadlineExceeded: 504
+        }
+    }
+
+    /// What Google's front ends say beside it.
+    var message: String {
+        switch self {
+        case .invalidArgument: "Request contains an invalid argument."
+        case .unauthenticated:
+            "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid "
+                + "authentication credential."
+        case .permissionDenied: "The caller does not have permission"
+        case .notFound: "Requested entity was not found."
+        case .resourceExhausted: "Resource has been exhausted (e.g. check quota)."
+        case .internal: "Internal error encountered."
+        case .unavailable: "The service is currently unavailable."
+        case .deadlineExceeded: "Deadline expired before operation could complete."
+        }
+    }
+
+    /// That of an HTTP status; nil where there is none.
+    init?(http: Int) {
+        guard let status = Self.allCases.first(where: { $0.http == http }) else { return nil }
+        self = status
+    }
+}

@@ -7,7 +7,7 @@ struct MozillaError {
     let errno: Int
     let message: String
 
-    init(_ kind: WebPushFault.Kind) {
+    init(_ kind: WebPushRejection.Kind) {
         switch kind {
         case .badPath, .unknownSubscription: self.init(404, 102)
         case .goneSubscription: self.init(410, 106)

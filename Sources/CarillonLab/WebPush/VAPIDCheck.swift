@@ -24,49 +24,53 @@ struct VAPIDCheck {
     let needsSubject: Bool
 
     /// Whose message it is: the public key, in base64url.
-    func check(_ authorization: String?) throws(WebPushFault) -> String {
+    func check(_ authorization: String?) throws(WebPushRejection) -> String {
         let (token, publicKey) = try parameters(authorization)
         guard let point = Base64URL.decode(publicKey), let key = try? P256PublicKey(x963Representation: point) else {
-            throw WebPushFault(.badPublicKey, "k is not an uncompressed point on P-256 in base64url")
+            throw WebPushRejection(.badPublicKey, "k is not an uncompressed point on P-256 in base64url")
         }
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Self.decode(Header.self, parts[0]),
             let signature = Base64URL.decode(String(parts[2]))
-        else { throw WebPushFault(.badToken, "t is not a JWT of three parts with alg") }
+        else { throw WebPushRejection(.badToken, "t is not a JWT of three parts with alg") }
         guard header.alg == "ES256", header.typ == nil || header.typ == "JWT" else {
-            throw WebPushFault(.badToken, "the token's alg is not ES256, or its typ not JWT")
+            throw WebPushRejection(.badToken, "the token's alg is not ES256, or its typ not JWT")
         }
         guard signature.count == 64, key.isValidES256(signature, for: Array("\(parts[0]).\(parts[1])".utf8)) else {
-            throw WebPushFault(.badToken, "the token's signature does not hold for k")
+            throw WebPushRejection(.badToken, "the token's signature does not hold for k")
         }
         guard let claims = Self.decode(Claims.self, parts[1]) else {
-            throw WebPushFault(.badToken, "the token has not aud (a text) and exp (a whole number), or sub is no text")
+            throw WebPushRejection(
+                .badToken,
+                "the token has not aud (a text) and exp (a whole number), or sub is no text"
+            )
         }
-        guard claims.aud == origin else { throw WebPushFault(.badToken, "the token's aud is not \(origin)") }
-        guard claims.exp > now else { throw WebPushFault(.badToken, "the token has expired") }
+        guard claims.aud == origin else { throw WebPushRejection(.badToken, "the token's aud is not \(origin)") }
+        guard claims.exp > now else { throw WebPushRejection(.badToken, "the token has expired") }
         guard claims.exp <= now + Self.longestLifetime else {
-            throw WebPushFault(.badToken, "the token's exp is more than a day away")
+            throw WebPushRejection(.badToken, "the token's exp is more than a day away")
         }
         guard claims.sub.map({ $0.hasPrefix("mailto:") || $0.hasPrefix("https:") }) ?? !needsSubject else {
-            throw WebPushFault(.badToken, "the token's sub is neither a mailto: nor an https: URL")
+            throw WebPushRejection(.badToken, "the token's sub is neither a mailto: nor an https: URL")
         }
         return publicKey
     }
 
-    private func parameters(_ authorization: String?) throws(WebPushFault) -> (token: Substring, publicKey: String) {
-        guard let authorization else { throw WebPushFault(.missingAuthorization, "there is no authorization") }
+    private func parameters(_ authorization: String?) throws(WebPushRejection) -> (token: Substring, publicKey: String)
+    {
+        guard let authorization else { throw WebPushRejection(.missingAuthorization, "there is no authorization") }
         let words = authorization.split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0].lowercased() == "vapid"
-        else { throw WebPushFault(.badAuthorization, "there is no authorization of the scheme vapid") }
+        else { throw WebPushRejection(.badAuthorization, "there is no authorization of the scheme vapid") }
         var parameters: [Substring: Substring] = [:]
         for pair in words[1].split(separator: ",") {
             let parts = pair.trimmingPrefix { $0 == " " || $0 == "\t" }.split(separator: "=", maxSplits: 1)
             guard parts.count == 2, parameters.updateValue(parts[1], forKey: parts[0]) == nil else {
-                throw WebPushFault(.badAuthorization, "authorization is not vapid t=…, k=…")
+                throw WebPushRejection(.badAuthorization, "authorization is not vapid t=…, k=…")
             }
         }
         guard let token = parameters["t"], let publicKey = parameters["k"] else {
-            throw WebPushFault(.badAuthorization, "authorization lacks t or k")
+            throw WebPushRejection(.badAuthorization, "authorization lacks t or k")
         }
         return (token, String(publicKey))
     }
@@ -74,4 +78,35 @@ struct VAPIDCheck {
     private static func decode<Value: Decodable>(_ type: Value.Type, _ part: Substring) -> Value? {
         Base64URL.decode(String(part)).flatMap { try? JSONDecoder().decode(type, from: Data($0)) }
     }
+}
+
+/// What an operator sends Web Push with (RFC 8292): a key on P-256.
+public struct VAPIDCredentials: Sendable, Hashable {
+    /// PKCS#8.
+    public var keyPEM: String
+    /// What browsers subscribe with: the uncompressed point in base64url.
+    public var applicationServerKey: String
+
+    /// Makes a new key.
+    public init() {
+        self.init(P256PrivateKey())
+    }
+
+    /// Takes a key that exists. Throws `LabError` where it is not a P-256 key in PEM.
+    public init(keyPEM: String) throws {
+        guard let key = try? P256PrivateKey(pem: keyPEM) else {
+            throw LabError.invalid("The VAPID key is not a private key on P-256 in PEM.")
+        }
+        self.init(key)
+    }
+
+    private init(_ key: P256PrivateKey) {
+        keyPEM = key.pemRepresentation
+        applicationServerKey = Base64URL.encode(key.publicKey.x963Representation)
+    }
+}
+
+extension VAPIDCredentials: CustomStringConvertible {
+    /// Without the private key.
+    public var description: String { "VAPIDCredentials(applicationServerKey: \(applicationServerKey))" }
 }

@@ -37,3 +37,53 @@ public enum WebPushFlavour: String, Sendable, Hashable, Codable, CaseIterable {
     /// Urgency is one of the RFC's words. Mozilla's service reads it without a check.
     var checksUrgency: Bool { self != .mozilla }
 }
+
+/// Judges headers and size of a message (RFC 8030, RFC 8291) as one of the services does.
+struct WebPushMessageCheck {
+    /// In seconds; what is asked for beyond it is cut.
+    private static let longestStay: Int64 = 30 * 86_400
+
+    /// How long the service keeps the message, in seconds.
+    let timeToLive: Int64
+
+    init(_ request: LabRequest, by flavour: WebPushFlavour) throws(WebPushRejection) {
+        guard !request.isCut, request.body.count <= flavour.bodyLimit else {
+            throw WebPushRejection(.tooLarge, "the body has more than \(flavour.bodyLimit) bytes")
+        }
+        timeToLive = min(try Self.timeToLive(request, by: flavour), Self.longestStay)
+        if flavour.checksUrgency, let urgency = request.header("urgency"),
+            !["very-low", "low", "normal", "high"].contains(urgency)
+        {
+            throw WebPushRejection(.badUrgency, "Urgency is none of very-low, low, normal and high")
+        }
+        if let topic = request.header("topic"), !Self.isTopic(topic) {
+            throw WebPushRejection(.badTopic, "Topic is not 1 to 32 characters of base64url")
+        }
+        guard !request.body.isEmpty else { return }
+        guard request.header("content-encoding") == "aes128gcm" else {
+            throw WebPushRejection(.badEncryption, "there is a body and no Content-Encoding aes128gcm")
+        }
+        guard request.header("encryption") == nil, request.header("crypto-key") == nil else {
+            throw WebPushRejection(
+                .badEncryption,
+                "aes128gcm goes without Encryption and Crypto-Key, which belong to aesgcm"
+            )
+        }
+    }
+
+    private static func timeToLive(
+        _ request: LabRequest,
+        by flavour: WebPushFlavour
+    ) throws(WebPushRejection) -> Int64 {
+        guard let text = request.header("ttl") else { throw WebPushRejection(.missingTTL, "there is no TTL") }
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int64(text) else {
+            throw WebPushRejection(.badTTL, "TTL is not a number of seconds")
+        }
+        guard seconds > 0 || !flavour.wantsPositiveTTL else { throw WebPushRejection(.badTTL, "TTL is not above 0") }
+        return seconds
+    }
+
+    private static func isTopic(_ text: String) -> Bool {
+        (1...32).contains(text.utf8.count) && WebPushResponder.isSubscription(text[...])
+    }
+}

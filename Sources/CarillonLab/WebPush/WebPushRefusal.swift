@@ -4,7 +4,7 @@ struct WebPushRefusal {
     /// In the service's words: Apple's reason, Mozilla's errno, WNS' description, FCM's sentence; nil where there is none.
     let reason: String?
 
-    init(_ fault: WebPushFault, from flavour: WebPushFlavour) {
+    init(_ fault: WebPushRejection, from flavour: WebPushFlavour) {
         switch flavour {
         case .apple: self = Self.apple(fault.kind)
         case .mozilla: self = MozillaError(fault.kind).refusal
@@ -54,7 +54,7 @@ struct WebPushRefusal {
     }
 
     /// Of RFC 8030 and RFC 8292, which most follow.
-    private static func status(_ kind: WebPushFault.Kind) -> Int {
+    private static func status(_ kind: WebPushRejection.Kind) -> Int {
         switch kind {
         case .badPath, .unknownSubscription: 404
         case .goneSubscription: 410
@@ -66,7 +66,7 @@ struct WebPushRefusal {
         }
     }
 
-    private static func apple(_ kind: WebPushFault.Kind) -> WebPushRefusal {
+    private static func apple(_ kind: WebPushRejection.Kind) -> WebPushRefusal {
         switch kind {
         case .badPath: WebPushRefusal(apple: 404, "BadPath")
         case .unknownSubscription: WebPushRefusal(apple: 404, nil)
@@ -98,7 +98,7 @@ struct WebPushRefusal {
         }
     }
 
-    private static func wns(_ kind: WebPushFault.Kind) -> WebPushRefusal {
+    private static func wns(_ kind: WebPushRejection.Kind) -> WebPushRefusal {
         let description =
             switch kind {
             case .badPath, .unknownSubscription: "The channel URI is not valid or is not recognized by WNS."
@@ -115,7 +115,7 @@ struct WebPushRefusal {
         return WebPushRefusal(wns: isTicket ? 401 : status(kind), description)
     }
 
-    private static func fcm(_ kind: WebPushFault.Kind) -> WebPushRefusal {
+    private static func fcm(_ kind: WebPushRejection.Kind) -> WebPushRefusal {
         let sentence: String? =
             switch kind {
             case .keyMismatch:
@@ -143,5 +143,35 @@ struct WebPushRefusal {
         case 429: "quota exceeded"
         default: "error \(status)"
         }
+    }
+}
+
+/// What is wrong with a message, in no service's words.
+struct WebPushRejection: Error, Equatable {
+    enum Kind {
+        case badPath
+        case badMethod
+        case unknownSubscription
+        case goneSubscription
+        case missingAuthorization
+        case badAuthorization
+        case badPublicKey
+        case badToken
+        case keyMismatch
+        case missingTTL
+        case badTTL
+        case badUrgency
+        case badTopic
+        case badEncryption
+        case tooLarge
+    }
+
+    let kind: Kind
+    /// What exactly was wrong, in a sentence for people.
+    let detail: String
+
+    init(_ kind: Kind, _ detail: String) {
+        self.kind = kind
+        self.detail = detail
     }
 }

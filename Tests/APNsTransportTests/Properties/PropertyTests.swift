@@ -69,9 +69,9 @@ struct PropertyTests {
         let aps = try #require(payload["aps"]?.object, place)
         if let alert = aps["alert"], alert.isObject { #expect(alert.object != nil, place) }
         let headers = request.headers.map { LabHeader($0.key, $0.value) }
-        let judged = HTTP2Request(
+        let judged = LabRequest(
             method: request.method,
-            path: "/3/device/",
+            uri: "/3/device/",
             headers: headers,
             body: request.body
         )

@@ -12,7 +12,7 @@ struct FCMMessageCheckTests {
     }
 
     private func refusal(body: String) -> FCMRefusal? {
-        let request = HTTP2Request(method: "POST", path: "", headers: [], body: Array(body.utf8))
+        let request = LabRequest(method: "POST", uri: "", headers: [], body: Array(body.utf8))
         do throws(FCMRefusal) {
             _ = try FCMMessageCheck.check(request)
             return nil

@@ -1,0 +1,172 @@
+import Foundation
+
+/// Something a push service does instead of giving a request the answer it has earned.
+///
+/// Only requests that pass every check take part: a request that is wrong in itself is refused for what is wrong with it.
+public struct Misbehaviour: Sendable, Hashable {
+    /// The service that misbehaves; nil for all.
+    public var service: LabService?
+    /// The device token or topic it happens to; nil for all.
+    public var target: String?
+    /// How many requests that match pass untouched first.
+    public var after: Int
+    /// How many requests it happens to; nil for every one until it is withdrawn.
+    public var times: Int?
+    /// What part of the requests it happens to, by the lot: from 0 to 1; nil for all. Those spared go on to the next
+    /// misbehaviour of the script.
+    public var share: Double?
+    /// With `share`: the lots are the same for the same seed and order of requests.
+    public var seed: UInt64
+    /// With `share`: to how many requests in a row it happens once the lot falls.
+    public var burst: Int
+    /// What comes instead of the earned answer, or is done to it.
+    public var conduct: Conduct
+
+    /// Happens to the next request that matches unless told otherwise. Below 0, `after` is 0; below 1, `times` is 1.
+    public init(
+        _ conduct: Conduct,
+        service: LabService? = nil,
+        target: String? = nil,
+        after: Int = 0,
+        times: Int? = 1
+    ) {
+        self.conduct = conduct
+        self.service = service
+        self.target = target
+        self.after = after
+        self.times = times
+        seed = 0
+        burst = 1
+    }
+
+    /// Happens by the lot until it is withdrawn.
+    public init(
+        _ conduct: Conduct,
+        service: LabService? = nil,
+        target: String? = nil,
+        share: Double,
+        seed: UInt64,
+        burst: Int = 1
+    ) {
+        self.init(conduct, service: service, target: target, times: nil)
+        self.share = share
+        self.seed = seed
+        self.burst = burst
+    }
+
+    func concerns(_ service: LabService, _ target: String) -> Bool {
+        if let wanted = self.service, wanted != service { return false }
+        if let wanted = self.target, wanted.lowercased() != target.lowercased() { return false }
+        return true
+    }
+
+    /// From the command line's form: a kind and `key=value` pairs with commas between, `answer,status=429,retry_after=2,times=3`;
+    /// or from the JSON form, an object.
+    ///
+    /// The keys are those of the JSON form, and `header.NAME` for one of its headers. Throws `LabError` with what was expected.
+    public init(parsing text: String) throws {
+        let json = text.hasPrefix("{") ? Data(text.utf8) : try JSONEncoder().encode(Self.members(text))
+        do {
+            self = try JSONDecoder().decode(Misbehaviour.self, from: json)
+        } catch let error as DecodingError {
+            throw LabError.invalid("Misbehaviour \"\(text)\": \(LabError.explain(error))")
+        }
+    }
+
+    private static func members(_ text: String) throws(LabError) -> JSONValue {
+        var members: [String: JSONValue] = [:]
+        var headers: [String: JSONValue] = [:]
+        for (index, part) in text.split(separator: ",", omittingEmptySubsequences: false).enumerated() {
+            let pair = part.split(separator: "=", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
+            if index == 0, pair.count == 1 {
+                members["kind"] = .string(pair[0])
+            } else if pair.count == 2, pair[0].hasPrefix("header.") {
+                headers[String(pair[0].dropFirst("header.".count))] = .string(pair[1])
+            } else if pair.count == 2, knownKeys.contains(pair[0]) {
+                members[pair[0]] = value(pair[1], of: pair[0])
+            } else {
+                throw LabError.invalid(
+                    "\"\(part)\" in a misbehaviour: expected key=value with one of "
+                        + knownKeys.filter { $0 != CodingKeys.headers.rawValue }.joined(separator: ", ")
+                        + ", header.NAME"
+                )
+            }
+        }
+        if !headers.isEmpty {
+            members[CodingKeys.headers.rawValue] = .object(headers)
+        }
+        return .object(members)
+    }
+
+    private static func value(_ text: String, of key: String) -> JSONValue {
+        switch CodingKeys(rawValue: key) {
+        case .target, .reason, .service, .message, .field, .body: .string(text)
+        case .share: Double(text).map(JSONValue.number) ?? .string(text)
+        default: Int64(text).map(JSONValue.integer) ?? Bool(text).map(JSONValue.bool) ?? .string(text)
+        }
+    }
+}
+
+extension Misbehaviour: Codable {
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case kind
+        case service
+        case target
+        case after
+        case times
+        case share
+        case seed
+        case burst
+        case status
+        case reason
+        case retryAfter = "retry_after"
+        case message
+        case field
+        case timestamp
+        case headers
+        case body
+        case gracefully
+        case code
+        case milliseconds
+        case streams
+    }
+
+    static var knownKeys: [String] { CodingKeys.allCases.map(\.rawValue) }
+
+    /// From `{"kind": "answer", "status": 429, "retry_after": 2, "times": 3, "after": 0, "service": "apns", "target": "…"}`.
+    ///
+    /// `times` is 1 where it is left out, but for ever beside `share`; 0 means until it is withdrawn.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            try Conduct(container),
+            service: try container.decodeIfPresent(LabService.self, forKey: .service),
+            target: try container.decodeIfPresent(String.self, forKey: .target),
+            after: max(0, try container.decodeIfPresent(Int.self, forKey: .after) ?? 0)
+        )
+        share = try container.decodeIfPresent(Double.self, forKey: .share)
+        guard share.map((0...1).contains) ?? true else {
+            throw container.invalid(.share, "share is a number from 0 to 1")
+        }
+        let times = try container.decodeIfPresent(Int.self, forKey: .times) ?? (share == nil ? 1 : 0)
+        self.times = times > 0 ? times : nil
+        seed = try container.decodeIfPresent(UInt64.self, forKey: .seed) ?? 0
+        burst = max(1, try container.decodeIfPresent(Int.self, forKey: .burst) ?? 1)
+    }
+
+    /// Writes what ``init(from:)`` reads: `times` is 0 for nil, and `seed` and `burst` stand beside `share` only.
+    ///
+    /// - Throws: What the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try conduct.encode(to: &container)
+        try container.encodeIfPresent(service, forKey: .service)
+        try container.encodeIfPresent(target, forKey: .target)
+        try container.encode(after, forKey: .after)
+        try container.encode(times ?? 0, forKey: .times)
+        guard let share else { return }
+        try container.encode(share, forKey: .share)
+        try container.encode(seed, forKey: .seed)
+        try container.encode(burst, forKey: .burst)
+    }
+}

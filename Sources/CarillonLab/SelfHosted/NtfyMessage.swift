@@ -1,0 +1,146 @@
+import Cipher
+import Foundation
+
+/// What ntfy answers to a message it took.
+struct NtfyMessage {
+    /// ntfy keeps messages for 12 hours.
+    private static let lifetimeSeconds: Int64 = 12 * 3_600
+
+    /// The answer's members.
+    let members: JSONValue
+
+    /// `now` in seconds since 1970. Throws for what ntfy does not take of what goes with the message.
+    init(_ publication: NtfyPublication, now: Int64, random: RandomBytes) throws(NtfyError) {
+        let parameters = publication.parameters
+        let time = try parameters.delay(now: now) ?? now
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+        var members: [String: JSONValue] = [
+            "id": .string(String(random(12).map { alphabet[Int($0) % alphabet.count] })), "event": .string("message"),
+            "time": .integer(time), "topic": .string(publication.topic),
+        ]
+        if !parameters.isOff("x-cache", "cache") {
+            members["expires"] = .integer(time + Self.lifetimeSeconds)
+        }
+        let text = String(validating: publication.body, as: UTF8.self)
+        var message = text ?? Base64.encode(publication.body)
+        members["encoding"] = text == nil ? .string("base64") : nil
+        if !publication.isUnifiedPush {
+            message = message.trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+        if message.isEmpty {
+            message = parameters["x-message", "message", "m"]?.replacing("\\n", with: "\n") ?? "triggered"
+        }
+        members["message"] = .string(message)
+        members["title"] = parameters["x-title", "title", "t"].map(JSONValue.string)
+        members["priority"] = try parameters.priority().map { .integer(Int64($0)) }
+        members["tags"] = parameters["x-tags", "tags", "tag", "ta"].map { tags in
+            .array(tags.split(separator: ",").map { .string($0.trimmingCharacters(in: .whitespaces)) })
+        }
+        members["click"] = parameters["x-click", "click"].map(JSONValue.string)
+        members["icon"] = try parameters.icon().map(JSONValue.string)
+        if let actions = parameters["x-actions", "actions", "action"] {
+            members["actions"] = .array(try NtfyActions.parse(actions))
+        }
+        if parameters.isSet("x-markdown", "markdown", "md") || parameters["content-type"] == "text/markdown" {
+            members["content_type"] = .string("text/markdown")
+        }
+        self.members = .object(members)
+    }
+}
+
+extension NtfyParameters {
+    fileprivate func isOff(_ names: String...) -> Bool {
+        let value = names.lazy.compactMap { self[$0] }.first?.lowercased()
+        return value == "0" || value == "no" || value == "false"
+    }
+}
+
+/// A message on its way to a topic, with what ntfy makes of its headers.
+struct NtfyPublication {
+    static let messageLimit = 4_096
+    private static let reserved: Set<String> = [
+        "docs", "static", "file", "app", "metrics", "account", "settings", "signup", "login", "v1",
+    ]
+
+    var topic: String
+    /// As far as ntfy keeps it.
+    var body: [UInt8]
+    /// UnifiedPush mode: kept as it is, text or not.
+    var isUnifiedPush = false
+    /// The body has RFC 8188's encoding.
+    var isEncrypted = false
+    var parameters: NtfyParameters
+
+    /// Of a request to a topic, or to `/` with JSON.
+    init(checking request: LabRequest, oversize: LabConfiguration.UnifiedPush.Oversize) throws(NtfyError) {
+        if request.path == "/", request.method == "POST" || request.method == "PUT" {
+            try self.init(json: request)
+        } else {
+            try self.init(toTopic: request, oversize)
+        }
+    }
+
+    private init(
+        toTopic request: LabRequest,
+        _ oversize: LabConfiguration.UnifiedPush.Oversize
+    ) throws(NtfyError) {
+        topic = try Self.topic(of: request)
+        let isGET = request.method == "GET" && Self.verb(of: request) != nil
+        guard request.method == "POST" || request.method == "PUT" || isGET else { throw .notFound }
+        parameters = NtfyParameters(request)
+        isEncrypted = request.header("content-encoding")?.lowercased() == "aes128gcm"
+        isUnifiedPush = isEncrypted || parameters.asksForUnifiedPush
+        body = request.body
+        if body.count > Self.messageLimit {
+            guard oversize == .cut, isUnifiedPush else { throw .tooLarge }
+            body = Array(body.prefix(Self.messageLimit))
+        }
+        guard isUnifiedPush || String(validating: body, as: UTF8.self) != nil else { throw .notUTF8 }
+    }
+
+    private init(json request: LabRequest) throws(NtfyError) {
+        guard request.body.count <= 2 * Self.messageLimit else { throw .jsonTooLarge }
+        guard let members = JSONValue(parsing: request.body)?.object else { throw .jsonInvalid }
+        let types: [String: (JSONValue) -> Bool] = [
+            "topic": { $0.string != nil }, "message": { $0.string != nil }, "title": { $0.string != nil },
+            "click": { $0.string != nil }, "icon": { $0.string != nil }, "attach": { $0.string != nil },
+            "priority": { $0.integer != nil }, "tags": { $0.elements?.allSatisfy { $0.string != nil } ?? false },
+            "actions": { $0.elements != nil }, "delay": { $0.string != nil },
+        ]
+        for (name, value) in members {
+            guard types[name]?(value) ?? true else { throw .jsonInvalid }
+        }
+        topic = members["topic"]?.string ?? ""
+        guard Self.isTopic(topic) else { throw .topicInvalid }
+        guard !Self.reserved.contains(topic) else { throw .topicNotAllowed }
+        parameters = NtfyParameters(members.filter { $0.key != "message" })
+        body = Array((members["message"]?.string ?? "").utf8)
+        guard body.count <= Self.messageLimit else { throw .tooLarge }
+    }
+
+    /// The topic a path names.
+    static func topic(of request: LabRequest) throws(NtfyError) -> String {
+        var topic = String(request.path.dropFirst())
+        if request.method == "GET", let verb = verb(of: request) {
+            topic = String(topic.dropLast(verb.utf8.count + 1))
+        }
+        guard isTopic(topic) else { throw .notFound }
+        guard !reserved.contains(topic) else { throw .topicNotAllowed }
+        return topic
+    }
+
+    /// The last part of a path that publishes by GET.
+    private static func verb(of request: LabRequest) -> String? {
+        ["publish", "send", "trigger"].first { request.path.hasSuffix("/" + $0) }
+    }
+
+    private static func isTopic(_ topic: String) -> Bool {
+        (1...64).contains(topic.utf8.count)
+            && topic.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "_"): true
+                default: false
+                }
+            }
+    }
+}

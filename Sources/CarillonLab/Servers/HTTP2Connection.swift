@@ -1,0 +1,214 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHPACK
+import NIOHTTP2
+import NIOTLS
+
+/// One HTTP/2 connection: frames in, frames out.
+final class HTTP2Connection: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame
+    typealias OutboundOut = HTTP2Frame
+
+    private let number: Int
+    private var streams: HTTP2Streams
+    private var responder: any HTTP2Responder
+
+    init(number: Int, responder: any HTTP2Responder, streams: Int) {
+        self.number = number
+        self.responder = responder
+        self.streams = HTTP2Streams(limit: streams)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        let stream = Int(frame.streamID)
+        switch frame.payload {
+        case .headers(let headers):
+            let fields = headers.headers.map { LabHeader($0.name, $0.value) }
+            follow(streams.open(stream, fields, isComplete: headers.endStream), stream, context)
+        case .data(let data):
+            guard case .byteBuffer(let buffer) = data.data else { return }
+            // Padding counts as well (RFC 9113, section 6.9.1); the connection's window never closes.
+            let size = buffer.readableBytes + (data.paddingBytes.map { $0 + 1 } ?? 0)
+            if size > 0 {
+                write(.windowUpdate(windowSizeIncrement: size), 0, context)
+            }
+            follow(streams.append(stream, buffer.readableBytesView, isComplete: data.endStream), stream, context)
+        case .rstStream:
+            streams.close(stream)
+        default:
+            break
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        context.flush()
+        context.fireChannelReadComplete()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if let closed = event as? StreamClosedEvent {
+            streams.close(Int(closed.streamID))
+        }
+        if case .handshakeCompleted = event as? TLSUserEvent, let limit = responder.begin() {
+            limitStreams(limit, context)
+            context.flush()
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // A stream's error has been answered with RST_STREAM; anything else ends the connection.
+        if let error = error as? NIOHTTP2Errors.StreamError {
+            streams.close(Int(error.streamID))
+        } else {
+            context.close(promise: nil)
+        }
+    }
+
+    private func follow(_ step: HTTP2Streams.Step, _ stream: Int, _ context: ChannelHandlerContext) {
+        switch step {
+        case .nothing:
+            break
+        case .refuse:
+            write(.rstStream(.refusedStream), stream, context)
+        case .decide(var request):
+            request.connection = number
+            let decision = responder.decide(request)
+            if let limit = decision.streamLimit {
+                limitStreams(limit, context)
+            }
+            carryOut(decision, stream, context)
+            if request.isCut {
+                // The rest of the body is not wanted (RFC 9113, section 8.1).
+                write(.rstStream(.noError), stream, context)
+            }
+        }
+    }
+
+    private func carryOut(_ decision: HTTP2Decision, _ stream: Int, _ context: ChannelHandlerContext) {
+        switch decision.conduct {
+        case nil, .answer, .html:
+            answer(decision.answer, stream, context)
+        case .limitStreams(let limit):
+            limitStreams(limit, context)
+            answer(decision.answer, stream, context)
+        case .delay(let milliseconds):
+            context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(milliseconds))) {
+                self.answer(decision.answer, stream, context)
+                context.flush()
+            }
+        case .reset(let code):
+            streams.close(stream)
+            write(.rstStream(HTTP2ErrorCode(networkCode: Int(code))), stream, context)
+        case .silence:
+            break
+        case .close:
+            streams.leaveAtOnce()
+            context.flush()
+            context.close(promise: nil)
+        case .cut:
+            sendHalf(of: decision.answer, stream, context)
+        case .goAway(let gracefully, reason: _, let code):
+            // What came over a later stream may have been decided about before.
+            let last = gracefully ? streams.lastDecided : max(stream - 2, streams.lastDecidedBefore, 0)
+            let debugData = decision.farewell.isEmpty ? nil : ByteBuffer(bytes: decision.farewell)
+            let lastStreamID = HTTP2StreamID(last)
+            streams.leave(after: last)
+            let errorCode = HTTP2ErrorCode(networkCode: Int(code))
+            write(.goAway(lastStreamID: lastStreamID, errorCode: errorCode, opaqueData: debugData), 0, context)
+            if gracefully {
+                answer(decision.answer, stream, context)
+            }
+            context.flush()
+            if !gracefully {
+                context.close(promise: nil)
+            }
+        }
+    }
+
+    private func answer(_ answer: HTTPAnswer, _ stream: Int, _ context: ChannelHandlerContext) {
+        guard streams.isOpen(stream) else { return }
+        streams.close(stream)
+        write(.headers(.init(headers: fields(of: answer), endStream: answer.body.isEmpty)), stream, context)
+        if !answer.body.isEmpty {
+            let body = IOData.byteBuffer(context.channel.allocator.buffer(bytes: answer.body))
+            write(.data(.init(data: body, endStream: true)), stream, context)
+        }
+        if streams.isDone {
+            context.flush()
+            context.close(promise: nil)
+        }
+    }
+
+    /// The headers and half of the body, without the end of the stream.
+    private func sendHalf(of answer: HTTPAnswer, _ stream: Int, _ context: ChannelHandlerContext) {
+        streams.leaveAtOnce()
+        write(.headers(.init(headers: fields(of: answer), endStream: false)), stream, context)
+        let half = answer.body.prefix(answer.body.count / 2)
+        if !half.isEmpty {
+            let body = IOData.byteBuffer(context.channel.allocator.buffer(bytes: half))
+            write(.data(.init(data: body, endStream: false)), stream, context)
+        }
+        context.flush()
+        context.close(promise: nil)
+    }
+
+    private func fields(of answer: HTTPAnswer) -> HPACKHeaders {
+        var headers = HPACKHeaders([(":status", String(answer.status))])
+        for header in answer.headers {
+            headers.add(name: header.name, value: header.value, indexing: .nonIndexable)
+        }
+        return headers
+    }
+
+    private func limitStreams(_ limit: Int, _ context: ChannelHandlerContext) {
+        streams.limit = limit
+        write(
+            .settings(.settings([HTTP2Setting(parameter: .maxConcurrentStreams, value: limit)])),
+            0,
+            context
+        )
+    }
+
+    private func write(_ payload: HTTP2Frame.FramePayload, _ stream: Int, _ context: ChannelHandlerContext) {
+        let streamID = stream == 0 ? HTTP2StreamID.rootStream : HTTP2StreamID(stream)
+        context.write(wrapOutboundOut(HTTP2Frame(streamID: streamID, payload: payload)), promise: nil)
+    }
+}
+
+/// Decides what the requests of one HTTP/2 connection get, and records them.
+protocol HTTP2Responder {
+    /// TLS is up. Returns what SETTINGS_MAX_CONCURRENT_STREAMS becomes; nil: it stays.
+    mutating func begin() -> Int?
+
+    mutating func decide(_ request: LabRequest) -> HTTP2Decision
+}
+
+extension HTTP2Responder {
+    mutating func begin() -> Int? { nil }
+}
+
+/// What to do with a request.
+struct HTTP2Decision {
+    /// What it earned, or what a misbehaviour put in its place.
+    var answer: HTTPAnswer
+    /// What else is to happen to it.
+    var conduct: Misbehaviour.Conduct?
+    /// What SETTINGS_MAX_CONCURRENT_STREAMS becomes first; nil: it stays.
+    var streamLimit: Int?
+    /// The debug data of a GOAWAY; none where it is empty.
+    var farewell: [UInt8] = []
+}
+
+/// The other end of a connection.
+final class HTTP2Peer: Sendable {
+    private let shown = NIOLockedValueBox<ProviderCertificate?>(nil)
+
+    /// The certificate it showed while TLS came up.
+    var certificate: ProviderCertificate? { shown.withLockedValue { $0 } }
+
+    func show(_ certificate: ProviderCertificate?) {
+        shown.withLockedValue { $0 = certificate }
+    }
+}

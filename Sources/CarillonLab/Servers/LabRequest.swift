@@ -1,0 +1,50 @@
+import Foundation
+
+/// One HTTP request, read completely.
+struct LabRequest: Sendable {
+    var method: String
+    /// As the client wrote it, with its query.
+    var uri: String
+    /// Names are in lower case; without HTTP/2's pseudo headers.
+    var headers: [LabHeader]
+    var body: [UInt8]
+    /// Whether the body was longer than the lab reads.
+    var isCut = false
+    /// The number of its connection.
+    var connection = 0
+
+    /// The URI without its query.
+    var path: String {
+        String(uri.prefix { $0 != "?" })
+    }
+
+    /// The parameters of the query. The last of several with the same name counts.
+    var query: [String: String] {
+        guard let mark = uri.firstIndex(of: "?") else { return [:] }
+        return Self.parameters(of: String(uri[uri.index(after: mark)...]))
+    }
+
+    /// The parameters of a query or a form.
+    static func parameters(of text: String) -> [String: String] {
+        var parameters: [String: String] = [:]
+        for pair in text.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let value = parts.count > 1 ? String(parts[1]).replacing("+", with: " ") : ""
+            parameters[String(parts[0])] = value.removingPercentEncoding ?? value
+        }
+        return parameters
+    }
+
+    /// The server's origin as the client knows it: `known`, the same by address, or one of the `names` for clients behind a
+    /// proxy.
+    func origin(or known: String, named names: [String] = []) -> String {
+        if let host = header("host"), names.contains(host) { return "https://\(host)" }
+        let parts = known.components(separatedBy: "://localhost:")
+        guard parts.count == 2, let host = header("host"), host == "127.0.0.1:\(parts[1])" else { return known }
+        return "\(parts[0])://\(host)"
+    }
+
+    func header(_ name: String) -> String? {
+        headers.first { $0.name == name }?.value
+    }
+}

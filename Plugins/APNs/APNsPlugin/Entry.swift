@@ -7,7 +7,7 @@ private nonisolated(unsafe) let plugin = PluginDescriptor.make(
     id: "org.carillon.apns",
     version: "0.1.0",
     transports: [
-        TransportEntry(platform: APNsTransport.platform) {
+        TransportEntry(APNsTransport.self) {
             TransportEntry.make(APNsTransport.self, $0, $1, $2, $3)
         }
     ]

@@ -3,6 +3,7 @@ public import PluginKit
 /// Apple Push Notification service for one app: HTTP/2 with a provider token or a client certificate.
 public final class APNsTransport: PluginTransport {
     public static let platform: StaticString = "ios"
+    public static let description: StaticString? = APNsDescription.json
 
     private let client: APNsClient
     private let registrations: RegistrationCheck

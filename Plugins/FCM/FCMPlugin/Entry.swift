@@ -7,7 +7,7 @@ private nonisolated(unsafe) let plugin = PluginDescriptor.make(
     id: "org.carillon.fcm",
     version: "0.1.0",
     transports: [
-        TransportEntry(platform: FCMTransport.platform) {
+        TransportEntry(FCMTransport.self) {
             TransportEntry.make(FCMTransport.self, $0, $1, $2, $3)
         }
     ]

@@ -4,6 +4,7 @@ import Synchronization
 /// Firebase Cloud Messaging, for one app: HTTP/2 with an OAuth access token of a service account.
 public final class FCMTransport: PluginTransport {
     public static let platform: StaticString = "android"
+    public static let description: StaticString? = FCMDescription.json
 
     /// Two rounds of token and message fit into the host's time limit for a delivery. In milliseconds.
     private static let timeout: UInt32 = 15_000

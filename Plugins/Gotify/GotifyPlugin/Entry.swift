@@ -7,7 +7,7 @@ private nonisolated(unsafe) let plugin = PluginDescriptor.make(
     id: "org.carillon.gotify",
     version: "0.1.0",
     transports: [
-        TransportEntry(platform: GotifyTransport.platform, shows: true) {
+        TransportEntry(GotifyTransport.self, shows: true) {
             TransportEntry.make(GotifyTransport.self, $0, $1, $2, $3)
         }
     ]

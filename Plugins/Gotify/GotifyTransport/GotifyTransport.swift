@@ -3,6 +3,7 @@ public import PluginKit
 /// Gotify, for people without an app of their own: readable messages under an application of their server.
 public final class GotifyTransport: PluginTransport {
     public static let platform: StaticString = "gotify"
+    public static let description: StaticString? = GotifyDescription.json
 
     private let sender: ReadableSender
 

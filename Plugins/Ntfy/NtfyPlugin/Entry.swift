@@ -7,7 +7,7 @@ private nonisolated(unsafe) let plugin = PluginDescriptor.make(
     id: "org.carillon.ntfy",
     version: "0.1.0",
     transports: [
-        TransportEntry(platform: NtfyTransport.platform, shows: true) {
+        TransportEntry(NtfyTransport.self, shows: true) {
             TransportEntry.make(NtfyTransport.self, $0, $1, $2, $3)
         }
     ]

@@ -3,6 +3,7 @@ public import PluginKit
 /// ntfy, for people without an app of their own: readable messages on a topic of their choice, published as JSON.
 public final class NtfyTransport: PluginTransport {
     public static let platform: StaticString = "ntfy"
+    public static let description: StaticString? = NtfyDescription.json
 
     private let sender: ReadableSender
     private let refused = RefusedCredentials()

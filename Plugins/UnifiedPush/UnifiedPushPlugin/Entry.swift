@@ -7,7 +7,7 @@ private nonisolated(unsafe) let plugin = PluginDescriptor.make(
     id: "org.carillon.unifiedpush",
     version: "0.1.0",
     transports: [
-        TransportEntry(platform: UnifiedPushTransport.platform, encrypts: true) {
+        TransportEntry(UnifiedPushTransport.self, encrypts: true) {
             TransportEntry.make(UnifiedPushTransport.self, $0, $1, $2, $3)
         }
     ]

@@ -6,6 +6,7 @@ import WebPushMessage
 /// app gave its distributor.
 public final class UnifiedPushTransport: PluginTransport {
     public static let platform: StaticString = "unifiedpush"
+    public static let description: StaticString? = UnifiedPushDescription.json
 
     /// UnifiedPush AND_3.0.0, in bytes.
     private static let endpointLimit = 1000

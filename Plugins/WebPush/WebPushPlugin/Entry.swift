@@ -7,7 +7,7 @@ private nonisolated(unsafe) let plugin = PluginDescriptor.make(
     id: "org.carillon.webpush",
     version: "0.1.0",
     transports: [
-        TransportEntry(platform: WebPushTransport.platform, encrypts: true) {
+        TransportEntry(WebPushTransport.self, encrypts: true) {
             TransportEntry.make(WebPushTransport.self, $0, $1, $2, $3)
         }
     ]

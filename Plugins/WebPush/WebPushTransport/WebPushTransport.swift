@@ -5,6 +5,7 @@ import WebPushMessage
 /// 8292).
 public final class WebPushTransport: PluginTransport {
     public static let platform: StaticString = "web"
+    public static let description: StaticString? = WebPushDescription.json
 
     /// In bytes. Endpoints of the big services have a few hundred.
     private static let endpointLimit = 2048

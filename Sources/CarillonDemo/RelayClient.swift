@@ -32,7 +32,7 @@ struct RelayClient {
     mutating func publish(_ event: Event) async throws -> Answer {
         try await socket.send(ClientCommand.publish(event).json)
         while true {
-            if case .ok(event.id, let isAccepted, let message) = try await hear() {
+            if case .ok(event.id, let isAccepted, let message) = try await receive() {
                 return Answer(isAccepted: isAccepted, message: message)
             }
         }
@@ -43,7 +43,7 @@ struct RelayClient {
         guard let subscription = SubscriptionID(name) else { throw DemoError("\(name) is no name for a subscription") }
         try await socket.send(ClientCommand.request(subscription, [filter]).json)
         while true {
-            switch try await hear() {
+            switch try await receive() {
             case .endOfStoredEvents(subscription): return subscription
             case .closed(subscription, let reason): throw DemoError("\(self.name) closed a subscription: \(reason)")
             default: continue
@@ -59,19 +59,19 @@ struct RelayClient {
                 inbox[subscription] = events
                 return event
             }
-            guard try await listen(patience) != nil else { return nil }
+            guard try await receiveNext(patience) != nil else { return nil }
         }
     }
 
-    private mutating func hear() async throws -> ReceivedRelayMessage {
-        guard let message = try await listen(Self.patience) else {
+    private mutating func receive() async throws -> ReceivedRelayMessage {
+        guard let message = try await receiveNext(Self.patience) else {
             throw DemoError("\(name) did not answer within 10 seconds")
         }
         return message
     }
 
     /// The next message, after putting an event into the inbox; nil when none comes for `patience`.
-    private mutating func listen(_ patience: TimeAmount) async throws -> ReceivedRelayMessage? {
+    private mutating func receiveNext(_ patience: TimeAmount) async throws -> ReceivedRelayMessage? {
         switch await socket.next(patience: patience) {
         case .silence: return nil
         case .end: throw DemoError("\(name) closed the connection")
@@ -85,5 +85,16 @@ struct RelayClient {
             }
             return message
         }
+    }
+
+    /// How a router advertises itself here (seed 004, kind 10067); `router` where it is known already which one is meant. Waits for
+    /// it: a router that has just started publishes it soon.
+    mutating func advertisement(of router: PublicKey? = nil) async throws -> Event {
+        let filter = Filter(authors: router.map { [$0] }, kinds: [.notificationRelay])
+        let subscription = try await subscribe("router", to: filter)
+        guard let event = try await next(of: subscription) else {
+            throw DemoError("the router does not advertise itself with a kind 10067")
+        }
+        return event
     }
 }

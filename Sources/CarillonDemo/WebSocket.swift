@@ -6,7 +6,7 @@ import NIOWebSocket
 /// A WebSocket client for short conversations.
 struct WebSocket {
     /// What there is to hear.
-    enum Sound {
+    enum Reception {
         case text(String)
         /// Nothing came for as long as one was ready to wait.
         case silence
@@ -48,7 +48,7 @@ struct WebSocket {
     }
 
     /// The next text, or that none came for `patience`.
-    mutating func next(patience: TimeAmount) async -> Sound {
+    mutating func next(patience: TimeAmount) async -> Reception {
         alarms += 1
         let (number, continuation) = (alarms, continuation)
         let alarm = channel.eventLoop.scheduleTask(in: patience) { _ = continuation.yield(.alarm(number)) }

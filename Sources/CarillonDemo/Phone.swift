@@ -1,0 +1,177 @@
+import CarillonLab
+import Cipher
+import Nostr
+
+/// A device of the owner, as a registration describes it (seed 004, kind 10062).
+struct Phone {
+    /// What it is told.
+    enum Mode: String {
+        /// That something happened, and of what sort.
+        case wake
+        /// The same, beside a text that is always the same.
+        case nudge
+        /// What happened, in an envelope that the device alone opens.
+        case sealed
+        /// What happened.
+        case alert
+    }
+
+    /// Who brings it the pushes.
+    enum Service: String {
+        case apns = "APNs"
+        case fcm = "FCM"
+        case unifiedPush = "UnifiedPush"
+        case webPush = "Web Push"
+    }
+
+    let name: String
+    let service: Service
+    let mode: Mode
+    /// By which the lab's records name it: the device token, the topic of the endpoint or the id of the subscription.
+    let target: String
+    /// What it registers for, in a few words.
+    let introduction: String
+    /// In which it is spoken to; nil: English.
+    var language: String?
+    /// Opens the envelopes it gets.
+    var sealingKey: Person?
+    /// What only this device says of itself, as members of JSON.
+    let fields: String
+
+    /// Everything that is notifiable, and no pause between pushes.
+    private static let wishes = """
+        "filters":{"dm":true,"mention":true,"reply":true,"reaction":true},"signals":{"repost":true,"follow":true},\
+        "batch":{"window_seconds":0,"cooldown_seconds":0}
+        """
+
+    /// Whether its push service must learn nothing of the event.
+    var isSecret: Bool { !(service == .apns && mode == .alert) }
+
+    /// What its push service gets of the event, in a few words after how many.
+    var secrecy: String {
+        switch (service, mode) {
+        case (.unifiedPush, _), (.webPush, _): "ciphertexts, which the device's own keys opened (RFC 8291)"
+        case (_, .wake): "signals"
+        case (_, .nudge): #"times "\#(Judge.Message.neutralTitle)", and the signal"#
+        case (_, .sealed): "envelopes, all of one length, which the device's own key opened (NIP-44)"
+        case (_, .alert): "notifications, all of them readable, as their owner wants"
+        }
+    }
+
+    /// The content of the registration, before it is encrypted.
+    private var content: String {
+        let locale = language.map { #""locale":"\#($0)","# } ?? ""
+        return #"{\#(fields),\#(locale)"mode":"\#(mode.rawValue)",\#(Self.wishes)}"#
+    }
+
+    /// The registration with `router`, signed by the phone's owner.
+    func registration(by owner: Person, with router: PublicKey) throws -> Event {
+        try owner.event(
+            .pushRegistration,
+            tags: [["d", "\(router.hex):\(target.prefix(16))"], ["protocol_version", "1"]],
+            content: try owner.encrypt(content, to: router)
+        )
+    }
+
+    /// What a sealed notification holds, in bytes, blanks behind it included.
+    static let sealedByteCount = 2048
+
+    /// What the app makes of a push: what is in the envelope where there is one, else the payload. Nil for an envelope that the
+    /// phone's key does not open.
+    func reads(_ push: Push) -> JSON? {
+        mode == .sealed ? opened(push).flatMap { JSON(parsing: Array($0.utf8)) } : push.payload
+    }
+
+    /// The text in the envelope of a push from FCM.
+    func opened(_ push: Push) -> String? {
+        guard let text = push.payload["message"]?["data"]?["sealed"]?.string,
+            let envelope = JSON(parsing: Array(text.utf8)), envelope["alg"]?.string == "nip44",
+            let router = envelope["from"]?.string.flatMap(PublicKey.init(hex:))
+        else { return nil }
+        return envelope["ct"]?.string.flatMap { try? sealingKey?.decrypt($0, from: router) }
+    }
+
+    /// What the phone's owner sees of a push, else what the app gets, else why it was refused.
+    func shows(_ push: Push) -> [String] {
+        guard push.isAccepted else { return ["refused: \(push.status)"] }
+        guard let content = reads(push) else { return ["an envelope that does not open"] }
+        let texts = content["aps"]?["alert"] ?? content["notification"] ?? content
+        let shown = [texts["title"], texts["body"]].compactMap { $0?.string }
+        return shown.isEmpty ? [push.line] : shown
+    }
+
+    /// An iPhone that shows what the push says.
+    static func iPhone(_ name: String) -> Phone {
+        let token = Hex.encode(SecureRandom.bytes(32))
+        return Phone(
+            name: name,
+            service: .apns,
+            mode: .alert,
+            target: token,
+            introduction: "platform ios, mode alert: the push says what happened",
+            fields: #""platform":"ios","token":"\#(token)","device":"iphone""#
+        )
+    }
+
+    /// An iPhone whose pushes show a neutral text.
+    static func discreetIPhone() -> Phone {
+        let token = Hex.encode(SecureRandom.bytes(32))
+        return Phone(
+            name: "iPhone",
+            service: .apns,
+            mode: .nudge,
+            target: token,
+            introduction: "platform ios, mode nudge: a neutral text, and of what sort it is",
+            fields: #""platform":"ios","token":"\#(token)","device":"iphone""#
+        )
+    }
+
+    /// An Android phone with a key that was made for sealed notifications and is nobody's identity.
+    static func android() throws -> Phone {
+        let token = Base64URL.encode(SecureRandom.bytes(16)) + ":APA91b" + Base64URL.encode(SecureRandom.bytes(96))
+        let key = try Person("android")
+        return Phone(
+            name: "Android phone",
+            service: .fcm,
+            mode: .sealed,
+            target: token,
+            introduction: "platform android, mode sealed: what happened, in an envelope for the phone's own key",
+            sealingKey: key,
+            fields: #""platform":"android","token":"\#(token)","device":"nexus","sealing_key":"\#(key.hex)""#
+        )
+    }
+
+    /// A browser in Vienna, subscribed at `endpoint`; its push service sees ciphertext only (RFC 8291).
+    static func browser(endpoint: String, receiver: WebPushReceiver) throws -> Phone {
+        Phone(
+            name: "browser",
+            service: .webPush,
+            mode: .alert,
+            target: receiver.topic,
+            introduction: "platform web, mode alert, locale de-AT: what happened in German, encrypted",
+            language: "de-AT",
+            fields: #""platform":"web","subscription":\#(try receiver.subscription(endpoint)),"device":"firefox""#
+        )
+    }
+
+    /// A phone without Google, whose push server at `server` sees ciphertext only (RFC 8291).
+    static func unifiedPush(server: String, receiver: WebPushReceiver) throws -> Phone {
+        let subscription = try receiver.subscription("\(server)/\(receiver.topic)?up=1")
+        return Phone(
+            name: "UnifiedPush phone",
+            service: .unifiedPush,
+            mode: .wake,
+            target: receiver.topic,
+            introduction: "platform unifiedpush, mode wake: the push says that something happened, encrypted",
+            fields: #""platform":"unifiedpush","subscription":\#(subscription),"device":"pixel""#
+        )
+    }
+}
+
+extension WebPushReceiver {
+    /// As a browser describes it (`PushSubscription.toJSON()`).
+    fileprivate func subscription(_ endpoint: String) throws -> String {
+        let keys = try publicKeys()
+        return #"{"endpoint":"\#(endpoint)","keys":{"p256dh":"\#(keys.p256dh)","auth":"\#(keys.auth)"}}"#
+    }
+}

@@ -1,25 +1,25 @@
 import Nostr
 
-/// A story, and the phones that show what reaches its owner.
+/// A story and the phones of its owner.
 struct Act {
-    /// What stands beside an event.
+    /// The columns beside an event.
     enum Layout {
-        /// What reached a phone that learns little, and then one that shows what the push says.
+        /// What a phone with few details received, then what a phone with all details received.
         case pair(Phone, Phone)
-        /// Where the event was published, and what reached the phone.
+        /// Where the event was published, and what the phone received.
         case place(Phone)
-        /// What reached each phone, one below the other.
+        /// What each phone received, one below the other.
         case list([Phone])
     }
 
-    /// What stands beside an event in one row.
+    /// The columns of one row.
     struct Row {
         let middle: String
         let last: [String]
     }
 
     let story: Story
-    /// Where names and the owner's notes are published.
+    /// Where profiles and the owner's notes are published.
     let home: Scene.Place
     let layout: Layout
 
@@ -31,7 +31,7 @@ struct Act {
         }
     }
 
-    /// What the phones are together.
+    /// A word for all phones together.
     var phonesName: String {
         switch layout {
         case .pair: "phones"
@@ -53,7 +53,7 @@ struct Act {
         }
     }
 
-    /// What to show of a scene and its pushes.
+    /// The rows for a scene and its pushes.
     func rows(_ scene: Scene, _ pushes: [Push]) -> [Row] {
         func shown(_ phone: Phone) -> [String] {
             pushes.first { $0.target == phone.target }.map(phone.shows) ?? [scene.wakes ? "nothing" : "-"]
@@ -69,7 +69,7 @@ struct Act {
     }
 }
 
-/// An event, and what must come of it.
+/// An event and its expected consequence.
 struct Scene {
     /// Where an event is published.
     enum Place: String {
@@ -80,41 +80,41 @@ struct Scene {
     }
 
     enum Consequence {
-        /// Every phone of the story is woken, with these texts or this signal.
+        /// Every phone of the story gets a push with these texts, or with this signal.
         case pushes(title: String, body: String, signal: String)
         case silence
-        /// Silence, and the router tells the sender that it does not take the event.
+        /// Silence, and the router refuses the event.
         case refusal
     }
 
-    /// What a notification says.
+    /// The texts of a notification.
     struct Texts {
         let title: String
         let body: String
     }
 
-    /// What happens, in ASCII, so that the columns behind it line up on every terminal.
+    /// What happens, in ASCII, so that columns line up on every terminal.
     let caption: String
     let event: Event
     let consequence: Consequence
-    /// The event it must refer to, with its text.
+    /// The event that it must reference, with its text.
     var reference: Event?
     var places: [Place] = [.router]
-    /// What it says to those who speak German.
+    /// The texts in German.
     var german: Texts?
 
     var wakes: Bool {
         if case .pushes = consequence { true } else { false }
     }
 
-    /// The same, with what it says in German; the body is what the event says where it is left out.
+    /// The same scene with texts in German. The body is the event's by default.
     func inGerman(_ title: String, _ body: String? = nil) -> Scene {
         var scene = self
         scene.german = Texts(title: title, body: body ?? event.content)
         return scene
     }
 
-    /// The same, published elsewhere.
+    /// The same scene, published elsewhere.
     func at(_ places: Place...) -> Scene {
         var scene = self
         scene.places = places

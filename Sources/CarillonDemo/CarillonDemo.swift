@@ -64,7 +64,7 @@ extension LabAddresses {
     }
 }
 
-/// Why the demo cannot go on, in a sentence for a person.
+/// Why the demo cannot continue, as a sentence for people.
 struct DemoError: Error, CustomStringConvertible {
     let description: String
 

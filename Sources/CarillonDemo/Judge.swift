@@ -2,14 +2,14 @@ import CarillonLab
 import Cipher
 import Nostr
 
-/// Compares what arrived with what had to.
+/// Compares the pushes that arrived with the expected ones.
 struct Judge {
-    /// All that are to be woken.
+    /// All phones that must get a push.
     let phones: [Phone]
-    /// What gives away who it is about.
+    /// Texts that reveal the identity of a person in the story.
     let identities: [String]
 
-    /// What is wrong with the pushes that came of one scene, a sentence each; empty when all is well.
+    /// Describes every error in the pushes of a scene in a sentence; empty if there is none.
     func complaints(about scene: Scene, _ pushes: [Push]) -> [String] {
         guard case .pushes(let title, let body, let signal) = scene.consequence else {
             return pushes.map { "a push arrived that nobody should get: \($0.line)" }
@@ -52,7 +52,7 @@ struct Judge {
         return complaints
     }
 
-    /// Beside the envelope there must be nothing, and its length must not depend on what is in it.
+    /// The payload must contain nothing but the envelope, whose length must not depend on its content.
     private func complaintsAboutEnvelope(_ push: Push, _ phone: Phone) -> [String] {
         guard let text = phone.opened(push) else { return ["there is no envelope that its key opens"] }
         var complaints: [String] = []
@@ -66,8 +66,8 @@ struct Judge {
         return complaints
     }
 
-    /// What the push service could read of the event, its author or what it refers to. Of fewer bytes than six even
-    /// ciphertext may hold any by chance.
+    /// Describes everything that the push service could read of the event, its author or its reference. Texts of fewer
+    /// than six bytes may occur in ciphertext by chance.
     private func leaks(in push: Push, of scene: Scene) -> [String] {
         let events = [scene.event] + [scene.reference].compactMap { $0 }
         let words = events.flatMap { event in
@@ -78,16 +78,16 @@ struct Judge {
             .map { "the push service can read '\($0)'" }
     }
 
-    /// What phones must get of one scene, each in its form.
+    /// The message of one scene, in the form of each phone.
     struct Message {
-        /// The router's word where nothing of the event may be said.
+        /// The router's text for nudges.
         static let neutralTitle = "New notification"
 
         let scene: Scene
         let signal: String
         let texts: Scene.Texts
 
-        /// What the app of `phone` must read; `id` is what the router calls the notification.
+        /// What the app of `phone` must read. `id` is the router's id of the notification.
         func expected(by phone: Phone, id: JSON) -> JSON {
             let shown: [String: JSON] = ["title": .string(texts.title), "body": .string(texts.body)]
             let named: [String: JSON] = ["t": .string(signal), "id": id]
@@ -106,7 +106,7 @@ struct Judge {
             }
         }
 
-        /// As loud as the built-in rules are, in every mode that shows something.
+        /// As loud as the built-in rules, in every mode that shows something.
         private func aps(_ alert: JSON) -> JSON {
             .object([
                 "alert": alert, "badge": .integer(1), "sound": .string("default"), "mutable-content": .integer(1),
@@ -115,10 +115,10 @@ struct Judge {
 
         private var category: JSON { .string("kind_\(scene.event.kind.rawValue)") }
 
-        /// The rules for reposts and direct messages take several kinds, so their category tells which one came.
+        /// The rules for reposts and direct messages match several kinds, so their category reveals the kind.
         private var isCategoryFixed: Bool { !["repost", "dm"].contains(signal) }
 
-        /// What the router called the notification, which nobody can know before.
+        /// The router's id of the notification, which is not predictable.
         func id(in content: JSON) -> JSON {
             guard let id = (content["notification"]?["data"] ?? content)["id"]?.string, !id.isEmpty else {
                 return .string("any id")

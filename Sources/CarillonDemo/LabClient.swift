@@ -12,7 +12,7 @@ struct LabClient {
         self.control = control
     }
 
-    /// Lets the lab decrypt what comes for `receiver`.
+    /// Has the lab decrypt messages to `receiver`.
     func declare(_ receiver: WebPushReceiver) async throws {
         let object = [
             "topic": receiver.topic,
@@ -22,7 +22,7 @@ struct LabClient {
         _ = try await send("POST", "/receivers", body: try JSONEncoder().encode(object))
     }
 
-    /// Has a browser subscribe at the lab's push service, which shows what it decrypts with `receiver`. Returns the endpoint.
+    /// Subscribes like a browser at the lab's push service. Returns the endpoint.
     func subscribe(_ receiver: WebPushReceiver) async throws -> String {
         let object = [
             "id": receiver.topic,
@@ -36,8 +36,8 @@ struct LabClient {
         return endpoint
     }
 
-    /// What came after the request numbered `sequence`, in order: at once when it is at least `count`, else as much as
-    /// there is when `patience` seconds are over.
+    /// Returns the pushes after the request `sequence`, in order: at once if there are at least `count`, otherwise
+    /// after at most `patience` seconds.
     func pushes(after sequence: Int64, atLeast count: Int = 0, patience: Int = 10) async throws -> [Push] {
         var wanted = count
         while true {
@@ -45,7 +45,7 @@ struct LabClient {
             let lines = try await send("GET", "/received?\(query)").split(separator: "\n")
             let pushes = lines.compactMap { JSON(parsing: Array($0.utf8)).flatMap(Push.init) }
             guard pushes.count < count, lines.count >= wanted else { return pushes }
-            // Among them were requests that are no pushes.
+            // Some of the requests were not pushes.
             wanted = lines.count + count - pushes.count
         }
     }
@@ -57,7 +57,7 @@ struct LabClient {
         request.httpBody = body
         do {
             let (data, response) = try await URLSession.shared.data(for: request)
-            // 408: fewer requests than waited for came, which the caller sees.
+            // 408: fewer requests than expected. The caller notices that.
             guard let status = (response as? HTTPURLResponse)?.statusCode, [200, 201, 408].contains(status) else {
                 throw DemoError("the lab refuses \(method) \(path): \(String(decoding: data, as: UTF8.self))")
             }
@@ -68,23 +68,23 @@ struct LabClient {
     }
 }
 
-/// One notification that reached a push service of the lab, from the lab's record.
+/// A notification that reached a push service of the lab, from the lab's record.
 struct Push {
     let sequence: Int64
-    /// The device token, topic or subscription it went to.
+    /// The device token, topic or subscription.
     let target: String
-    /// What the service answered.
+    /// The service's answer.
     let status: Int64
     /// Why it was refused, or why the device could not read it.
     let complaint: String?
     let headers: [String: String]
-    /// All that the push service got: path, headers and body, as they were sent.
+    /// Everything that the push service received: path, headers and body, unchanged.
     let wire: [UInt8]
-    /// What the device reads, decrypted where it was encrypted.
+    /// The payload for the device, decrypted if it was encrypted.
     let payload: JSON
     let wasDecrypted: Bool
 
-    /// Nil for what is no notification: the router's request for an access token.
+    /// Nil for a request that is not a notification: one for an access token.
     init?(_ record: JSON) {
         guard let sequence = record["sequence"]?.integer, record["service"]?.string != LabService.oauth.rawValue else {
             return nil
@@ -118,11 +118,11 @@ struct Push {
 }
 
 extension WebPushReceiver {
-    /// One that no phone ever had.
+    /// A new receiver.
     static func fresh() -> WebPushReceiver {
         WebPushReceiver(topic: "up" + Hex.encode(SecureRandom.bytes(6)))
     }
 }
 
-/// The lab's idea of a JSON value.
+/// The lab's type for JSON values.
 typealias JSON = CarillonLab.JSONValue

@@ -1,20 +1,20 @@
 import CarillonLab
 import Nostr
 
-/// Plays the stories: registers the phones, publishes each event, and shows what arrived beside it.
+/// Plays the stories: registers the phones, publishes each event, and shows it beside its pushes.
 struct Performance {
     private var router: RelayClient
     private var relay: RelayClient
     private let screen: Screen
     private let lab: LabClient
     private let showsPayloads: Bool
-    /// The last push already judged.
+    /// The last push that was checked.
     private var seen: Int64 = 0
     private var arrived = 0
     private var expected = 0
     private var played: [Act] = []
 
-    /// `router` is its own socket, `relay` the outside one.
+    /// `router` is the router's own socket, `relay` the outside relay.
     init(router: RelayClient, relay: RelayClient, lab: LabClient, screen: Screen, showsPayloads: Bool) {
         self.router = router
         self.relay = relay
@@ -23,10 +23,10 @@ struct Performance {
         self.showsPayloads = showsPayloads
     }
 
-    /// Plays it all. `server` is the lab's UnifiedPush server, `invitation` lets a phone register by NIP-46. Throws ``DemoError`` at
-    /// the first thing that goes wrong.
+    /// Plays all stories. `server` is the lab's UnifiedPush server; `invitation` lets a phone register by NIP-46.
+    /// Throws ``DemoError`` for the first error.
     ///
-    /// A story is written when the phones in it have registered: what is older wakes nobody.
+    /// A story is written after its phones have registered: older events cause no pushes.
     mutating func run(unifiedPush server: String?, invitation: BunkerURL) async throws {
         guard let server else { throw DemoError("the lab was started without a UnifiedPush server") }
         seen = try await lab.pushes(after: 0).last?.sequence ?? 0
@@ -57,7 +57,7 @@ struct Performance {
         return try .browser(endpoint: try await lab.subscribe(receiver), receiver: receiver)
     }
 
-    /// Says what was judged with every push.
+    /// Shows what was checked for every push.
     private func conclude() {
         screen.heading(
             "What the push services could read: all of an alert to an iPhone, else no name, text, key or id"
@@ -82,8 +82,8 @@ struct Performance {
         try await end(act)
     }
 
-    /// The silent events, then one whose pushes must come: the router keeps the order, so whatever the silent ones had
-    /// caused would be there before them.
+    /// Plays the silent events, then one that must cause pushes. The router keeps the order, so pushes of the silent
+    /// events would arrive before them.
     private mutating func end(_ act: Act) async throws {
         var remarks: [[String]] = []
         for scene in act.story.silent { remarks.append(try await publish(scene)) }
@@ -98,7 +98,7 @@ struct Performance {
         played.append(act)
     }
 
-    /// Publishes the event wherever the scene wants it. Returns what the places remarked.
+    /// Publishes the event at the scene's places. Returns their remarks.
     private mutating func publish(_ scene: Scene) async throws -> [String] {
         var remarks: [String] = []
         for place in scene.places {
@@ -156,7 +156,7 @@ struct Performance {
         for row in rows { screen.row(middle: row.middle, last: row.last) }
     }
 
-    /// Has the owner's phones publish their registrations at the router's socket; `name` is what they are together.
+    /// Publishes the registrations of the owner's phones at the router's socket. `name` describes all phones together.
     private mutating func register(_ phones: [Phone], _ name: String, of owner: Person) async throws {
         let key = try await router.advertisement().pubkey
         screen.heading("\(name) of \(owner.name) register with the router")
@@ -167,7 +167,7 @@ struct Performance {
         }
     }
 
-    /// Has a phone that never talks to the router itself register by NIP-46 at the outside relay, where it also finds the router.
+    /// Registers a phone by NIP-46 at the outside relay. It finds the router there and never connects to it.
     private mutating func register(_ phone: Phone, of owner: Person, by invitation: BunkerURL) async throws {
         screen.heading("A phone of \(owner.name) registers at an outside relay, by NIP-46")
         screen.text("\(phone.name): \(phone.introduction)")

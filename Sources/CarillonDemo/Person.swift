@@ -2,7 +2,7 @@ import Cipher
 import Foundation
 import Nostr
 
-/// Somebody on Nostr, with fresh keys.
+/// A person on Nostr with new keys.
 struct Person {
     let name: String
     let keys: KeyPair
@@ -25,26 +25,26 @@ struct Person {
         )
     }
 
-    /// Kind 0: what others call this person.
+    /// Kind 0: the person's name.
     func profile() throws -> Event {
         try event(.profile, content: #"{"name":"\#(name)"}"#)
     }
 
-    /// Encrypts `text` so that only the owner of `reader` reads it (NIP-44).
+    /// Encrypts a text for the owner of `reader` (NIP-44).
     func encrypt(_ text: String, to reader: PublicKey) throws -> String {
         let key = try ConversationKey(secret: keys.secret, public: reader)
         return try NIP44.encrypt(text, key: key, nonce: SecureRandom.bytes(NIP44.nonceByteCount))
     }
 
-    /// What `writer` encrypted for this person (NIP-44).
+    /// Decrypts a text of `writer` for this person (NIP-44).
     func decrypt(_ text: String, from writer: PublicKey) throws -> String {
         try NIP44.decryptText(text, key: try ConversationKey(secret: keys.secret, public: writer))
     }
 }
 
-/// A direct message as NIP-17 sends it: a message in a seal (kind 13) in a gift wrap (kind 1059), which hides its author.
+/// A direct message by NIP-17: a message in a seal (kind 13) in a gift wrap (kind 1059), which hides its author.
 enum GiftWrap {
-    /// Wraps are dated back at random by up to two days.
+    /// Gift wraps are backdated at random by up to two days.
     private static let longestBackdating: Int64 = 2 * 24 * 60 * 60
 
     static func event(around text: String, from sender: Person, to reader: PublicKey) throws -> Event {

@@ -2,21 +2,21 @@ import CarillonLab
 import Cipher
 import Nostr
 
-/// A device of the owner, as a registration describes it (seed 004, kind 10062).
+/// A device of the owner, as in its registration (seed 004, kind 10062).
 struct Phone {
-    /// What it is told.
+    /// How much a push says.
     enum Mode: String {
-        /// That something happened, and of what sort.
+        /// That something happened, and the signal.
         case wake
-        /// The same, beside a text that is always the same.
+        /// The same with a constant text.
         case nudge
-        /// What happened, in an envelope that the device alone opens.
+        /// Everything, in an envelope that only the device opens.
         case sealed
-        /// What happened.
+        /// Everything.
         case alert
     }
 
-    /// Who brings it the pushes.
+    /// The push service.
     enum Service: String {
         case apns = "APNs"
         case fcm = "FCM"
@@ -27,27 +27,27 @@ struct Phone {
     let name: String
     let service: Service
     let mode: Mode
-    /// By which the lab's records name it: the device token, the topic of the endpoint or the id of the subscription.
+    /// Its name in the lab's record: the device token, the endpoint's topic or the subscription's id.
     let target: String
-    /// What it registers for, in a few words.
+    /// Its registration in a few words.
     let introduction: String
-    /// In which it is spoken to; nil: English.
+    /// The language of its texts; nil: English.
     var language: String?
-    /// Opens the envelopes it gets.
+    /// Opens sealed envelopes.
     var sealingKey: Person?
-    /// What only this device says of itself, as members of JSON.
+    /// Members of its registration that only this device has, as JSON.
     let fields: String
 
-    /// Everything that is notifiable, and no pause between pushes.
-    private static let wishes = """
+    /// All signals, without pauses between pushes.
+    private static let preferences = """
         "filters":{"dm":true,"mention":true,"reply":true,"reaction":true},"signals":{"repost":true,"follow":true},\
         "batch":{"window_seconds":0,"cooldown_seconds":0}
         """
 
-    /// Whether its push service must learn nothing of the event.
+    /// Whether its push service must not learn anything about the event.
     var isSecret: Bool { !(service == .apns && mode == .alert) }
 
-    /// What its push service gets of the event, in a few words after how many.
+    /// What its push service sees, in words that follow a number.
     var secrecy: String {
         switch (service, mode) {
         case (.unifiedPush, _), (.webPush, _): "ciphertexts, which the device's own keys opened (RFC 8291)"
@@ -61,7 +61,7 @@ struct Phone {
     /// The content of the registration, before it is encrypted.
     private var content: String {
         let locale = language.map { #""locale":"\#($0)","# } ?? ""
-        return #"{\#(fields),\#(locale)"mode":"\#(mode.rawValue)",\#(Self.wishes)}"#
+        return #"{\#(fields),\#(locale)"mode":"\#(mode.rawValue)",\#(Self.preferences)}"#
     }
 
     /// The registration with `router`, signed by the phone's owner.
@@ -73,11 +73,11 @@ struct Phone {
         )
     }
 
-    /// What a sealed notification holds, in bytes, blanks behind it included.
+    /// The size of a sealed notification with its padding, in bytes.
     static let sealedByteCount = 2048
 
-    /// What the app makes of a push: what is in the envelope where there is one, else the payload. Nil for an envelope that the
-    /// phone's key does not open.
+    /// The content that the app reads: that of the envelope, if there is one, or the payload. Nil for an envelope that
+    /// the phone's key does not open.
     func reads(_ push: Push) -> JSON? {
         mode == .sealed ? opened(push).flatMap { JSON(parsing: Array($0.utf8)) } : push.payload
     }
@@ -91,7 +91,7 @@ struct Phone {
         return envelope["ct"]?.string.flatMap { try? sealingKey?.decrypt($0, from: router) }
     }
 
-    /// What the phone's owner sees of a push, else what the app gets, else why it was refused.
+    /// What the phone's owner sees of a push, or what the app gets, or why it was refused.
     func shows(_ push: Push) -> [String] {
         guard push.isAccepted else { return ["refused: \(push.status)"] }
         guard let content = reads(push) else { return ["an envelope that does not open"] }
@@ -100,7 +100,7 @@ struct Phone {
         return shown.isEmpty ? [push.line] : shown
     }
 
-    /// An iPhone that shows what the push says.
+    /// An iPhone that shows everything.
     static func iPhone(_ name: String) -> Phone {
         let token = Hex.encode(SecureRandom.bytes(32))
         return Phone(
@@ -113,7 +113,7 @@ struct Phone {
         )
     }
 
-    /// An iPhone whose pushes show a neutral text.
+    /// An iPhone that shows a neutral text.
     static func discreetIPhone() -> Phone {
         let token = Hex.encode(SecureRandom.bytes(32))
         return Phone(
@@ -126,7 +126,7 @@ struct Phone {
         )
     }
 
-    /// An Android phone with a key that was made for sealed notifications and is nobody's identity.
+    /// An Android phone with a key for sealed notifications only.
     static func android() throws -> Phone {
         let token = Base64URL.encode(SecureRandom.bytes(16)) + ":APA91b" + Base64URL.encode(SecureRandom.bytes(96))
         let key = try Person("android")
@@ -141,7 +141,7 @@ struct Phone {
         )
     }
 
-    /// A browser in Vienna, subscribed at `endpoint`; its push service sees ciphertext only (RFC 8291).
+    /// A browser in Vienna, subscribed at `endpoint`. Its push service sees only ciphertext (RFC 8291).
     static func browser(endpoint: String, receiver: WebPushReceiver) throws -> Phone {
         Phone(
             name: "browser",
@@ -154,7 +154,7 @@ struct Phone {
         )
     }
 
-    /// A phone without Google, whose push server at `server` sees ciphertext only (RFC 8291).
+    /// A phone without Google. Its push server sees only ciphertext (RFC 8291).
     static func unifiedPush(server: String, receiver: WebPushReceiver) throws -> Phone {
         let subscription = try receiver.subscription("\(server)/\(receiver.topic)?up=1")
         return Phone(
@@ -169,7 +169,7 @@ struct Phone {
 }
 
 extension WebPushReceiver {
-    /// As a browser describes it (`PushSubscription.toJSON()`).
+    /// The subscription in a browser's form (`PushSubscription.toJSON()`).
     fileprivate func subscription(_ endpoint: String) throws -> String {
         let keys = try publicKeys()
         return #"{"endpoint":"\#(endpoint)","keys":{"p256dh":"\#(keys.p256dh)","auth":"\#(keys.auth)"}}"#

@@ -2,9 +2,9 @@ import Foundation
 import NIOCore
 import Nostr
 
-/// What phones and friends say to a relay, the router's own socket included (NIP-01).
+/// A client of a relay, or of the router's own socket (NIP-01).
 struct RelayClient {
-    /// What the relay said to an event.
+    /// The relay's answer to an event.
     struct Answer {
         let isAccepted: Bool
         let message: String
@@ -13,7 +13,7 @@ struct RelayClient {
     private static let patience = TimeAmount.seconds(10)
     private let name: String
     private var socket: WebSocket
-    /// Events that came, and nobody asked for yet.
+    /// Events that were received and not read yet.
     private var inbox: [SubscriptionID: [Event]] = [:]
 
     /// `url` is `ws://host:port`; `name` is for error messages, as in "the router".
@@ -28,7 +28,7 @@ struct RelayClient {
         }
     }
 
-    /// Publishes `event` and waits for what the relay says to it.
+    /// Publishes an event and waits for the relay's answer.
     mutating func publish(_ event: Event) async throws -> Answer {
         try await socket.send(ClientCommand.publish(event).json)
         while true {
@@ -38,7 +38,7 @@ struct RelayClient {
         }
     }
 
-    /// Subscribes, and waits until the relay has sent what it stored.
+    /// Subscribes, and waits until the relay has sent its stored events.
     mutating func subscribe(_ name: String, to filter: Filter) async throws -> SubscriptionID {
         guard let subscription = SubscriptionID(name) else { throw DemoError("\(name) is no name for a subscription") }
         try await socket.send(ClientCommand.request(subscription, [filter]).json)
@@ -51,7 +51,7 @@ struct RelayClient {
         }
     }
 
-    /// The next event of a subscription, its signature verified; nil when there is nothing to hear for `patience`.
+    /// The next event of a subscription, verified; nil if none arrives for `patience`.
     mutating func next(of subscription: SubscriptionID, patience: TimeAmount = patience) async throws -> Event? {
         while true {
             if var events = inbox[subscription], !events.isEmpty {
@@ -70,7 +70,7 @@ struct RelayClient {
         return message
     }
 
-    /// The next message, after putting an event into the inbox; nil when none comes for `patience`.
+    /// The next message; nil if none arrives for `patience`. Events go to the inbox.
     private mutating func receiveNext(_ patience: TimeAmount) async throws -> ReceivedRelayMessage? {
         switch await socket.next(patience: patience) {
         case .silence: return nil
@@ -87,8 +87,8 @@ struct RelayClient {
         }
     }
 
-    /// How a router advertises itself here (seed 004, kind 10067); `router` where it is known already which one is meant. Waits for
-    /// it: a router that has just started publishes it soon.
+    /// Waits for a router's advertisement (seed 004, kind 10067), from `router` if its key is known. A router that has
+    /// just started publishes it soon.
     mutating func advertisement(of router: PublicKey? = nil) async throws -> Event {
         let filter = Filter(authors: router.map { [$0] }, kinds: [.notificationRelay])
         let subscription = try await subscribe("router", to: filter)

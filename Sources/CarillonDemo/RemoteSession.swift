@@ -3,12 +3,12 @@ import Foundation
 import NIOCore
 import Nostr
 
-/// An app's conversation with the router by NIP-46: encrypted events of kind 24133, at a relay that both go to.
+/// An app's session with the router by NIP-46: encrypted events of kind 24133 at a relay.
 struct RemoteSession {
     private static let attempts = 5
 
     private let router: PublicKey
-    /// A key of the app's own, which is nobody's identity.
+    /// A key that the app made for the session.
     private let client: Person
     private let answers: SubscriptionID
     private var relay: RelayClient
@@ -21,8 +21,8 @@ struct RemoteSession {
         answers = try await self.relay.subscribe("answers", to: filter)
     }
 
-    /// Asks for `method`, and returns the result. A relay keeps no events of this kind: a request that came before the router
-    /// listened is lost, so what stays unanswered for two seconds is asked again.
+    /// Calls a method and returns its result. A relay does not store events of this kind, so a request before the
+    /// router listens is lost. A request without an answer is repeated after two seconds.
     mutating func request(_ method: String, _ params: [String] = []) async throws -> String {
         let request = RemoteSigningRequest(id: Hex.encode(SecureRandom.bytes(8)), method: method, params: params)
         for _ in 1...Self.attempts {
@@ -44,7 +44,7 @@ struct RemoteSession {
 }
 
 extension BunkerURL {
-    /// Reads what `carillon keys bunker` prints.
+    /// Parses the output of `carillon keys bunker`.
     init(reading text: String) throws {
         guard let parts = URLComponents(string: text), parts.scheme == "bunker",
             let signer = parts.host.flatMap(PublicKey.init(hex:))

@@ -1,6 +1,6 @@
 import Nostr
 
-/// Writes what friends do to the owner's notes.
+/// Writes scenes around the owner's notes.
 struct SceneWriter {
     let owner: Person
     let note: Event
@@ -107,7 +107,7 @@ struct SceneWriter {
         .pushes(title: "🔄 \(name) reposted your note", body: "Your note was reposted", signal: "repost")
     }
 
-    /// An event that refers to one of the owner's notes as NIP-18 and NIP-25 want it.
+    /// A scene with an event that references one of the owner's notes, as in NIP-18 and NIP-25.
     private func about(
         _ note: Event,
         _ kind: Kind,
@@ -124,7 +124,7 @@ struct SceneWriter {
         )
     }
 
-    /// What must wake nobody, though most of it names the owner.
+    /// Events that must not cause pushes, although most name the owner.
     func silence(like: Scene, follower: Person, friend: Person) throws -> [Scene] {
         let stranger = try Person("sam")
         let named = [["p", owner.hex]]
@@ -160,7 +160,7 @@ struct SceneWriter {
         return scene("\(owner.name) likes her own note", try owner.event(.reaction, tags: tags, content: "+"))
     }
 
-    /// Of a time when the owner had not registered.
+    /// An event from before the owner registered.
     func oldNote(by friend: Person) throws -> Scene {
         let note = try friend.event(
             .textNote,
@@ -175,14 +175,14 @@ struct SceneWriter {
         Scene(caption: caption, event: event, consequence: .silence)
     }
 
-    /// Says it is by `friend`, but somebody else signed it.
+    /// An event in the name of `friend`, signed by another person.
     private func forged(_ friend: Person) throws -> Event {
         var event = try friend.event(.textNote, tags: [["p", owner.hex]], content: "Send me your keys!")
         event.signature = try Person("mallory").keys.sign(event.id)
         return event
     }
 
-    /// Signed by `friend`, then altered on the way.
+    /// An event signed by `friend` and changed afterwards.
     private func changed(_ friend: Person) throws -> Event {
         var event = try friend.event(.textNote, tags: [["p", owner.hex]], content: "See you on Monday")
         event.content = "See you on Tuesday"

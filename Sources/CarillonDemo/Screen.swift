@@ -1,6 +1,6 @@
 import Foundation
 
-/// Aligned columns for a person; in colour on a terminal that wants it.
+/// Aligned columns for people, in colour if the terminal supports it.
 struct Screen {
     private enum Style: String {
         case bold = "1"
@@ -9,7 +9,7 @@ struct Screen {
         case green = "32"
     }
 
-    /// What stands in front of a line.
+    /// The symbol at the beginning of a line.
     enum Mark {
         case good
         case bad
@@ -35,25 +35,25 @@ struct Screen {
         write("  " + text)
     }
 
-    /// The names of the columns.
+    /// Writes the names of the columns.
     func columns(_ middle: String, _ last: String) {
         write(styled(cells("kind", "event", middle) + last, .dim))
     }
 
-    /// Something that went well, what came of it, and what that is about.
+    /// A step that succeeded, its result, and a remark.
     func step(_ what: String, _ result: String, _ remark: String = "") {
         let start = " " + symbol(.good) + " " + padded(what, Self.stepWidth)
         write(remark.isEmpty ? start + result : start + padded(result, Self.resultWidth) + styled(remark, .dim))
     }
 
-    /// An event, and beside it what arrived. Texts with emoji come last: terminals differ in how wide those are.
+    /// An event and what arrived. Texts with emoji come last: terminals differ in their width.
     func row(_ mark: Mark, kind: UInt16, caption: String, middle: String, last: [String]) {
         let start = cells(String(kind), caption, middle)
         write(" " + symbol(mark) + " " + start.dropFirst(3) + (last.first ?? ""))
         writeRest(of: last, below: start)
     }
 
-    /// What arrived elsewhere of the event above.
+    /// What arrived at another place for the event above.
     func row(middle: String, last: [String]) {
         let start = cells("", "", middle)
         write(start + (last.first ?? ""))
@@ -98,7 +98,7 @@ struct Screen {
         hasColours ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
     }
 
-    /// At once, also where standard output is a pipe.
+    /// Writes without a buffer, even to a pipe.
     private func write(_ line: some StringProtocol) {
         FileHandle.standardOutput.write(Data((line + "\n").utf8))
     }

@@ -1,23 +1,23 @@
 import CarillonLab
 import Nostr
 
-/// What happens around the owner of phones: what must wake them, then what must wake nobody, and last a direct message, whose
-/// pushes prove that nothing was still to come.
+/// What happens around the owner of phones: events that must cause pushes, then events that must not, and a direct
+/// message whose pushes prove that nothing else was coming.
 struct Story {
     let owner: Person
-    /// Names, and the notes that others refer to. Nobody is woken by them.
+    /// Profiles, and the notes that others reference. They cause no pushes.
     let background: [Event]
     let loud: [Scene]
     let silent: [Scene]
     let closing: Scene
 
-    /// What gives away who it is about: the owner's key, and what the friends are called by their profiles.
+    /// Texts that reveal the identity of a person: the owner's key and the friends' names.
     var identities: [String] {
         let profiles = background.filter { $0.kind == .profile }
         return [owner.hex] + profiles.compactMap { JSON(parsing: Array($0.content.utf8))?["name"]?.string }
     }
 
-    /// How many events must wake every phone.
+    /// How many events must cause a push to every phone.
     var wakingCount: Int { (loud + [closing]).count(where: \.wakes) }
 
     /// Every notifiable kind of seed 000, published at the router's own socket.
@@ -53,7 +53,7 @@ struct Story {
         )
     }
 
-    /// What happens at an outside relay: the router learns events, names and notes from there alone.
+    /// Events at an outside relay, from which the router gets events, names and notes.
     static func atARelay(around owner: Person) throws -> Story {
         let heidi = try Person("heidi")
         let ivan = try Person("ivan")
@@ -79,7 +79,7 @@ struct Story {
         )
     }
 
-    /// A few events for devices that each get them in another form.
+    /// A few events for devices with different modes.
     static func onManyDevices(around owner: Person) throws -> Story {
         let rupert = try Person("rupert")
         let victor = try Person("victor")

@@ -5,10 +5,10 @@ import NIOWebSocket
 
 /// A WebSocket client for short conversations.
 struct WebSocket {
-    /// What there is to hear.
+    /// The result of waiting for a text.
     enum Reception {
         case text(String)
-        /// Nothing came for as long as one was ready to wait.
+        /// No text arrived in time.
         case silence
         /// The connection is closed.
         case end
@@ -47,7 +47,7 @@ struct WebSocket {
         )
     }
 
-    /// The next text, or that none came for `patience`.
+    /// Waits for the next text, at most for `patience`.
     mutating func next(patience: TimeAmount) async -> Reception {
         alarms += 1
         let (number, continuation) = (alarms, continuation)
@@ -57,7 +57,7 @@ struct WebSocket {
             switch item {
             case .text(let text): return .text(text)
             case .alarm(number): return .silence
-            // One that rang while a text came.
+            // An alarm of an earlier call.
             case .alarm: continue
             }
         }
@@ -93,7 +93,7 @@ struct WebSocket {
     }
 }
 
-/// Hands texts on, and answers what WebSocket itself asks (RFC 6455 section 5.5).
+/// Passes texts on and answers control frames (RFC 6455 section 5.5).
 private final class TextReader: ChannelInboundHandler, Sendable {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame

@@ -9,14 +9,14 @@ import NIOCore
 ///     #expect(request.status == 200)
 ///     await lab.shutdown()
 public final class Lab: Sendable {
-    /// Where the lab is reached, as `lab.json` says it.
+    /// Where to reach the lab, as in `lab.json`.
     public let addresses: LabAddresses
-    /// The first of the configuration, made by default.
+    /// The first credentials of the configuration.
     public let credentials: LabCredentials
-    /// Signed by the lab's authority, for both environments: topics are that of ``credentials``, and it with `.voip` and
-    /// `.complication`.
+    /// Signed by the lab's authority, for both environments. Its topics are that of ``credentials``, and the same with
+    /// `.voip` and `.complication`.
     public let pushCertificate: PushCertificate
-    /// What the operator sends Web Push with; nil where the service was left out.
+    /// The operator's key for Web Push; nil if the service was left out.
     public let vapid: VAPIDCredentials?
 
     let core: LabCore
@@ -25,7 +25,7 @@ public final class Lab: Sendable {
     private let sockets: LabSockets
     private let folder: LabFolder
 
-    /// Starts every service the configuration asks for. Throws where a port is taken or a file is not readable.
+    /// Starts the services of the configuration. Throws if a port is taken or a file is not readable.
     public static func start(_ configuration: LabConfiguration = LabConfiguration()) async throws -> Lab {
         guard let credentials = configuration.apns.credentials.first else {
             throw LabError.invalid("The lab's APNs needs the credentials of at least one provider.")
@@ -82,16 +82,16 @@ public final class Lab: Sendable {
         group = opening.sockets.group
     }
 
-    /// Closes every socket; whoever still waits for a request gets a `LabError`.
+    /// Closes every socket. Callers that wait for a request get a `LabError`.
     public func shutdown() async {
         await sockets.closeAll()
         core.recorder.close()
         folder.remove()
     }
 
-    /// Another push certificate, as Apple issues them. `daysLeft` may be negative for one that has expired.
+    /// Issues another push certificate as Apple does. `daysLeft` may be negative for an expired one.
     ///
-    /// The first topic is also the UID of its subject. Throws `LabError` where there is none.
+    /// The first topic is also the UID of its subject. Throws `LabError` without a topic.
     public func issuePushCertificate(
         topics: [String],
         environments: Set<APNsEnvironment> = Set(APNsEnvironment.allCases),
@@ -104,39 +104,39 @@ public final class Lab: Sendable {
     /// `https://localhost:PORT`
     public var apnsURL: String { addresses.apns.url }
 
-    /// Nil where the sandbox was left out.
+    /// Nil if the sandbox was left out.
     public var apnsSandboxURL: String? { addresses.apnsSandbox?.url }
 
-    /// Nil where the service was left out.
+    /// Nil if the service was left out.
     public var fcm: LabAddresses.FCM? { addresses.fcm }
 
-    /// `http://localhost:PORT`, to be followed by a slash and a topic; nil where the service was left out.
+    /// `http://localhost:PORT`, to be followed by a slash and a topic; nil if the service was left out.
     public var unifiedPushURL: String? { addresses.unifiedPush }
 
-    /// `https://localhost:PORT`, the origin of subscriptions' endpoints; nil where the service was left out.
+    /// `https://localhost:PORT`, the origin of subscriptions' endpoints; nil if the service was left out.
     public var webPushURL: String? { addresses.webPush?.url }
 
-    /// Nil where the endpoint was left out.
+    /// Nil if the endpoint was left out.
     public var controlURL: String? { addresses.control }
 
     /// The path of the authority's certificate that clients should trust, in PEM.
     public var caFile: String { addresses.caFile }
 
-    /// Every request kept, in order.
+    /// All requests in the record, in order.
     public var received: [ReceivedRequest] { core.recorder.requests }
 
-    /// The oldest request that this function has not returned yet; waits for one where there is none.
+    /// Returns the oldest request that this function has not returned yet, and waits for one if necessary.
     ///
-    /// Throws `LabError` when the time is over (nil for no limit) or the lab is shut down.
+    /// Throws `LabError` after the timeout (nil for none) and when the lab is shut down.
     public func next(timeout: Duration? = .seconds(10)) async throws -> ReceivedRequest {
         let wait = core.recorder.awaitUnread(timeout: timeout.map { TimeAmount($0) }, on: group.any())
         guard let request = try await core.recorder.requests(of: wait).first else { throw LabError.closed }
         return request
     }
 
-    /// Waits until so many of the requests kept match, and returns all that do.
+    /// Waits until `count` requests in the record match, and returns all that do.
     ///
-    /// Throws `LabError` when the time is over or the lab is shut down.
+    /// Throws `LabError` after the timeout and when the lab is shut down.
     @discardableResult
     public func waitFor(
         count: Int,
@@ -147,7 +147,8 @@ public final class Lab: Sendable {
         return try await core.recorder.requests(of: wait)
     }
 
-    /// Forgets every request received.
+    /// Empties the record. @@* Adds to the script; what was ordered earlier comes first. Adds misbehaviours to the
+    /// script. Earlier ones come first.
     public func forgetReceived() {
         core.recorder.removeAll()
     }
@@ -167,22 +168,22 @@ public final class Lab: Sendable {
         core.withState { $0.script.removeAll() }
     }
 
-    /// The misbehaviours still to come, with what is left of their turns.
+    /// The remaining misbehaviours, with their remaining turns.
     public var script: [Misbehaviour] { core.withState { $0.script.pending } }
 
-    /// Forgets every request received, withdraws every misbehaviour and forgets what was declared since the start.
+    /// Empties the record, withdraws every misbehaviour and undoes all declarations since the start.
     public func reset() {
         core.reset()
     }
 
-    /// Says what becomes of a device token; replaces what was said of it before.
+    /// Declares a device token. Replaces an earlier declaration.
     public func declare(_ device: APNsDevice) {
         core.withState { $0.apns.devices.declare(contentsOf: [device]) }
     }
 
-    /// Lets a key send, or changes what one may send for. Connections that have sent with it keep to what it was for then.
+    /// Declares a provider's key, or changes its topics. Connections that have used the key keep its former topics.
     ///
-    /// Throws `LabError` where the public key is none.
+    /// Throws `LabError` if the public key is not one.
     public func declare(_ credentials: LabCredentials, topics: Set<String> = []) throws {
         let key = try credentials.providerKey(topics: topics)
         core.withState { state in
@@ -191,34 +192,34 @@ public final class Lab: Sendable {
         }
     }
 
-    /// Gives the lab a receiver's keys, so that it can read what is sent to its topic.
+    /// Declares a receiver's keys, so that the lab can decrypt messages to its topic.
     ///
-    /// Throws `LabError` where they are no keys.
+    /// Throws `LabError` if the keys are invalid.
     public func declare(_ receiver: WebPushReceiver) throws {
         try core.declare(receiver)
     }
 
-    /// Says what becomes of a topic of ``LabService/unifiedPush`` or ``LabService/ntfy``.
+    /// Declares a topic of ``LabService/unifiedPush`` or ``LabService/ntfy``.
     public func declare(_ topic: NtfyTopic, at service: LabService) {
         core.withState { $0.topics[service, default: [:]][topic.name] = topic }
     }
 
-    /// Lets an application send to Gotify.
+    /// Declares an application that may send to Gotify.
     public func declare(_ application: GotifyApplication) {
         core.withState { $0.gotify.declare(application) }
     }
 
-    /// A Gotify application was deleted, or its token changed: 401 from now on.
+    /// Deletes a Gotify application, or its token: 401 from now on.
     public func revoke(gotifyToken: String) {
         core.withState { $0.gotify.remove(gotifyToken) }
     }
 
-    /// Says what becomes of a registration token; replaces what was said of it before.
+    /// Declares a registration token. Replaces an earlier declaration.
     public func declare(_ device: FCMDevice) {
         core.withState { $0.fcm.devices.declare(contentsOf: [device]) }
     }
 
-    /// Every access token is refused from now on, and others can be had.
+    /// Revokes every access token. New ones can be requested.
     public func revokeAccessTokens() {
         core.withState { $0.fcm.accessTokens.revokeAll() }
     }
@@ -231,18 +232,18 @@ public final class Lab: Sendable {
         return subscription
     }
 
-    /// Adds a subscription, or has one back that had gone. Throws `LabError` where its id or keys are none.
+    /// Adds a subscription, or restores one that was gone. Throws `LabError` if its id or keys are invalid.
     public func declare(_ subscription: WebPushSubscription) throws {
         try core.withState { try $0.subscriptions.add(subscription) }
     }
 
-    /// The browser gives a subscription up: messages to it get 410. False where there is none of that id.
+    /// Ends a subscription: messages to it get 410. Returns false if there is none with this id.
     @discardableResult
     public func expire(subscription id: String) -> Bool {
         core.withState { $0.subscriptions.expire(id) }
     }
 
-    /// Where messages for a subscription go; nil where the service was left out.
+    /// The endpoint for a subscription's messages; nil if the service was left out.
     public func endpoint(of subscription: WebPushSubscription) -> String? {
         webPushURL.map(subscription.endpoint(at:))
     }

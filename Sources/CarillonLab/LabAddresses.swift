@@ -1,9 +1,8 @@
 import Foundation
 
-/// Where a running lab is reached, and what it trusts: the content of `lab.json`.
+/// Where to reach a running lab, and which authority to trust: the content of `lab.json`.
 public struct LabAddresses: Sendable, Hashable, Codable {
-    /// One of APNs' environments, and what to send there with: the first of the configured credentials, or a push
-    /// certificate.
+    /// One of APNs' environments, with credentials for it: the first of the configuration, and a push certificate.
     public struct APNs: Sendable, Hashable, Codable {
         /// `https://localhost:PORT`
         public var url: String
@@ -11,7 +10,8 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         public var teamID: String
         /// `kid` of provider tokens.
         public var keyID: String
-        /// The app's bundle id, `apns-topic` of its alerts; that of some other push types has a suffix.
+        /// The app's bundle id: the `apns-topic` of alerts. Other push types add a suffix. @@* Where the private key
+        /// was written; nil The file of the private key; nil if only the program has it.
         public var topic: String
         /// Where the private key was written; nil for a key that only the program holds.
         public var keyFile: String?
@@ -37,11 +37,11 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         }
     }
 
-    /// The browsers' push services, all vendors' at one origin, and the operator's key for them.
+    /// The push services of browsers, all at one origin, and the operator's key for them.
     public struct WebPush: Sendable, Hashable, Codable {
         /// `https://localhost:PORT`, the origin of all endpoints.
         public var url: String
-        /// What browsers subscribe with, in base64url.
+        /// The key that browsers subscribe with, in base64url.
         public var applicationServerKey: String
         /// Where the private key was written; nil for a key that only the program holds.
         public var keyFile: String?
@@ -53,22 +53,23 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         }
     }
 
-    /// FCM, and the token endpoint beside it.
+    /// FCM and its token endpoint.
     public struct FCM: Sendable, Hashable, Codable {
         /// `https://localhost:PORT`
         public var url: String
-        /// Where assertions are exchanged for access tokens.
+        /// The endpoint that exchanges assertions for access tokens.
         public var tokenURL: String
-        /// The Firebase project of the first service account, which stands in the path of its messages.
+        /// The Firebase project of the first service account. It is part of the path of messages. @@* Where the service
+        /// account was written, with its key. The file of the service account with its key.
         public var projectID: String
         /// Where the service account was written, with its key.
         public var serviceAccountFile: String
-        /// All there are; the first is the one above.
+        /// All projects. The first one is the one above.
         public var projects: [Project]
 
         /// A Firebase project and its service account.
         public struct Project: Sendable, Hashable, Codable {
-            /// What stands in the path of its messages, `/v1/projects/PROJECT/messages:send`.
+            /// The id in the path of its messages, `/v1/projects/PROJECT/messages:send`.
             public var projectID: String
             /// Where the service account was written, with its key.
             public var serviceAccountFile: String
@@ -92,7 +93,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
     public struct Ntfy: Sendable, Hashable, Codable {
         /// `http://localhost:PORT`, or `https` where the configuration asks for TLS; to be followed by a slash and a topic.
         public var url: String
-        /// One that may publish everywhere.
+        /// A token that may publish to every topic.
         public var accessToken: String?
 
         private enum CodingKeys: String, CodingKey {
@@ -105,25 +106,25 @@ public struct LabAddresses: Sendable, Hashable, Codable {
     public struct Gotify: Sendable, Hashable, Codable {
         /// `http://localhost:PORT`, or `https` where the configuration asks for TLS; to be followed by `/message`.
         public var url: String
-        /// Of the first application.
+        /// The token of the first application.
         public var token: String?
     }
 
-    /// Production, which every lab has.
+    /// Production. Every lab has it.
     public var apns: APNs
-    /// Nil where it was left out.
+    /// Nil if it was left out.
     public var apnsSandbox: APNs?
-    /// Nil where it was left out, as it is by default.
+    /// Nil if it was left out, as it is by default.
     public var fcm: FCM?
     /// `http://localhost:PORT`, to be followed by a slash and a topic.
     public var unifiedPush: String?
-    /// Nil where it was left out.
+    /// Nil if it was left out.
     public var webPush: WebPush?
-    /// Nil where it was left out.
+    /// Nil if it was left out.
     public var ntfy: Ntfy?
-    /// Nil where it was left out.
+    /// Nil if it was left out.
     public var gotify: Gotify?
-    /// `http://localhost:PORT`, open to whoever reaches it; nil where the endpoint was left out.
+    /// `http://localhost:PORT`, without authentication; nil if the endpoint was left out.
     public var control: String?
     /// The authority to trust, in PEM.
     public var caFile: String

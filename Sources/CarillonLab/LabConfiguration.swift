@@ -1,10 +1,10 @@
 import Foundation
 
-/// What a lab plays, and where.
+/// What a lab simulates, and where.
 public struct LabConfiguration: Sendable {
     /// The address all services listen on; a loopback address.
     public var host = "127.0.0.1"
-    /// The one service that cannot be left out, except for its sandbox.
+    /// The only service that cannot be left out. Its sandbox can.
     public var apns = APNs()
     /// Nil to leave the service out.
     public var fcm: FCM?
@@ -16,27 +16,27 @@ public struct LabConfiguration: Sendable {
     public var ntfy: Ntfy? = Ntfy()
     /// Nil to leave the service out.
     public var gotify: Gotify? = Gotify()
-    /// The port of the control endpoint, 0 for one that the system picks; nil to leave it out.
+    /// The port of the control endpoint, 0 for any free port; nil to leave it out.
     public var controlPort: Int?
-    /// From the start; more can be added while the lab runs.
+    /// Misbehaviours from the start. More can be added while the lab runs.
     public var misbehaviours: [Misbehaviour] = []
-    /// Asked for every request that passes all checks and that no misbehaviour ordered happens to; nil for the answer it has
-    /// earned. For runs that draw what goes wrong; called on the servers' threads, with no lock held.
+    /// Decides about every request that passes all checks and that no ordered misbehaviour concerns; nil for the earned
+    /// answer. For runs with random failures. Called on the servers' threads, without a lock.
     public var mischief: Mischief?
-    /// Where `ca.pem` is written, created where it is missing; nil for a folder of its own that goes with the lab.
+    /// The folder for `ca.pem`, created if missing; nil for a temporary folder that is removed at shutdown.
     public var folder: String?
-    /// Further names of the servers, in their certificate, for clients that reach them by a proxy.
+    /// Further names in the servers' certificate, for clients behind a proxy.
     public var names: [String] = []
-    /// The servers' certificate; nil for one signed by an authority made for this run.
+    /// The servers' certificate; nil for one from an authority made for this run.
     public var certificate: CertificateFiles?
-    /// How many requests are kept at most; the oldest go first.
+    /// The largest number of requests in the record. The oldest are dropped first.
     public var keptRequests = 10_000
-    /// How much memory the requests kept may take, in bytes.
+    /// The largest size of the record in memory, in bytes.
     public var keptBytes = 64 << 20
     /// Milliseconds since 1970.
     public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-    /// Every service on a port that the system picks, but neither FCM nor the control endpoint, which are asked for.
+    /// Every service on any free port, except FCM and the control endpoint.
     public init() {}
 
     /// What happens to a request for a service and a device token or topic.
@@ -44,14 +44,15 @@ public struct LabConfiguration: Sendable {
 
     /// PEM files for the lab's TLS servers.
     public struct CertificateFiles: Sendable, Hashable {
-        /// The path of the servers' certificate, followed in the same file by those between it and the authority.
+        /// The path of the servers' certificate, followed in the same file by intermediate certificates.
         public var chain: String
-        /// The path of the private key to the first certificate of `chain`, not encrypted.
+        /// The path of the unencrypted private key of the first certificate in `chain`.
         public var key: String
-        /// What clients should trust.
+        /// The path of the authority that clients should trust.
         public var authority: String
 
-        /// Takes paths, unchecked: the lab reads chain and key when it starts, and only tells clients of the authority.
+        /// Takes paths without a check. The lab reads `chain` and `key` when it starts; `authority` it only tells
+        /// clients.
         public init(chain: String, key: String, authority: String) {
             self.chain = chain
             self.key = key
@@ -59,37 +60,41 @@ public struct LabConfiguration: Sendable {
         }
     }
 
-    /// How the lab plays APNs.
+    /// The settings of APNs.
     public struct APNs: Sendable {
-        /// 0 for a port that the system picks.
+        /// 0 for any free port.
         public var port = 0
-        /// Of the sandbox, 0 for one that the system picks; nil to leave it out.
+        /// The port of the sandbox, 0 for any free port; nil to leave it out.
         public var sandboxPort: Int? = 0
-        /// Of the management of production's broadcast channels, 0 for one that the system picks.
+        /// The port for managing production's broadcast channels, 0 for any free port.
         public var channelsPort = 0
         /// Whether the apps have Apple's capability for broadcasts.
         public var allowsBroadcasts = true
-        /// Whose provider tokens are good. Each may send for its own topic and for `topics`.
+        /// The accepted providers. Each may send for its own topic and for `topics`.
         public var credentials = [LabCredentials()]
-        /// Further bundle ids.
+        /// Further bundle ids that all providers may send for.
         public var topics: Set<String> = []
-        /// Declared from the start and again after a reset; of two with the same token and environment, the last
-        /// counts.
+        /// Devices declared at the start and after a reset. The last of two with the same token and environment counts.
+        /// @@* Whether a well-formed token that was not declared Whether an undeclared, well-formed token is a
+        /// registered device. @@* Whether a plausible token that was not declared Whether an undeclared, plausible
+        /// token is a registered device.
         public var devices: [APNsDevice] = []
         /// Whether a well-formed token that was not declared is a registered device.
         public var acceptsUndeclaredDevices = true
-        /// SETTINGS_MAX_CONCURRENT_STREAMS before the first request with a good provider token.
+        /// SETTINGS_MAX_CONCURRENT_STREAMS before the first request with a valid provider token.
         public var streamsBeforeAuthorization = 1
-        /// SETTINGS_MAX_CONCURRENT_STREAMS after it.
+        /// SETTINGS_MAX_CONCURRENT_STREAMS after that request.
         public var streams = 1_000
 
-        /// Production and the sandbox on ports that the system picks, for one provider with a new key.
+        /// Production and the sandbox on any free ports, for one provider with a new key.
         public init() {}
     }
 
-    /// How the lab plays a UnifiedPush push server.
+    /// The settings of a UnifiedPush server. @@* What becomes of a message above 4096 bytes. What happens to messages
+    /// above 4096 bytes. @@* What becomes of a UnifiedPush message above 4096 bytes. What happens to UnifiedPush
+    /// messages above 4096 bytes.
     public struct UnifiedPush: Sendable {
-        /// 0 for a port that the system picks.
+        /// 0 for any free port.
         public var port = 0
         /// HTTPS with the same certificate as APNs.
         public var usesTLS = false
@@ -98,88 +103,86 @@ public struct LabConfiguration: Sendable {
         /// What becomes of a message above 4096 bytes.
         public var oversize = Oversize.refused
 
-        /// Without TLS on a port that the system picks; knows no receivers, and refuses what is too long.
+        /// Without TLS, on any free port, without receivers, refusing messages that are too long.
         public init() {}
 
-        /// How a server takes a UnifiedPush message above 4096 bytes; ntfy's other messages get 413 either way.
+        /// How a server handles UnifiedPush messages above 4096 bytes. Other messages of ntfy always get 413.
         public enum Oversize: Sendable, Hashable {
-            /// 413, as UnifiedPush's server specification says.
+            /// Answers 413, as UnifiedPush's server specification says.
             case refused
-            /// Cut at 4096 bytes and accepted without a word, as ntfy does.
+            /// Cuts them at 4096 bytes silently, as ntfy does.
             case cut
         }
     }
 
-    /// How the lab plays FCM and Google's token endpoint.
+    /// The settings of FCM and Google's token endpoint.
     public struct FCM: Sendable {
-        /// 0 for a port that the system picks.
+        /// 0 for any free port.
         public var port = 0
-        /// Whose assertions are good; each may send for its own project. The first is the operator's, whose file is written.
+        /// The accepted service accounts, each for its own project. The lab writes the first one's file for the
+        /// operator.
         public var accounts: [FCMServiceAccount]
-        /// Declared from the start and again after a reset; of two with the same token, the last counts.
+        /// Devices declared at the start and after a reset. The last of two with the same token counts.
         public var devices: [FCMDevice] = []
         /// Whether a plausible token that was not declared is a registered device.
         public var acceptsUndeclaredDevices = true
-        /// How long access tokens are good, in seconds.
+        /// How long access tokens are valid, in seconds.
         public var tokenLifetime = 3_600
         /// SETTINGS_MAX_CONCURRENT_STREAMS.
         public var streams = 100
 
-        /// On a port that the system picks. The lab does not start without an account; the default one's key is made
-        /// once for the whole process.
+        /// On any free port. The lab does not start without an account. The default account's key is made once for the
+        /// process.
         public init(accounts: [FCMServiceAccount] = [.ofThisProcess]) {
             self.accounts = accounts
         }
     }
 
-    /// How the lab plays a browser's push service.
+    /// The settings of the browsers' push services.
     public struct WebPush: Sendable {
-        /// 0 for a port that the system picks.
+        /// 0 for any free port.
         public var port = 0
         /// The operator's key.
         public var vapid = VAPIDCredentials()
-        /// Those there are from the start and again after a reset. The lab does not start with an id or keys that are
-        /// none.
+        /// Subscriptions at the start and after a reset. The lab does not start with an invalid id or key.
         public var subscriptions: [WebPushSubscription] = []
 
-        /// On a port that the system picks, with a new key and without subscriptions.
+        /// On any free port, with a new key and without subscriptions.
         public init() {}
     }
 
-    /// How the lab plays an ntfy server.
+    /// The settings of an ntfy server.
     public struct Ntfy: Sendable {
-        /// A token as ntfy makes them: `tk_` and 29 characters.
+        /// A token in ntfy's form: `tk_` and 29 characters.
         public static let accessToken = "tk_carillonlabcarillonlabcarillo"
 
-        /// 0 for a port that the system picks.
+        /// 0 for any free port.
         public var port = 0
         /// HTTPS with the same certificate as APNs.
         public var usesTLS = false
-        /// Whether topics take messages without authorization; those of UnifiedPush always do.
+        /// Whether topics accept messages without authorization. UnifiedPush topics always do.
         public var allowsAnonymous = true
-        /// Access tokens that are good, with the topics each may publish to; nil: all. Any other gets 401.
+        /// The valid access tokens, with the topics that each may publish to (nil: all). Any other token gets 401.
         public var accessTokens: [String: Set<String>?] = [Self.accessToken: nil]
-        /// Declared from the start and again after a reset; any other topic takes messages.
+        /// Topics declared at the start and after a reset. All other topics accept messages.
         public var topics: [NtfyTopic] = []
         /// What becomes of a UnifiedPush message above 4096 bytes.
         public var oversize = UnifiedPush.Oversize.cut
 
-        /// Without TLS on a port that the system picks; anybody may publish, and ``accessToken`` is good for all
-        /// topics.
+        /// Without TLS, on any free port. Anybody may publish, and ``accessToken`` is valid for all topics.
         public init() {}
     }
 
-    /// How the lab plays a Gotify server.
+    /// The settings of a Gotify server.
     public struct Gotify: Sendable {
-        /// 0 for a port that the system picks.
+        /// 0 for any free port.
         public var port = 0
         /// HTTPS with the same certificate as APNs.
         public var usesTLS = false
-        /// Those that may send from the start and again after a reset, numbered from 1 in this order; the first one's
-        /// token stands in `lab.json`.
+        /// The applications at the start and after a reset, numbered from 1. The first one's token is in `lab.json`.
         public var applications = [GotifyApplication()]
 
-        /// Without TLS on a port that the system picks, with one application whose token is the same in every lab.
+        /// Without TLS, on any free port, with one application whose token is the same in every lab.
         public init() {}
     }
 }

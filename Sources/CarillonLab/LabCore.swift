@@ -1,11 +1,11 @@
 import Cipher
 import NIOConcurrencyHelpers
 
-/// What the services of a lab share: what was declared, the script, the record.
+/// The state that the services of a lab share: declarations, the script, the record.
 final class LabCore: Sendable {
     struct Receiver: Sendable {
         var decryption: WebPushDecryption
-        /// The only one whose messages it takes, in base64url; nil: anybody's.
+        /// The key of the only accepted sender, in base64url; nil: any sender.
         var applicationServerKey: String?
 
         init(_ receiver: WebPushReceiver) throws {
@@ -17,17 +17,19 @@ final class LabCore: Sendable {
     struct State: Sendable {
         var script: Script
         var apns: APNsState
-        /// Apart from what requests are judged by: while somebody holds a copy, counting would copy them all.
+        /// Separate from `apns`: responders hold copies of that, so that counting in it would copy everything.
         var apnsIDs = APNsIDs()
         /// By topic.
         var receivers: [String: Receiver] = [:]
-        /// Declared ones of UnifiedPush and ntfy, by name.
+        /// The declared topics of UnifiedPush and ntfy, by name.
         var topics: [LabService: [String: NtfyTopic]] = [:]
         var gotify: GotifyState
         var subscriptions = WebPushSubscriptions()
         var fcm = FCMState()
 
-        /// What a configuration declares. Throws `LabError` where a key is none.
+        /// The state that a configuration declares. Throws `LabError` for an invalid key. @@* What happens to the next
+        /// request that has passed every check What happens to the next request that has passed every check; nil for
+        /// the earned answer.
         init(_ configuration: LabConfiguration) throws {
             script = Script(configuration.misbehaviours)
             apns = try APNsState(configuration.apns)
@@ -77,7 +79,7 @@ final class LabCore: Sendable {
         withState { $0.receivers[receiver.topic] = known }
     }
 
-    /// Back to what the configuration declared, without requests and misbehaviours. Access tokens stay good.
+    /// Restores the configuration's declarations and removes requests and misbehaviours. Access tokens stay valid.
     func reset() {
         withState { state in
             let fcm = state.fcm

@@ -1,10 +1,10 @@
 import Cipher
 
-/// What an operator gets from Apple to send with: a key, its id, the team and the app's bundle id.
+/// An operator's credentials from Apple: a key, its id, the team and the app's bundle id.
 public struct LabCredentials: Sendable, Hashable {
     /// PKCS#8, the content of an `AuthKey_….p8`.
     public var keyPEM: String
-    /// What the lab checks provider tokens with, a block `PUBLIC KEY`. It does not follow a change of `keyPEM`.
+    /// The key that verifies provider tokens, a block `PUBLIC KEY`. It does not follow changes of `keyPEM`.
     public var publicKeyPEM: String
     /// 10 characters.
     public var keyID: String
@@ -12,7 +12,8 @@ public struct LabCredentials: Sendable, Hashable {
     public var teamID: String
     /// The app's bundle id.
     public var topic: String
-    /// Where the key may send; elsewhere it gets 403 `BadEnvironmentKeyIdInToken`.
+    /// The key's environments. In others it gets 403 `BadEnvironmentKeyIdInToken`. @@* Takes a key that exists. Throws
+    /// `LabError` where it is Takes an existing key. Throws `LabError` if it is not a P-256 key in PEM.
     public var environments = Set(APNsEnvironment.allCases)
 
     /// Makes a new key.
@@ -25,7 +26,7 @@ public struct LabCredentials: Sendable, Hashable {
         self.topic = topic
     }
 
-    /// Takes a key that exists. Throws `LabError` where it is not a P-256 key in PEM.
+    /// Takes a key that exists. Throws `LabError` if it is not a P-256 key in PEM.
     public init(keyPEM: String, keyID: String, teamID: String, topic: String) throws {
         guard let key = try? P256PrivateKey(pem: keyPEM) else {
             throw LabError.invalid("The APNs key is not a private key on P-256 in PEM (PKCS#8).")

@@ -1,4 +1,4 @@
-/// Why the lab could not do what was asked.
+/// Why the lab could not do something.
 public struct LabError: Error, Sendable, Hashable, CustomStringConvertible {
     private enum Code: Sendable, Hashable {
         case timedOut
@@ -8,26 +8,26 @@ public struct LabError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     private let code: Code
-    /// In words for people; programs look at ``isTimeout`` and ``isClosed``.
+    /// For people. Programs look at ``isTimeout`` and ``isClosed``.
     public let description: String
 
-    /// Fewer requests than were waited for had come when the time was over.
+    /// Too few requests arrived before the timeout.
     public var isTimeout: Bool { code == .timedOut }
 
-    /// The lab was shut down while somebody waited.
+    /// The lab was shut down while the caller waited.
     public var isClosed: Bool { code == .closed }
 
     static func timedOut(_ description: String) -> LabError { LabError(code: .timedOut, description: description) }
 
     static let closed = LabError(code: .closed, description: "The lab was shut down.")
 
-    /// Something given to the lab does not hold; the description says what was expected.
+    /// An argument is invalid. The description says what was expected.
     static func invalid(_ description: String) -> LabError { LabError(code: .invalid, description: description) }
 
-    /// A file, a socket or a library of the system refused.
+    /// A file, a socket or a system library failed.
     static func system(_ description: String) -> LabError { LabError(code: .system, description: description) }
 
-    /// A decoding error in a sentence that names the key.
+    /// Describes a decoding error in a sentence that names the key.
     static func explain(_ error: DecodingError) -> String {
         func place(_ context: DecodingError.Context, _ key: (any CodingKey)? = nil) -> String {
             let path = (context.codingPath + (key.map { [$0] } ?? [])).map(\.stringValue).joined(separator: ".")

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where a lab writes: a folder given, or one of its own that goes when the lab does.
+/// The folder for a lab's files: a given one, or a temporary one that is removed at shutdown.
 struct LabFolder: Sendable {
     let path: String
     private let isOwn: Bool
@@ -19,12 +19,11 @@ struct LabFolder: Sendable {
         }
     }
 
-    /// Writes a file as a whole or not at all, and returns its path. A secret is readable by its owner only.
+    /// Writes a file atomically and returns its path. Only its owner can read a secret.
     func write(_ text: String, to name: String, isSecret: Bool = false) throws(LabError) -> String {
         try write(Array(text.utf8), to: name, isSecret: isSecret)
     }
 
-    /// The same of bytes.
     func write(_ bytes: [UInt8], to name: String, isSecret: Bool = false) throws(LabError) -> String {
         let file = path + "/" + name
         let partial = file + ".partial"

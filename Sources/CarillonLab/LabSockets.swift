@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// What a lab listens on, and the connections there are.
+/// A lab's listeners and their connections.
 final class LabSockets: Sendable {
     let group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     let connections = Connections()
@@ -50,7 +50,7 @@ final class Connections: Sendable {
         return number
     }
 
-    /// Closes every connection and waits until they are.
+    /// Closes every connection and waits for that.
     func closeAll() async {
         let channels = state.withLockedValue { Array($0.open.values) }
         for channel in channels {

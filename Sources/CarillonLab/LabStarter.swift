@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Opens the services of a lab, one by one.
+/// Starts the services of a lab one by one.
 struct LabStarter {
     let configuration: LabConfiguration
     let core: LabCore
@@ -8,7 +8,7 @@ struct LabStarter {
     let folder: LabFolder
     let sockets: LabSockets
 
-    /// A service of HTTP/1.1; `responder` answers at once.
+    /// Opens a service of HTTP/1.1. `responder` answers synchronously.
     func open(
         port: Int,
         usesTLS: Bool,
@@ -39,7 +39,7 @@ struct LabStarter {
         return try await sockets.open(server, port: port)
     }
 
-    /// A push certificate and where it was written.
+    /// A push certificate and its files.
     struct WrittenCertificate {
         var certificate: PushCertificate
         var pemFile: String
@@ -72,7 +72,7 @@ struct LabStarter {
         return try await startAPNs(.sandbox, credentials, certificate)
     }
 
-    /// One of APNs' environments: where pushes are sent, and where channels are managed.
+    /// Starts one of APNs' environments: a server for pushes and one for managing channels.
     func startAPNs(
         _ environment: APNsEnvironment,
         _ credentials: LabCredentials,
@@ -112,7 +112,7 @@ struct LabStarter {
         )
     }
 
-    /// Starts FCM with the token endpoint beside it, and tells each the other's place.
+    /// Starts FCM with its token endpoint, and writes the service accounts.
     func startFCM() async throws -> LabAddresses.FCM? {
         guard let wanted = configuration.fcm else { return nil }
         guard let account = wanted.accounts.first else {

@@ -41,7 +41,7 @@ struct CarillonLabCommand: AsyncParsableCommand {
     )
 }
 
-/// `carillon-lab reset`: a lab that runs forgets what came and what it was told.
+/// `carillon-lab reset`: removes the requests, misbehaviours and declarations of a running lab.
 struct ResetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reset",

@@ -1,11 +1,11 @@
 import CarillonLab
 import Foundation
 
-/// An operator's private key on disk, like the `.p8` Apple hands out once.
+/// An operator's private key on disk, like Apple's `.p8` file.
 struct KeyFile {
     let path: String
 
-    /// Reads the provider key that is there, or makes one, readable by its owner only.
+    /// Reads the provider key, or makes one that only its owner can read.
     func credentials(keyID: String, teamID: String, topic: String) throws -> LabCredentials {
         guard let pem = read() else {
             let credentials = LabCredentials(keyID: keyID, teamID: teamID, topic: topic)
@@ -15,7 +15,7 @@ struct KeyFile {
         return try LabCredentials(keyPEM: pem, keyID: keyID, teamID: teamID, topic: topic)
     }
 
-    /// Reads the VAPID key that is there, or makes one, readable by its owner only.
+    /// Reads the VAPID key, or makes one that only its owner can read.
     func vapid() throws -> VAPIDCredentials {
         guard let pem = read() else {
             let vapid = VAPIDCredentials()
@@ -39,11 +39,11 @@ struct KeyFile {
     }
 }
 
-/// The service account on disk, like the file that Google hands out once.
+/// A service account on disk, like Google's file.
 struct ServiceAccountFile {
     let path: String
 
-    /// Reads the account that is there, if it is of this project, or makes one; the lab writes it when it knows its port.
+    /// Reads the account if it belongs to the project, or makes one. The lab writes it once it knows its port.
     func account(projectID: String) throws -> FCMServiceAccount {
         guard let data = FileManager.default.contents(atPath: path) else {
             return FCMServiceAccount(projectID: projectID)

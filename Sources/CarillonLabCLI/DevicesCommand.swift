@@ -1,7 +1,7 @@
 import ArgumentParser
 import CarillonLab
 
-/// `carillon-lab devices`: what becomes of device tokens at a lab that runs.
+/// `carillon-lab devices`: declares device tokens at a running lab.
 struct DevicesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices",

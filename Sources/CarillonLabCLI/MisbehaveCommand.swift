@@ -2,7 +2,7 @@ import ArgumentParser
 import CarillonLab
 import Foundation
 
-/// `carillon-lab misbehave`: orders misbehaviour of a lab that runs.
+/// `carillon-lab misbehave`: orders misbehaviours of a running lab.
 struct MisbehaveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "misbehave",
@@ -41,7 +41,7 @@ struct MisbehaveCommand: AsyncParsableCommand {
     var misbehaviours: [String] = []
 
     func run() async throws {
-        // What is wrong is said before anything is ordered.
+        // Reports errors before ordering anything.
         let orders = try misbehaviours.map { try Misbehaviour(parsing: $0) }
         if none {
             try await lab.order("DELETE", "/misbehave")
@@ -55,7 +55,7 @@ struct MisbehaveCommand: AsyncParsableCommand {
     }
 }
 
-/// What `serve` and `misbehave` say about misbehaviours.
+/// The help of `serve` and `misbehave` on misbehaviours.
 enum MisbehaviourHelp {
     static let text = """
         MISBEHAVIOUR is a kind and key=value pairs with commas between, or the same as a JSON object. It happens to requests \

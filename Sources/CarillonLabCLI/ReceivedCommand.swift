@@ -1,7 +1,7 @@
 import ArgumentParser
 import CarillonLab
 
-/// `carillon-lab received`: what came to a lab that runs.
+/// `carillon-lab received`: prints the requests to a running lab.
 struct ReceivedCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "received",
@@ -51,7 +51,7 @@ struct ReceivedCommand: AsyncParsableCommand {
         query["after"] = after.map(String.init)
         query["text"] = json ? nil : "1"
         let (status, text) = try await lab.send("GET", "/received", query)
-        guard status == 200 || status == 408 else { throw Problem("The lab answers \(status): \(text)") }
+        guard status == 200 || status == 408 else { throw LabCommandError("The lab answers \(status): \(text)") }
         print(text, terminator: "")
         if forget {
             try await lab.order("DELETE", "/received")

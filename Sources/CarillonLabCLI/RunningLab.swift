@@ -3,7 +3,7 @@ import CarillonLab
 import Foundation
 import FoundationNetworking
 
-/// A lab that runs, found by the `lab.json` in its folder.
+/// A running lab, found by the `lab.json` in its folder.
 struct RunningLab: ParsableArguments {
     @Option(
         name: .customLong("lab"),
@@ -11,7 +11,7 @@ struct RunningLab: ParsableArguments {
     )
     var place: String
 
-    /// Sends to the control endpoint and returns status and body. Throws a sentence for people.
+    /// Sends a request to the control endpoint and returns status and body. Throws a ``LabCommandError``.
     func send(
         _ method: String,
         _ path: String,
@@ -19,25 +19,25 @@ struct RunningLab: ParsableArguments {
         body: String? = nil
     ) async throws -> (Int, String) {
         guard var components = URLComponents(string: try control() + path) else {
-            throw Problem("control_url in \(file) is no URL.")
+            throw LabCommandError("control_url in \(file) is no URL.")
         }
         components.queryItems = query.isEmpty ? nil : query.sorted { $0.key < $1.key }.map(URLQueryItem.init)
-        guard let url = components.url else { throw Problem("control_url in \(file) is no URL.") }
+        guard let url = components.url else { throw LabCommandError("control_url in \(file) is no URL.") }
         var request = URLRequest(url: url)
         request.httpMethod = method
         request.httpBody = body.map { Data($0.utf8) }
-        // The lab itself knows when to give up.
+        // The lab has its own timeout.
         request.timeoutInterval = 3_600
         do {
             let (data, response) = try await URLSession.shared.data(for: request)
             let status = (response as? HTTPURLResponse)?.statusCode ?? 0
             return (status, String(decoding: data, as: UTF8.self))
         } catch let error as URLError {
-            throw Problem("The lab of \(file) does not answer: \(error.localizedDescription)")
+            throw LabCommandError("The lab of \(file) does not answer: \(error.localizedDescription)")
         }
     }
 
-    /// Sends what the lab has to take.
+    /// Sends a request that the lab has to accept, and returns the body.
     @discardableResult
     func order(
         _ method: String,
@@ -48,7 +48,7 @@ struct RunningLab: ParsableArguments {
         let (status, text) = try await send(method, path, query, body: body)
         guard (200..<300).contains(status) else {
             let complaint = JSONValue(parsing: Array(text.utf8))?["error"]?.string
-            throw Problem(complaint ?? "The lab answers \(status): \(text)")
+            throw LabCommandError(complaint ?? "The lab answers \(status): \(text)")
         }
         return text
     }
@@ -59,18 +59,20 @@ struct RunningLab: ParsableArguments {
 
     private func control() throws -> String {
         guard let data = FileManager.default.contents(atPath: file) else {
-            throw Problem("There is no \(file): start a lab with `carillon-lab serve --folder \(place)`.")
+            throw LabCommandError("There is no \(file): start a lab with `carillon-lab serve --folder \(place)`.")
         }
         guard let addresses = try? JSONDecoder().decode(LabAddresses.self, from: data) else {
-            throw Problem("\(file) is not what a lab writes.")
+            throw LabCommandError("\(file) is not what a lab writes.")
         }
-        guard let control = addresses.control else { throw Problem("The lab of \(file) has no control endpoint.") }
+        guard let control = addresses.control else {
+            throw LabCommandError("The lab of \(file) has no control endpoint.")
+        }
         return control
     }
 }
 
-/// A sentence for people about what went wrong.
-struct Problem: Error, CustomStringConvertible {
+/// An error as a sentence for people.
+struct LabCommandError: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) {

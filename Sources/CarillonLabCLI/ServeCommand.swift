@@ -162,19 +162,19 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     private static func printRequests(of lab: Lab) async {
-        // Ends with the error that a lab shut down throws.
+        // Ends when the lab is shut down.
         while let request = try? await lab.next(timeout: nil) {
             say(request.readable)
         }
     }
 
-    /// To standard output at once, also where that is a pipe.
+    /// Writes to standard output without a buffer, even to a pipe.
     private static func say(_ text: String) {
         FileHandle.standardOutput.write(Data((text + "\n").utf8))
     }
 }
 
-/// SIGINT and SIGTERM, as something to wait for.
+/// Waits for SIGINT and SIGTERM.
 struct StopSignal {
     private let arrivals: AsyncStream<Void>
     private let sources: [any DispatchSourceSignal]
@@ -183,7 +183,7 @@ struct StopSignal {
         let (arrivals, continuation) = AsyncStream.makeStream(of: Void.self)
         self.arrivals = arrivals
         sources = [SIGINT, SIGTERM].map { number in
-            // The default would end the process before the source hears of it.
+            // The default action would end the process before the source receives the signal.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number)
             source.setEventHandler { continuation.yield() }

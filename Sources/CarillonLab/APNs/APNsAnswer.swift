@@ -1,6 +1,6 @@
 import Foundation
 
-/// What goes back over a stream, and the reason in it.
+/// An answer of APNs, and its reason.
 struct APNsAnswer {
     private struct Body: Encodable {
         var reason: String
@@ -33,7 +33,7 @@ struct APNsAnswer {
         }
     }
 
-    /// What was ordered takes its place. `now` in milliseconds since 1970.
+    /// Replaces the answer as a misbehaviour orders. `now` is in milliseconds since 1970.
     mutating func misbehave(_ conduct: Misbehaviour.Conduct?, _ verdict: APNsVerdict, now: Int64) {
         switch conduct {
         case .answer(let ordered):
@@ -61,7 +61,7 @@ struct APNsAnswer {
         return reasonBody(reason)
     }
 
-    /// The JSON of an error; GOAWAY carries the same as debug data.
+    /// The JSON of an error, also the debug data of GOAWAY.
     private static func reasonBody(_ reason: String, timestamp: Int64? = nil) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

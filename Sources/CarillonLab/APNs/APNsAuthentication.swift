@@ -1,7 +1,7 @@
 import Cipher
 
-/// How the requests of one connection prove whose they are: by the certificate that the client showed, or else by a provider
-/// token in each.
+/// Authenticates the requests of one connection: by the client's certificate if there is one, otherwise by the provider
+/// token of each request.
 struct APNsAuthentication {
     let environment: APNsEnvironment
     private var providerTokens = ProviderTokenCheck()
@@ -26,12 +26,12 @@ struct APNsAuthentication {
     }
 }
 
-/// Who sends over a connection, once that is proven.
+/// The authenticated sender of a request.
 enum APNsSender {
     case key(ProviderKey)
     case certificate(ProviderCertificate)
 
-    /// Whether it may send for a topic, and the topic suits the push type; any does where there is none.
+    /// Throws unless it may send for the topic, and the topic fits the push type, if there is one.
     func check(_ headers: APNsHeaders) throws(APNsRefusal) {
         let pushTypes = headers.pushType.map { [$0] } ?? APNsPushType.allCases
         if pushTypes.contains(where: { topics(of: $0).contains(headers.topic) }) { return }
@@ -44,7 +44,7 @@ enum APNsSender {
         )
     }
 
-    /// Whether it may send for a bundle id.
+    /// Throws unless it may send for the bundle id.
     func check(bundleID: String) throws(APNsRefusal) {
         guard topics(of: .alert).contains(bundleID) else {
             throw APNsRefusal(.topicMismatch, "the key or certificate is not one of this bundle id")
@@ -61,27 +61,27 @@ enum APNsSender {
     }
 }
 
-/// A key that providers may sign their tokens with.
+/// A provider's key.
 struct ProviderKey: Sendable {
     var keyID: String
     var teamID: String
     var publicKey: P256PublicKey
-    /// Bundle ids it may send for.
+    /// The bundle ids that it may send for.
     var topics: Set<String>
-    /// Where it may send.
+    /// The environments that it may send to.
     var environments: Set<APNsEnvironment>
 }
 
-/// The provider token of one connection, through its changes.
+/// Checks the provider tokens of one connection.
 ///
-/// APNs wants a token no older than an hour that changes no more than once in 20 minutes, and one team and one key on a
-/// connection. The first push fixes the bundle ids of a connection: what the key may send for later takes another one.
+/// APNs wants tokens no older than an hour that change at most every 20 minutes, and one team and key for each
+/// connection. The first push fixes a connection's bundle ids: topics that the key gets later need a new connection.
 struct ProviderTokenCheck {
     private struct Accepted {
         var text: String
         var key: ProviderKey
         var issuedAt: Int64
-        /// When this connection first saw it, in milliseconds.
+        /// When this connection first had it, in milliseconds.
         var firstSeen: Int64
     }
 
@@ -91,7 +91,7 @@ struct ProviderTokenCheck {
     private var accepted: Accepted?
     private var hasExpired = false
 
-    /// The key that a request's `authorization` proves. `now` in milliseconds since 1970.
+    /// Returns the key of a request's `authorization`. `now` is in milliseconds since 1970.
     mutating func check(
         _ authorization: String?,
         keys: [ProviderKey],
@@ -101,7 +101,7 @@ struct ProviderTokenCheck {
         guard let authorization else {
             throw APNsRefusal(.missingProviderToken, "there is no authorization header")
         }
-        // A connection that once showed an expired token stays refused: APNs wants a new token on a new connection.
+        // A connection with an expired token stays refused: APNs wants a new token on a new connection.
         guard !hasExpired else {
             throw APNsRefusal(.expiredProviderToken, "the token of this connection has expired: open another one")
         }
@@ -160,7 +160,7 @@ struct ProviderTokenCheck {
     }
 }
 
-/// A provider's JSON Web Token, read but not believed ("Establishing a token-based connection to APNs").
+/// A provider's JSON Web Token, parsed but not verified ("Establishing a token-based connection to APNs").
 struct ProviderToken {
     private struct Header: Decodable {
         var alg: String

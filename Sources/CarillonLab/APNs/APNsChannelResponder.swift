@@ -1,6 +1,6 @@
 import Cipher
 
-/// Decides what one connection's requests to the management of channels get, and records it.
+/// Answers the requests of one connection to the channel management, and records them.
 struct APNsChannelResponder: HTTP2Responder {
     private static let single = ["authorization", "apns-request-id", "apns-channel-id"]
 
@@ -22,7 +22,7 @@ struct APNsChannelResponder: HTTP2Responder {
         do throws(APNsRefusal) {
             let bundleID = try check(request, now: now)
             conduct = core.conduct(towards: bundleID, of: .apnsChannels)
-            // What is answered otherwise was not done.
+            // A request with another answer was not performed.
             let isDone = conduct.map { $0.answers == nil && !$0.disownsRequest } ?? true
             answer = isDone ? try carryOut(request, bundleID, verdict) : APNsAnswer(verdict)
         } catch {
@@ -45,7 +45,7 @@ struct APNsChannelResponder: HTTP2Responder {
         return HTTP2Decision(answer: answer.http, conduct: conduct, farewell: APNsAnswer.farewell(conduct))
     }
 
-    /// The bundle id, once it is clear who asks.
+    /// Authenticates the request and returns its bundle id.
     private mutating func check(_ request: LabRequest, now: Int64) throws(APNsRefusal) -> String {
         try APNsHeaders.checkDuplicates(request, Self.single)
         _ = try APNsHeaders.id(request.header("apns-request-id"), header: "apns-request-id")

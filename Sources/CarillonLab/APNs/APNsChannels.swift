@@ -13,7 +13,7 @@ struct APNsChannels: Sendable {
         var bundleID: String
     }
 
-    /// As many as an app may have in an environment.
+    /// Apple's limit for an app in an environment.
     private static let limit = 10_000
 
     private var channels: [App: [String: Storage]] = [:]
@@ -95,7 +95,7 @@ enum APNsChannelRequest {
     }
 }
 
-/// A push to all who subscribed to a channel ("Sending broadcast push notification requests to APNs").
+/// A push to all subscribers of a channel ("Sending broadcast push notification requests to APNs").
 struct APNsBroadcast {
     static let payloadLimit = 5_120
 
@@ -110,7 +110,7 @@ struct APNsBroadcast {
     /// Seconds since 1970; 0 for a push that is not stored.
     let expiration: Int64
 
-    /// Checks all but who sends it.
+    /// Checks everything but the sender.
     init(checking request: LabRequest) throws(APNsRefusal) {
         try APNsHeaders.checkDuplicates(request, Self.single)
         _ = try APNsHeaders.id(request.header("apns-id"))

@@ -1,6 +1,6 @@
 import Cipher
 
-/// The device tokens declared, and what becomes of the others.
+/// The declared device tokens, and the rule for others.
 struct APNsDevices: Sendable {
     private var devices: [APNsEnvironment: [String: APNsDevice]] = [:]
     private let acceptsUndeclared: Bool
@@ -10,7 +10,7 @@ struct APNsDevices: Sendable {
         declare(contentsOf: devices)
     }
 
-    /// What was said of the same tokens in the same environment before is forgotten.
+    /// Replaces earlier declarations of the same tokens and environments.
     mutating func declare(contentsOf devices: [APNsDevice]) {
         for device in devices {
             self.devices[device.environment, default: [:]][device.token.lowercased()] = device
@@ -25,7 +25,7 @@ struct APNsDevices: Sendable {
         let token = path.dropFirst(LabRequest.devicePath.count).lowercased()
         guard !token.isEmpty else { throw APNsRefusal(.missingDeviceToken, "there is no token after /3/device/") }
         guard !token.contains("/") else { throw APNsRefusal(.badPath, "there is more than a token after /3/device/") }
-        // Apple leaves the length open; all known tokens have 32 bytes or more.
+        // Apple does not specify the length. All known tokens have 32 bytes or more.
         guard let bytes = Hex.decode(anyCase: token), (32...128).contains(bytes.count) else {
             throw APNsRefusal(.badDeviceToken, "the token is not 32 to 128 bytes in hex")
         }
@@ -49,29 +49,29 @@ struct APNsDevices: Sendable {
     }
 }
 
-/// What the lab's APNs knows of a device token.
+/// A device token, as the lab's APNs knows it.
 public struct APNsDevice: Sendable, Hashable {
-    /// What APNs says to pushes for a token ("Handling notification responses from APNs").
+    /// APNs' answer to pushes for a token ("Handling notification responses from APNs").
     public enum State: Sendable, Hashable {
         case registered
-        /// The app is gone: 410 `Unregistered`. `since` in milliseconds since 1970.
+        /// The app was removed: 410 `Unregistered`. `since` is in milliseconds since 1970.
         case unregistered(since: Int64)
-        /// 410 `ExpiredToken`. `since` in milliseconds since 1970.
+        /// 410 `ExpiredToken`. `since` is in milliseconds since 1970.
         case expired(since: Int64)
-        /// Garbage: 400 `BadDeviceToken`.
+        /// Not a token: 400 `BadDeviceToken`.
         case bad
     }
 
     /// In hex.
     public var token: String
-    /// Looked at before `topics`, and before it is clear who sends.
+    /// Checked before `topics`, and before the sender.
     public var state: State
-    /// The topics it belongs to; with any other, 400 `DeviceTokenNotForTopic`. Nil for all.
+    /// The token's topics; others get 400 `DeviceTokenNotForTopic`. Nil for all.
     public var topics: Set<String>?
-    /// Where it is a device; in the other environment its token gets 400 `BadDeviceToken`.
+    /// The token's environment. In the other one it gets 400 `BadDeviceToken`.
     public var environment: APNsEnvironment
 
-    /// Takes any text for a token; unless told otherwise it is registered, in production and for every topic.
+    /// Accepts any text as token. By default it is registered, in production and for every topic.
     public init(
         token: String,
         state: State = .registered,
@@ -94,11 +94,11 @@ extension APNsDevice: Decodable {
         case environment
     }
 
-    /// From `{"token": "…", "state": "unregistered", "since": 1754000000000, "topics": ["com.example.app"],
+    /// Reads `{"token": "…", "state": "unregistered", "since": 1754000000000, "topics": ["com.example.app"],
     /// "environment": "sandbox"}`.
     ///
-    /// `state` is one of registered (the default), unregistered, expired and bad; `since` is in milliseconds; `environment` is
-    /// production where it is left out, unless `service` is apns_sandbox.
+    /// `state` is registered (the default), unregistered, expired or bad; `since` is in milliseconds; `environment` is
+    /// production by default, unless `service` is apns_sandbox.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let since = try container.decodeIfPresent(Int64.self, forKey: .since) ?? 0
@@ -120,23 +120,23 @@ extension APNsDevice: Decodable {
     }
 }
 
-/// One of APNs' two worlds, each with its own hosts and device tokens.
+/// One of APNs' two environments, each with its own hosts and device tokens.
 public enum APNsEnvironment: String, Sendable, Hashable, Codable, CaseIterable {
     case production
-    /// For builds that were not installed from the App Store or TestFlight.
+    /// For builds from neither the App Store nor TestFlight.
     case sandbox
 
-    /// What stands in the record for requests to send.
+    /// The service in the record of pushes.
     var service: LabService { self == .production ? .apns : .apnsSandbox }
 }
 
-/// What the lab's APNs knows in both environments.
+/// The state of the lab's APNs for both environments.
 struct APNsState: Sendable {
     var devices: APNsDevices
     var keys: [ProviderKey]
     var channels: APNsChannels
 
-    /// Throws `LabError` where a key is none.
+    /// Throws `LabError` if a key is none.
     init(_ configuration: LabConfiguration.APNs) throws {
         devices = APNsDevices(configuration.devices, acceptsUndeclared: configuration.acceptsUndeclaredDevices)
         keys = try configuration.credentials.map { try $0.providerKey(topics: configuration.topics) }

@@ -1,12 +1,12 @@
 import Cipher
 
-/// What a request's headers say, once they have passed.
+/// The headers of a valid request.
 struct APNsHeaders {
     /// In canonical form.
     var id: String?
     var topic: String
     var priority: Int
-    /// Nil where the sender left it out.
+    /// Nil if the sender left it out.
     var pushType: APNsPushType?
 
     private static let single = [
@@ -14,7 +14,7 @@ struct APNsHeaders {
         "apns-collapse-id",
     ]
 
-    /// Checks in the order of APNs. `defaultTopic` is that of a certificate for a single one.
+    /// Checks in APNs' order. `defaultTopic` is the topic of a certificate that has only one.
     init(checking request: LabRequest, defaultTopic: String? = nil) throws(APNsRefusal) {
         try Self.checkDuplicates(request, Self.single)
         id = try Self.id(request.header("apns-id"))
@@ -41,7 +41,7 @@ struct APNsHeaders {
         }
     }
 
-    /// An id that came, if it is a canonical lowercase UUID: 8-4-4-4-12.
+    /// The id of a request. Throws unless it is a canonical UUID in lower case: 8-4-4-4-12.
     static func id(_ text: String?, header: String = "apns-id") throws(APNsRefusal) -> String? {
         guard let text else { return nil }
         let groups = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
@@ -102,12 +102,12 @@ extension LabRequest {
         uri.hasPrefix(Self.devicePath) ? uri.dropFirst(Self.devicePath.count).lowercased() : ""
     }
 
-    /// The app whose channel a push goes to; nil for a push to a device.
+    /// The bundle id of a broadcast; nil for a push to a device.
     var bundleIDToBroadcastFor: String? {
         uri.hasPrefix(Self.broadcastPath) ? String(uri.dropFirst(Self.broadcastPath.count)) : nil
     }
 
-    /// The app and the last part of a path of channel management; nil for another path.
+    /// The bundle id and the last part of a path of the channel management; nil for another path.
     var channelsPath: (bundleID: String, collection: String)? {
         guard uri.hasPrefix(Self.channelsPath) else { return nil }
         let parts = uri.dropFirst(Self.channelsPath.count).split(separator: "/", omittingEmptySubsequences: false)

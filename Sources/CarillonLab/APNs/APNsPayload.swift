@@ -1,10 +1,11 @@
-/// A payload, checked against Apple's rules for the push type that comes with it ("Generating a remote notification",
-/// "Pushing background updates", "Starting and updating Live Activities with ActivityKit push notifications").
+/// Checks payloads by Apple's rules for the push type ("Generating a remote notification", "Pushing background
+/// updates", "Starting and updating Live Activities with ActivityKit push notifications").
 ///
-/// APNs does not say how it answers a payload that is no JSON object with `aps`, nor one that does not suit its push type
-/// ("may return an error, delay or drop"): here these are `PayloadEmpty`, and `InvalidPushType` or `BadPriority`.
+/// Apple does not specify the answers to a payload that is not a JSON object with `aps`, and to one that does not fit
+/// its push type ("may return an error, delay or drop"). Here they are `PayloadEmpty`, and `InvalidPushType` or
+/// `BadPriority`.
 struct APNsPayload {
-    /// Checks a body against its headers, in the order of APNs.
+    /// Checks a body against its headers, in APNs' order.
     static func check(_ request: LabRequest, _ headers: APNsHeaders) throws(APNsRefusal) {
         guard !request.body.isEmpty else { throw APNsRefusal(.payloadEmpty, "there is no payload") }
         let limit = (headers.pushType ?? .alert).payloadLimit
@@ -28,7 +29,7 @@ struct APNsPayload {
         try APNsPayload(aps: members, priority: headers.priority).check(headers.pushType)
     }
 
-    /// Checks the body of a push to a channel, which updates or ends Live Activities.
+    /// Checks the body of a broadcast, which updates or ends Live Activities.
     static func check(broadcast request: LabRequest, limit: Int, priority: Int) throws(APNsRefusal) {
         guard !request.body.isEmpty else { throw APNsRefusal(.payloadEmpty, "there is no payload") }
         guard request.body.count <= limit, !request.isCut else {
@@ -90,7 +91,7 @@ struct APNsPayload {
     }
 }
 
-/// What a push for a Live Activity has to have, and where it differs from an alert.
+/// The rules for pushes for Live Activities, as far as they differ from alerts.
 struct LiveActivityRules {
     private static let onlyAtStart = ["attributes-type", "attributes", "input-push-token", "input-push-channel"]
 
@@ -147,7 +148,7 @@ enum APNsPushType: String, CaseIterable {
     case widgets
     case controls
 
-    /// What the topic has after the bundle id.
+    /// The part of the topic after the bundle id.
     var topicSuffix: String {
         switch self {
         case .alert, .background, .mdm: ""
@@ -162,12 +163,12 @@ enum APNsPushType: String, CaseIterable {
         }
     }
 
-    /// What a topic has after the bundle id, as far as that is one of Apple's endings.
+    /// Apple's suffix in a topic; empty if there is none.
     static func suffix(of topic: String) -> String {
         allCases.map(\.topicSuffix).first { !$0.isEmpty && topic.hasSuffix($0) } ?? ""
     }
 
-    /// Goes to people who hold a certificate as well as to those who hold a key.
+    /// Whether certificates may send it, not only keys.
     var takesCertificates: Bool { self != .location }
 
     /// In bytes.

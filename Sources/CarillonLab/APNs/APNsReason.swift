@@ -1,4 +1,4 @@
-/// The reasons APNs gives beside a status, in Apple's words ("Handling notification responses from APNs", "Handling error
+/// The reasons of APNs' refusals, in Apple's words ("Handling notification responses from APNs", "Handling error
 /// responses from Apple Push Notification service").
 enum APNsReason: String, CaseIterable {
     case badChannelID = "BadChannelId"
@@ -63,7 +63,7 @@ enum APNsReason: String, CaseIterable {
         }
     }
 
-    /// The reason that goes with a status when none was named.
+    /// The usual reason of a status.
     static func usual(for status: Int) -> APNsReason? {
         switch status {
         case 400: .badDeviceToken
@@ -75,12 +75,12 @@ enum APNsReason: String, CaseIterable {
     }
 }
 
-/// Why a request is not accepted.
+/// Why a request is refused.
 struct APNsRefusal: Error, Equatable {
     var reason: APNsReason
-    /// With 410: since when the token is dead, in milliseconds since 1970.
+    /// With 410: when the token died, in milliseconds since 1970.
     var timestamp: Int64?
-    /// What APNs does not say: what exactly was wrong.
+    /// The exact error. APNs does not say it.
     var detail: String
 
     init(_ reason: APNsReason, timestamp: Int64? = nil, _ detail: String) {

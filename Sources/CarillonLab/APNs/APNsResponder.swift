@@ -1,6 +1,6 @@
 import Cipher
 
-/// Decides what one connection's requests get, and records it.
+/// Answers the requests of one connection, and records them.
 struct APNsResponder: HTTP2Responder {
     private let core: LabCore
     private let peer: HTTP2Peer
@@ -57,7 +57,7 @@ struct APNsResponder: HTTP2Responder {
     }
 }
 
-/// Checks the requests of one connection as strictly as APNs does, in its order.
+/// Checks the requests of one connection as strictly as APNs, in the same order.
 struct APNsRequestCheck {
     private var authentication: APNsAuthentication
 
@@ -65,8 +65,7 @@ struct APNsRequestCheck {
         authentication = APNsAuthentication(environment)
     }
 
-    /// `certificate` is the client's, if it showed one; `now` in milliseconds since 1970; `random` gives the id of a request
-    /// that brought none.
+    /// `certificate` is the client's, if there is one. `now` is in milliseconds since 1970. `random` makes missing ids.
     mutating func judge(
         _ request: LabRequest,
         _ certificate: ProviderCertificate?,
@@ -106,15 +105,15 @@ struct APNsRequestCheck {
     }
 }
 
-/// What a request has earned.
+/// The result of a request's check.
 struct APNsVerdict {
-    /// Echoed, or made up where the request brought none.
+    /// The request's id, or a new one.
     var id: String
-    /// The same of `apns-request-id`, which only broadcasts and channels have.
+    /// The `apns-request-id`, or a new one; only for broadcasts and channels.
     var requestID: String?
     /// Nil for success.
     var refusal: APNsRefusal?
-    /// The provider proved who it is, whatever became of the rest.
+    /// Whether the sender was authenticated, even if the request was refused later.
     var isAuthorized = false
 
     init(_ request: LabRequest, _ random: RandomBytes) {
@@ -129,14 +128,14 @@ struct APNsVerdict {
     }
 }
 
-/// How often each `apns-id` came, of the latest some 200,000.
+/// Counts requests by `apns-id`, for the latest 200,000 ids or so.
 struct APNsIDs: Sendable {
     private static let generation = 100_000
 
     private var recent: [String: Int] = [:]
     private var older: [String: Int] = [:]
 
-    /// How often it had come before.
+    /// Counts an id and returns how often it was there before.
     mutating func count(_ id: String) -> Int {
         let before = recent[id] ?? older[id] ?? 0
         recent[id] = before + 1

@@ -1,4 +1,4 @@
-/// What kind of value each of Apple's keys in `aps` has; unknown keys are ignored, as Apple does.
+/// The type of each of Apple's keys in `aps`. Unknown keys are ignored, as Apple does.
 enum APSKey {
     private enum Kind {
         case text

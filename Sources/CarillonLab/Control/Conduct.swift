@@ -3,28 +3,28 @@ extension Misbehaviour {
     public enum Conduct: Sendable, Hashable {
         /// An answer in the service's own form.
         case answer(OrderedAnswer)
-        /// A page of HTML where the service would speak JSON, as a proxy in trouble does.
+        /// A page of HTML instead of JSON, as from a proxy.
         case html(status: Int)
-        /// HTTP/2: GOAWAY. Gracefully, this request is the last one answered and the connection closes after it. Otherwise
-        /// GOAWAY says that this request was not processed, and the connection closes at once. `reason` goes into the debug
-        /// data in APNs' form, `code` is an error code of RFC 9113, section 7. HTTP/1.1: `Connection: close` beside the
-        /// answer, or no answer.
+        /// HTTP/2: GOAWAY. If graceful, this request is the last one that is answered before the connection closes.
+        /// Otherwise GOAWAY says that this request was not processed, and the connection closes at once. `reason`
+        /// becomes the debug data in APNs' form; `code` is an error code of RFC 9113, section 7. HTTP/1.1: `Connection:
+        /// close` with the answer, or no answer.
         case goAway(gracefully: Bool, reason: String? = nil, code: UInt32 = 0)
         /// HTTP/2: RST_STREAM with this error code (RFC 9113, section 7). HTTP/1.1: the connection closes.
         case reset(code: UInt32)
-        /// The connection closes without a word.
+        /// The connection closes without an answer.
         case close
         /// The connection closes in the middle of the earned answer.
         case cut
-        /// The earned answer, so many milliseconds late.
+        /// The earned answer, delayed.
         case delay(milliseconds: Int)
-        /// No answer, on a connection that stays open.
+        /// No answer. The connection stays open.
         case silence
-        /// HTTP/2: SETTINGS_MAX_CONCURRENT_STREAMS of the connection becomes this number; the request gets its earned answer.
+        /// HTTP/2: changes SETTINGS_MAX_CONCURRENT_STREAMS of the connection; the request gets its earned answer.
         /// HTTP/1.1: nothing.
         case limitStreams(Int)
 
-        /// An answer in the service's own form; see ``OrderedAnswer`` for what each of these is.
+        /// An answer in the service's own form; see ``OrderedAnswer`` for the arguments.
         public static func answer(
             status: Int,
             reason: String? = nil,
@@ -54,7 +54,7 @@ extension Misbehaviour {
             .answer(status: 429, retryAfter: retryAfter)
         }
 
-        /// 410, and from APNs `Unregistered` with the present time.
+        /// 410; from APNs `Unregistered` with the current time.
         public static let gone = Conduct.answer(status: 410)
 
         /// APNs' 403 for a provider token older than an hour.
@@ -66,7 +66,7 @@ extension Misbehaviour {
         /// REFUSED_STREAM (RFC 9113, section 7).
         static let refusedStream: UInt32 = 0x7
 
-        /// The word for it in JSON and on the command line.
+        /// Its name in JSON and on the command line.
         public var kind: String {
             switch self {
             case .answer: "answer"
@@ -81,7 +81,7 @@ extension Misbehaviour {
             }
         }
 
-        /// The request stays without a whole answer for good.
+        /// Whether the request never gets a complete answer.
         var sendsNoAnswer: Bool {
             switch self {
             case .reset, .close, .cut, .silence, .goAway(gracefully: false, reason: _, code: _): true
@@ -89,7 +89,7 @@ extension Misbehaviour {
             }
         }
 
-        /// The answer that comes instead of the earned one; nil where that stays.
+        /// The status that replaces the earned one; nil if that stays.
         var answers: Int? {
             switch self {
             case .answer(let ordered): ordered.status
@@ -98,7 +98,7 @@ extension Misbehaviour {
             }
         }
 
-        /// The client is told that a request which gets no answer was not processed.
+        /// Whether the client learns that the request was not processed.
         var disownsRequest: Bool {
             switch self {
             case .reset(Self.refusedStream), .goAway(gracefully: false, reason: _, code: _): true
@@ -185,7 +185,7 @@ extension Misbehaviour.Conduct {
         )
     }
 
-    /// A text, or a number where the service has numbers for reasons.
+    /// A text, or a number for services whose reasons are numbers.
     private static func reason(_ container: KeyedDecodingContainer<Keys>) throws -> String? {
         if let number = try? container.decodeIfPresent(Int.self, forKey: .reason) { return String(number) }
         return try container.decodeIfPresent(String.self, forKey: .reason)
@@ -213,28 +213,28 @@ extension Misbehaviour.Conduct {
     }
 }
 
-/// An answer that a misbehaviour puts in the place of the one a request has earned, in the service's own form.
+/// An answer that a misbehaviour orders instead of the earned one, in the service's own form.
 public struct OrderedAnswer: Sendable, Hashable {
     /// From 200 to 599.
     public var status: Int
-    /// In the service's own words: APNs' and Apple's Web Push's reason; FCM's errorCode or Google's canonical code; the error
-    /// of the token endpoint; ntfy's code or its words; Mozilla's errno; Gotify's and WNS' description. Nil: the usual
-    /// one of that status.
+    /// The reason in the service's own words: the reason of APNs and of Apple's Web Push; FCM's errorCode or Google's
+    /// canonical code; the error of the token endpoint; ntfy's code or text; Mozilla's errno; Gotify's and WNS'
+    /// description. Nil: the usual one of the status.
     public var reason: String?
     /// Seconds in `Retry-After`.
     public var retryAfter: Int?
-    /// What FCM and Mozilla say beside their codes.
+    /// The message of FCM and Mozilla.
     public var message: String?
-    /// Which field FCM complains about with INVALID_ARGUMENT.
+    /// The field that FCM names with INVALID_ARGUMENT.
     public var field: String?
-    /// With 410 from APNs: since when the token is dead, in milliseconds since 1970; nil: now.
+    /// With 410 from APNs: when the token died, in milliseconds since 1970; nil: now.
     public var timestamp: Int64?
-    /// Further headers; one of the same name is replaced.
+    /// Further headers. They replace headers with the same name.
     public var headers: [LabHeader]
     /// The whole body, instead of the service's own form.
     public var body: String?
 
-    /// Takes a status unchecked, though JSON and the command line are held to its range.
+    /// Does not check the status; only JSON and the command line are checked.
     public init(
         status: Int,
         reason: String? = nil,

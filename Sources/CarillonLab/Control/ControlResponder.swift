@@ -1,12 +1,16 @@
 import Foundation
 import NIOCore
 
-/// The control endpoint: look at what came, order misbehaviour, declare tokens and receivers.
+/// The control endpoint: shows requests, orders misbehaviours, declares tokens and receivers.
 ///
-/// `GET /` the lab's addresses · `GET /received?wait=N&timeout_ms=…&service=…&after=SEQUENCE` lines of JSON, with `text=1`
-/// lines for people · `DELETE /received` · `POST /misbehave`, `POST /tokens`, `POST /receivers` an object or an array of them ·
-/// `GET /misbehave` what is still to come · `DELETE /misbehave` · `POST /reset` forgets all that came and was ordered · `POST /subscriptions` an object (see ``WebPushSubscriptionRequest``), answered as a browser describes
-/// its subscription · `DELETE /subscriptions?id=…`, from then on gone.
+/// - `GET /`: the lab's addresses
+/// - `GET /received?wait=N&timeout_ms=…&service=…&after=SEQUENCE`: lines of JSON, or of text for people with `text=1`
+/// - `DELETE /received`
+/// - `POST /misbehave`, `POST /tokens`, `POST /receivers`: an object or an array of objects
+/// - `GET /misbehave`: the remaining misbehaviours; `DELETE /misbehave`
+/// - `POST /reset`: removes requests, misbehaviours and declarations
+/// - `POST /subscriptions`: an object (see ``WebPushSubscriptionRequest``); answers with the subscription in a browser's form
+/// - `DELETE /subscriptions?id=…`: the subscription is gone from then on
 struct ControlResponder: Sendable {
     /// The longest a request may wait, in milliseconds.
     private static let longestWait: Int64 = 600_000
@@ -101,7 +105,7 @@ struct ControlResponder: Sendable {
         let isText = query["text"] == "1"
         return core.recorder.awaitCount(count, timeout: .milliseconds(timeout), on: loop, matching: matching).requests
             .map { (200, $0) }
-            // Too few: those that came, with a status that tells.
+            // Too few: returns those with another status.
             .flatMapErrorThrowing { _ in (408, core.recorder.requests.filter(matching)) }
             .map { status, requests in
                 let lines = requests.map { (isText ? $0.readable : $0.jsonLine()) + "\n" }.joined()
@@ -123,7 +127,7 @@ struct ControlResponder: Sendable {
     }
 }
 
-/// A token or topic that is declared through the control endpoint; `"service"` tells whose it is, APNs' without it.
+/// A token or topic declared through the control endpoint. `"service"` is its service; APNs by default.
 enum DeclaredDevice: Decodable {
     case apns(APNsDevice)
     case fcm(FCMDevice)

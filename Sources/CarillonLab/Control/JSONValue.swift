@@ -10,7 +10,7 @@ public enum JSONValue: Sendable, Hashable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// Nil where the bytes are not one JSON value.
+    /// Nil if the bytes are not one JSON value.
     public init?(parsing bytes: [UInt8]) {
         guard !bytes.isEmpty, let value = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes)) else {
             return nil
@@ -18,27 +18,27 @@ public enum JSONValue: Sendable, Hashable {
         self = value
     }
 
-    /// The member of an object, `.null` for one that is null; nil where there is none or this is no object.
+    /// A member of an object, `.null` for null; nil if there is none, or the value is not an object.
     public subscript(key: String) -> JSONValue? {
         if case .object(let members) = self { members[key] } else { nil }
     }
 
-    /// The element of an array, counted from 0; nil outside its bounds or where this is no array.
+    /// An element of an array; nil for an index out of bounds, or if the value is not an array.
     public subscript(index: Int) -> JSONValue? {
         if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { nil }
     }
 
-    /// Nil for all but texts: a number is not written out.
+    /// The text; nil for other types.
     public var string: String? {
         if case .string(let value) = self { value } else { nil }
     }
 
-    /// Nil for all but whole numbers of 64 bits: neither a text of digits is read nor a fraction cut.
+    /// The whole number of 64 bits; nil for fractions and other types.
     public var integer: Int64? {
         if case .integer(let value) = self { value } else { nil }
     }
 
-    /// Of any number, whole ones too.
+    /// The number, whole or not; nil for other types.
     public var double: Double? {
         switch self {
         case .integer(let value): Double(value)
@@ -47,12 +47,12 @@ public enum JSONValue: Sendable, Hashable {
         }
     }
 
-    /// Nil for all but arrays.
+    /// The elements of an array; nil for other types.
     public var elements: [JSONValue]? {
         if case .array(let value) = self { value } else { nil }
     }
 
-    /// Nil for all but objects; the order of the members is lost.
+    /// The members of an object, without their order; nil for other types.
     public var object: [String: JSONValue]? {
         if case .object(let value) = self { value } else { nil }
     }
@@ -72,9 +72,9 @@ public enum JSONValue: Sendable, Hashable {
 }
 
 extension JSONValue: Codable {
-    /// Keeps whole numbers of 64 bits exactly, and others as near as a `Double` comes.
+    /// Keeps whole numbers of 64 bits exactly. Other numbers become a `Double`.
     ///
-    /// - Throws: `DecodingError` for what is of none of JSON's types.
+    /// - Throws: `DecodingError` for anything that is not JSON.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
@@ -94,9 +94,9 @@ extension JSONValue: Codable {
         }
     }
 
-    /// Writes the value itself, with no word of which case it is.
+    /// Writes the value itself, without the name of its case.
     ///
-    /// - Throws: What the encoder throws; JSON's takes no `number` that is infinite or none.
+    /// - Throws: What the encoder throws. JSON's encoder refuses an infinite `number` and NaN.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

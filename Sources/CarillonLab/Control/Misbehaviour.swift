@@ -1,28 +1,28 @@
 import Foundation
 
-/// Something a push service does instead of giving a request the answer it has earned.
+/// A failure that a push service simulates instead of the earned answer.
 ///
-/// Only requests that pass every check take part: a request that is wrong in itself is refused for what is wrong with it.
+/// It concerns only requests that pass every check: an invalid request is always refused for its own error.
 public struct Misbehaviour: Sendable, Hashable {
     /// The service that misbehaves; nil for all.
     public var service: LabService?
     /// The device token or topic it happens to; nil for all.
     public var target: String?
-    /// How many requests that match pass untouched first.
+    /// How many matching requests pass first.
     public var after: Int
-    /// How many requests it happens to; nil for every one until it is withdrawn.
+    /// How many requests it happens to; nil for all until it is withdrawn.
     public var times: Int?
-    /// What part of the requests it happens to, by the lot: from 0 to 1; nil for all. Those spared go on to the next
+    /// The share of requests that it happens to at random, from 0 to 1; nil for all. The others are left to the next
     /// misbehaviour of the script.
     public var share: Double?
-    /// With `share`: the lots are the same for the same seed and order of requests.
+    /// With `share`: the same seed and order of requests make the same choice.
     public var seed: UInt64
-    /// With `share`: to how many requests in a row it happens once the lot falls.
+    /// With `share`: how many consecutive requests it happens to each time.
     public var burst: Int
-    /// What comes instead of the earned answer, or is done to it.
+    /// What happens instead of the earned answer, or to it.
     public var conduct: Conduct
 
-    /// Happens to the next request that matches unless told otherwise. Below 0, `after` is 0; below 1, `times` is 1.
+    /// Happens to the next matching request by default. A negative `after` means 0, and `times` is at least 1.
     public init(
         _ conduct: Conduct,
         service: LabService? = nil,
@@ -39,7 +39,7 @@ public struct Misbehaviour: Sendable, Hashable {
         burst = 1
     }
 
-    /// Happens by the lot until it is withdrawn.
+    /// Happens at random until it is withdrawn.
     public init(
         _ conduct: Conduct,
         service: LabService? = nil,
@@ -60,10 +60,10 @@ public struct Misbehaviour: Sendable, Hashable {
         return true
     }
 
-    /// From the command line's form: a kind and `key=value` pairs with commas between, `answer,status=429,retry_after=2,times=3`;
-    /// or from the JSON form, an object.
+    /// Parses the form of the command line, a kind and `key=value` pairs separated by commas
+    /// (`answer,status=429,retry_after=2,times=3`), or a JSON object.
     ///
-    /// The keys are those of the JSON form, and `header.NAME` for one of its headers. Throws `LabError` with what was expected.
+    /// The keys are those of the JSON form, and `header.NAME` for a header. Throws `LabError` with what was expected.
     public init(parsing text: String) throws {
         let json = text.hasPrefix("{") ? Data(text.utf8) : try JSONEncoder().encode(Self.members(text))
         do {
@@ -133,9 +133,10 @@ extension Misbehaviour: Codable {
 
     static var knownKeys: [String] { CodingKeys.allCases.map(\.rawValue) }
 
-    /// From `{"kind": "answer", "status": 429, "retry_after": 2, "times": 3, "after": 0, "service": "apns", "target": "…"}`.
+    /// Reads `{"kind": "answer", "status": 429, "retry_after": 2, "times": 3, "after": 0, "service": "apns", "target":
+    /// "…"}`.
     ///
-    /// `times` is 1 where it is left out, but for ever beside `share`; 0 means until it is withdrawn.
+    /// `times` is 1 by default, and unlimited with `share`; 0 means until it is withdrawn.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -154,7 +155,8 @@ extension Misbehaviour: Codable {
         burst = max(1, try container.decodeIfPresent(Int.self, forKey: .burst) ?? 1)
     }
 
-    /// Writes what ``init(from:)`` reads: `times` is 0 for nil, and `seed` and `burst` stand beside `share` only.
+    /// Writes the form that ``init(from:)`` reads: `times` is 0 for nil, and `seed` and `burst` are written only with
+    /// `share`.
     ///
     /// - Throws: What the encoder throws.
     public func encode(to encoder: any Encoder) throws {

@@ -1,45 +1,45 @@
 import Foundation
 
-/// One request that reached a push service of the lab, with the answer it got.
+/// A request to a push service of the lab, with its answer.
 ///
-/// It is recorded at the moment the answer is decided, before the answer is sent: requests that are never answered,
-/// or much later, are recorded as well.
+/// It is recorded when the answer is decided, before it is sent. Requests that are answered late or never are recorded
+/// as well.
 public struct ReceivedRequest: Sendable, Hashable {
-    /// Counts from 1 over all services, in the order in which requests were decided.
+    /// The number of the request, from 1, over all services, in the order of decisions.
     public internal(set) var sequence = 0
-    /// Who decided about it: on FCM's connections also `oauth`, for requests to the token endpoint.
+    /// The service that decided; `oauth` for requests to the token endpoint on FCM's connections.
     public var service: LabService
     /// Milliseconds since 1970.
     public var receivedAt: Int64
-    /// Counts the connections of the lab from 1; two requests with the same number came over the same connection.
+    /// The number of the connection, from 1.
     public var connection: Int
-    /// As the client wrote it, also where the service refuses the method.
+    /// The method, even if the service refuses it.
     public var method: String
     /// As the client wrote it, with its query.
     public var path: String
-    /// The device token (in lower case) or the topic; empty where the path named none.
+    /// The device token (in lower case) or the topic; empty if the path names none.
     public var target: String
-    /// The status answered; nil for a request that gets no answer.
+    /// The status of the answer; nil for a request without an answer.
     public var status: Int?
-    /// The reason given beside a status that is not a success, in the service's own words.
+    /// The reason of a refusal in the service's own words.
     public var reason: String?
-    /// What exactly was wrong, in a sentence for people. Real services do not say it.
+    /// The exact error, in a sentence for people. Real services do not say it.
     public var detail: String?
-    /// The misbehaviour that replaced the answer this request had earned.
+    /// The misbehaviour that replaced the earned answer.
     public var misbehaviour: Misbehaviour.Conduct?
-    /// In the order in which they came, without HTTP/2's pseudo headers and without trailers.
+    /// In the order of arrival, without HTTP/2's pseudo headers and trailers.
     public var headers: [LabHeader]
-    /// As it came, still encrypted where it was; cut at 32,768 bytes over HTTP/2 and at 1 MiB over HTTP/1.1.
+    /// The body as received, cut at 32,768 bytes over HTTP/2 and at 1 MiB over HTTP/1.1.
     public var body: [UInt8]
-    /// The clear text of a Web Push message whose receiver's keys the lab knows.
+    /// The plaintext of a Web Push message to a receiver whose keys the lab has.
     public var decrypted: [UInt8]?
 
-    /// What ntfy or Gotify make of it and show to their subscribers.
+    /// The message that ntfy or Gotify show to their subscribers.
     public var message: JSONValue?
-    /// How many requests with the same `apns-id` came before it.
+    /// How many earlier requests had the same `apns-id`.
     public var repeats = 0
 
-    /// Makes a record up, for tests of what reads records: its `sequence` stays 0, since only a lab counts.
+    /// Makes a record for tests of code that reads records. Its `sequence` stays 0: only a lab counts.
     public init(
         service: LabService,
         receivedAt: Int64,
@@ -70,7 +70,7 @@ public struct ReceivedRequest: Sendable, Hashable {
         self.decrypted = decrypted
     }
 
-    /// Records a request and its answer; `conduct` is the misbehaviour that happens to it.
+    /// Makes the record of a request and its answer. `conduct` is the misbehaviour that happens to it.
     init(
         _ request: LabRequest,
         to service: LabService,
@@ -97,19 +97,19 @@ public struct ReceivedRequest: Sendable, Hashable {
         )
     }
 
-    /// True for a request answered with a status from 200 to 299.
+    /// Whether the request was answered with a status from 200 to 299.
     public var isAccepted: Bool {
         guard let status else { return false }
         return (200..<300).contains(status)
     }
 
-    /// True where the service has the push, whatever its client heard of it: a device would show it.
+    /// Whether the service accepted the push, even if its client does not know: a device would show it.
     public var isTaken: Bool {
         guard let misbehaviour else { return isAccepted }
         return misbehaviour.sendsNoAnswer ? !misbehaviour.disownsRequest : isAccepted
     }
 
-    /// The body, or its clear text where it was decrypted, read as JSON; nil where it is not JSON.
+    /// The body, or its plaintext if it was decrypted, as JSON; nil if it is not JSON.
     public var payload: JSONValue? {
         JSONValue(parsing: decrypted ?? body)
     }
@@ -119,12 +119,12 @@ public struct ReceivedRequest: Sendable, Hashable {
         headers.first { $0.name == name.lowercased() }?.value
     }
 
-    /// Roughly what keeping this request costs, in bytes.
+    /// Its size in memory, roughly, in bytes.
     var footprint: Int {
         256 + body.count + (decrypted?.count ?? 0) + headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
     }
 
-    /// A few lines for people: what came, what it got, and the payload indented.
+    /// A few lines for people: the request, its answer, and the payload indented.
     public var readable: String {
         let time = Date(timeIntervalSince1970: Double(receivedAt) / 1_000)
             .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
@@ -174,7 +174,7 @@ extension ReceivedRequest: Encodable {
         case decryptedBase64 = "decrypted_base64"
     }
 
-    /// As one JSON object: `payload` where the content is JSON, `body` where the body is text and `body_base64` where it is not.
+    /// Writes one JSON object: `payload` if the content is JSON, and `body` for text or `body_base64` for other bytes.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(sequence, forKey: .sequence)
@@ -215,21 +215,21 @@ extension ReceivedRequest: Encodable {
     }
 }
 
-/// A push service that the lab plays.
+/// A push service of the lab.
 public enum LabService: String, Sendable, Hashable, Codable, CaseIterable {
     /// Apple's push service, HTTP/2 over TLS.
     case apns
-    /// Its twin for development builds.
+    /// The sandbox for development builds.
     case apnsSandbox = "apns_sandbox"
     /// Apple's management of broadcast channels, HTTP/2 over TLS.
     case apnsChannels = "apns_channels"
     /// Firebase Cloud Messaging, HTTP/2 over TLS.
     case fcm
-    /// Google's token endpoint, beside ``fcm``.
+    /// Google's token endpoint, on the port of ``fcm``.
     case oauth
-    /// A UnifiedPush push server in the manner of ntfy, HTTP/1.1.
+    /// A UnifiedPush server like ntfy, HTTP/1.1.
     case unifiedPush = "unifiedpush"
-    /// A browser's push service in the manner of one of several vendors, HTTP/1.1 over TLS.
+    /// The push services of several browsers, HTTP/1.1 over TLS.
     case webPush = "webpush"
     /// An ntfy server, HTTP/1.1.
     case ntfy
@@ -237,14 +237,14 @@ public enum LabService: String, Sendable, Hashable, Codable, CaseIterable {
     case gotify
 }
 
-/// A header field as it came, its name in lower case.
+/// A header field.
 public struct LabHeader: Sendable, Hashable {
-    /// In lower case where the lab received it; in an ordered answer any case will do, and goes out in lower case.
+    /// In lower case in received requests. Ordered answers may use any case and are sent in lower case.
     public var name: String
-    /// Of one field line: neither split nor combined with others of the name (RFC 9110, section 5.2).
+    /// The value of one field line, neither split nor combined with others (RFC 9110, section 5.2).
     public var value: String
 
-    /// Takes both as they are; only headers ordered in JSON or on the command line are checked for line breaks.
+    /// Checks nothing. Only headers ordered in JSON or on the command line are checked for line breaks.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value

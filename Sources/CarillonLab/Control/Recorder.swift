@@ -1,11 +1,10 @@
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// Holds the record under its lock and keeps the promises of those who wait.
+/// Protects the record with a lock and completes the promises of its waiters.
 final class Recorder: Sendable {
     private typealias Promise = EventLoopPromise<[ReceivedRequest]>
 
-    /// Who waits, and for what.
     struct Wait: Sendable {
         fileprivate let id: Int
         let requests: EventLoopFuture<[ReceivedRequest]>
@@ -33,12 +32,12 @@ final class Recorder: Sendable {
         }
     }
 
-    /// Waits for one request that no other caller gets.
+    /// Waits for the next request. No other caller gets the same one.
     func awaitUnread(timeout: TimeAmount?, on loop: any EventLoop) -> Wait {
         begin(timeout: timeout, on: loop, otherwise: "No request came in time.") { $0.awaitUnread($1) }
     }
 
-    /// Waits until so many of the requests kept match.
+    /// Waits until `count` requests in the record match.
     func awaitCount(
         _ count: Int,
         timeout: TimeAmount?,
@@ -50,7 +49,7 @@ final class Recorder: Sendable {
         }
     }
 
-    /// The requests waited for. Throws `LabError`, or `CancellationError` where the task is cancelled first.
+    /// Throws `LabError`, or `CancellationError` if the task is cancelled first.
     func requests(of wait: Wait) async throws -> [ReceivedRequest] {
         try await withTaskCancellationHandler {
             try await wait.requests.get()
@@ -91,14 +90,14 @@ final class Recorder: Sendable {
     }
 }
 
-/// What came, in order, within bounds of memory, and who waits for more of it.
+/// The requests in order, within memory limits, and the waiters for more.
 ///
-/// Pure: every change returns the waiters it satisfied, for the caller to notify.
+/// Pure: every change returns the waiters that it satisfies, for the caller to notify.
 struct Record<Promise: Sendable>: Sendable {
     private enum Wish: Sendable {
         /// The oldest request that no `next` has returned yet.
         case unread
-        /// So many requests that match.
+        /// A number of matching requests.
         case count(Int, @Sendable (ReceivedRequest) -> Bool)
     }
 
@@ -108,7 +107,7 @@ struct Record<Promise: Sendable>: Sendable {
         var promise: Promise
     }
 
-    /// A waiter and what it waited for.
+    /// A waiter and its requests.
     struct Satisfied: Sendable {
         var promise: Promise
         var requests: [ReceivedRequest]
@@ -153,20 +152,20 @@ struct Record<Promise: Sendable>: Sendable {
         wait(.count(count, matching), promise)
     }
 
-    /// The promise of a waiter that gives up; nil where it was satisfied meanwhile.
+    /// Removes a waiter and returns its promise; nil if it was satisfied meanwhile.
     mutating func giveUp(_ id: Int) -> Promise? {
         guard let index = waiters.firstIndex(where: { $0.id == id }) else { return nil }
         return waiters.remove(at: index).promise
     }
 
-    /// Forgets every request; those that come later go on with the numbering.
+    /// Removes every request. The numbering continues.
     mutating func removeAll() {
         requests.removeAll()
         bytes = 0
         lastRead = lastSequence
     }
 
-    /// The promises of all who still wait.
+    /// Returns the promises of all waiters.
     mutating func close() -> [Promise] {
         isClosed = true
         defer { waiters.removeAll() }
@@ -197,7 +196,7 @@ struct Record<Promise: Sendable>: Sendable {
         switch wish {
         case .unread:
             guard let first = requests.first, let last = requests.last, last.sequence > lastRead else { return nil }
-            // Sequence numbers have no gaps within what is kept.
+            // Sequence numbers in the record have no gaps.
             let offset = max(0, lastRead + 1 - first.sequence)
             let request = requests[requests.index(requests.startIndex, offsetBy: offset)]
             lastRead = request.sequence

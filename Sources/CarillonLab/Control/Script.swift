@@ -1,4 +1,4 @@
-/// The misbehaviours ordered, in order; the first that concerns a request and has a turn left happens to it.
+/// The ordered misbehaviours. The first that concerns a request and has turns left happens to it.
 struct Script {
     private struct Scene {
         var misbehaviour: Misbehaviour
@@ -28,7 +28,7 @@ struct Script {
         add(contentsOf: misbehaviours)
     }
 
-    /// What is still to come, with what is left of `after` and `times`.
+    /// The remaining misbehaviours, with their remaining `after` and `times`.
     var pending: [Misbehaviour] { scenes.map(\.misbehaviour) }
 
     mutating func add(contentsOf misbehaviours: [Misbehaviour]) {
@@ -61,7 +61,7 @@ struct Script {
     }
 }
 
-/// SeededDraws that fall the same way for the same seed (SplitMix64).
+/// Random draws that are the same for the same seed (SplitMix64).
 struct SeededDraws: Sendable {
     private var state: UInt64
 
@@ -69,9 +69,9 @@ struct SeededDraws: Sendable {
         state = seed
     }
 
-    /// True in the given part of cases, from 0 to 1.
+    /// True for the given share of calls, from 0 to 1.
     mutating func fall(_ share: Double) -> Bool {
-        // 53 bits, as many as a Double has between 0 and 1.
+        // 53 bits: the precision of a Double between 0 and 1.
         Double(next() >> 11) * 0x1p-53 < share
     }
 

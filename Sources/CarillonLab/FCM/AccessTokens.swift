@@ -1,7 +1,7 @@
 import Cipher
 import Foundation
 
-/// The access tokens that are good, and for which service account.
+/// The valid access tokens and their service accounts.
 struct AccessTokens {
     private struct Granted {
         var account: FCMServiceAccount.Key
@@ -14,7 +14,7 @@ struct AccessTokens {
 
     private var granted: [String: Granted] = [:]
 
-    /// A new one; `lifetime` in milliseconds.
+    /// Makes a new token. `lifetime` is in milliseconds.
     mutating func grant(to account: FCMServiceAccount.Key, lifetime: Int64, now: Int64, random: RandomBytes) -> String {
         granted = granted.filter { $0.value.expiresAt > now }
         if granted.count >= Self.limit {
@@ -25,7 +25,7 @@ struct AccessTokens {
         return token
     }
 
-    /// Whose token that is; nil where it is unknown or over.
+    /// The service account of a token; nil if it is unknown or expired.
     func account(of token: String, now: Int64) -> FCMServiceAccount.Key? {
         guard let found = granted[token], found.expiresAt > now else { return nil }
         return found.account
@@ -36,15 +36,15 @@ struct AccessTokens {
     }
 }
 
-/// A JSON Web Token (RFC 7519) in its compact form, read but not believed.
+/// A JSON Web Token (RFC 7519) in its compact form, parsed but not verified.
 struct JSONWebToken<Header: Decodable, Claims: Decodable> {
     let header: Header
     let claims: Claims
-    /// What the signature is over.
+    /// The bytes that are signed.
     let signed: [UInt8]
     let signature: [UInt8]
 
-    /// Nil where it is none, or lacks what `Header` and `Claims` have.
+    /// Nil if the text is not a token, or lacks a member of `Header` or `Claims`.
     init?(reading text: some StringProtocol) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3,

@@ -1,4 +1,4 @@
-/// The registration tokens declared, and what becomes of the others.
+/// The declared registration tokens, and the rule for others.
 struct FCMDevices {
     private var devices: [String: FCMDevice] = [:]
     private let acceptsUndeclared: Bool
@@ -8,7 +8,7 @@ struct FCMDevices {
         declare(contentsOf: devices)
     }
 
-    /// What was said of the same tokens before is forgotten.
+    /// Replaces earlier declarations of the same tokens.
     mutating func declare(contentsOf devices: [FCMDevice]) {
         for device in devices {
             self.devices[device.token] = device
@@ -42,28 +42,28 @@ struct FCMDevices {
     )
 }
 
-/// What the lab's FCM knows of a registration token.
+/// A registration token, as the lab's FCM knows it.
 public struct FCMDevice: Sendable, Hashable {
-    /// What FCM says to messages for a token ("ErrorCode"). The raw values are the words of the control endpoint.
+    /// FCM's answer to messages for a token ("ErrorCode"). The raw values are those of the control endpoint.
     public enum State: String, Sendable, Hashable, Decodable {
         case registered
-        /// The app is gone: 404 `UNREGISTERED`.
+        /// The app was removed: 404 `UNREGISTERED`.
         case unregistered
         /// Of another Firebase project: 403 `SENDER_ID_MISMATCH`.
         case otherSender = "other_sender"
-        /// No token at all: 400 `INVALID_ARGUMENT`.
+        /// Not a token: 400 `INVALID_ARGUMENT`.
         case invalid
     }
 
-    /// 32 to 4096 characters of `[A-Za-z0-9_:-]`, case-sensitive; any other gets 400 `INVALID_ARGUMENT` whatever is
-    /// declared of it.
+    /// 32 to 4096 characters of `[A-Za-z0-9_:-]`, case-sensitive. Any other token gets 400 `INVALID_ARGUMENT`, even if
+    /// it is declared.
     public var token: String
-    /// Only where it is registered does `project` matter.
+    /// `project` matters only if it is registered.
     public var state: State
-    /// The project it is of; with any other, 403 `SENDER_ID_MISMATCH`. Nil for all.
+    /// The token's project; others get 403 `SENDER_ID_MISMATCH`. Nil for all.
     public var project: String?
 
-    /// Takes any text for a token, and lets every project send to it unless told otherwise.
+    /// Accepts any text as token. By default every project may send to it.
     public init(token: String, state: State = .registered, project: String? = nil) {
         self.token = token
         self.state = state
@@ -78,8 +78,8 @@ extension FCMDevice: Decodable {
         case project
     }
 
-    /// From `{"token": "…", "state": "unregistered", "project": "…"}`; `state` is one of registered (the default), unregistered,
-    /// other_sender and invalid.
+    /// Reads `{"token": "…", "state": "unregistered", "project": "…"}`. `state` is registered (the default),
+    /// unregistered, other_sender or invalid.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let word = try container.decodeIfPresent(String.self, forKey: .state) ?? State.registered.rawValue
@@ -98,17 +98,17 @@ extension FCMDevice: Decodable {
     }
 }
 
-/// What the lab's FCM and its token endpoint know.
+/// The state of the lab's FCM and its token endpoint.
 struct FCMState {
     var accounts: [FCMServiceAccount.Key] = []
     var devices = FCMDevices([], acceptsUndeclared: true)
     var accessTokens = AccessTokens()
-    /// Known once the server listens.
+    /// Set once the server listens.
     var tokenURL = ""
 
     init() {}
 
-    /// Throws `LabError` where an account's key is none.
+    /// Throws `LabError` for an invalid key.
     init(_ configuration: LabConfiguration.FCM) throws {
         accounts = try configuration.accounts.map { try $0.key() }
         devices = FCMDevices(configuration.devices, acceptsUndeclared: configuration.acceptsUndeclaredDevices)

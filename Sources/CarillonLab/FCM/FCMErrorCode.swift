@@ -11,7 +11,7 @@ enum FCMErrorCode: String, CaseIterable {
     /// The old name of `THIRD_PARTY_AUTH_ERROR`.
     case apnsAuthError = "APNS_AUTH_ERROR"
 
-    /// The canonical code that goes with it.
+    /// Its canonical code.
     var status: GoogleStatus {
         switch self {
         case .invalidArgument: .invalidArgument
@@ -24,7 +24,7 @@ enum FCMErrorCode: String, CaseIterable {
         }
     }
 
-    /// What FCM says beside it.
+    /// FCM's message.
     var message: String {
         switch self {
         case .unspecifiedError: "Unknown error."
@@ -39,7 +39,7 @@ enum FCMErrorCode: String, CaseIterable {
     }
 }
 
-/// Google's canonical codes (google.rpc.Code), as far as FCM answers them.
+/// Those of Google's canonical codes (google.rpc.Code) that FCM uses.
 enum GoogleStatus: String, CaseIterable {
     case invalidArgument = "INVALID_ARGUMENT"
     case unauthenticated = "UNAUTHENTICATED"
@@ -63,7 +63,7 @@ enum GoogleStatus: String, CaseIterable {
         }
     }
 
-    /// What Google's front ends say beside it.
+    /// The message of Google's front ends.
     var message: String {
         switch self {
         case .invalidArgument: "Request contains an invalid argument."
@@ -79,7 +79,7 @@ enum GoogleStatus: String, CaseIterable {
         }
     }
 
-    /// That of an HTTP status; nil where there is none.
+    /// The code of an HTTP status; nil if there is none.
     init?(http: Int) {
         guard let status = Self.allCases.first(where: { $0.http == http }) else { return nil }
         self = status

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a field of FCM's messages may hold, in the JSON of Google's APIs.
+/// The type of a field of FCM's messages, in the JSON of Google's APIs.
 indirect enum FCMField: Sendable {
     case text
     case bool
@@ -11,16 +11,16 @@ indirect enum FCMField: Sendable {
     /// RFC 3339.
     case timestamp
     case choice([String])
-    /// A text that FCM looks into: matched as a whole.
+    /// A text that matches a pattern as a whole.
     case pattern(String, expected: String)
     case list(FCMField)
-    /// Names and texts.
+    /// An object whose members are texts.
     case texts
     /// Any object.
     case free
     case message([String: FCMField])
 
-    /// Throws for the first thing that is wrong; `path` is where the value stands.
+    /// Throws for the first error. `path` is the place of the value.
     func check(_ value: JSONValue, at path: String) throws(FCMRefusal) {
         // null means that the field is not there.
         if value == .null { return }
@@ -68,13 +68,13 @@ indirect enum FCMField: Sendable {
         }
     }
 
-    /// Google's APIs take `collapse_key` for `collapseKey`.
+    /// Google's APIs accept `collapse_key` for `collapseKey`.
     static func lowerCamelCase(_ name: String) -> String {
         let words = name.split(separator: "_", omittingEmptySubsequences: false)
         return words.dropFirst().reduce(String(words.first ?? "")) { $0 + $1.prefix(1).uppercased() + $1.dropFirst() }
     }
 
-    /// Nil for what is no duration.
+    /// Nil for an invalid duration.
     private static func milliseconds(_ text: String) -> Int64? {
         guard let match = text.wholeMatch(of: /(\d{1,12})(?:\.(\d{1,9}))?s/), let seconds = Int64(match.1) else {
             return nil

@@ -1,4 +1,4 @@
-/// Why a message is not accepted, in the form of Google's APIs (google.rpc.Status).
+/// Why a message is refused, in the form of Google's APIs (google.rpc.Status).
 struct FCMRefusal: Error, Equatable {
     private static let badTokenMessage = "The registration token is not a valid FCM registration token"
 
@@ -7,7 +7,7 @@ struct FCMRefusal: Error, Equatable {
     var status: GoogleStatus?
     var message: String
     var details: [FCMDetail]
-    /// What exactly was wrong. FCM does not say it.
+    /// The exact error. FCM does not say it.
     var detail: String?
 
     init(_ code: FCMErrorCode, _ message: String? = nil, _ details: [FCMDetail] = [], detail: String? = nil) {
@@ -26,7 +26,7 @@ struct FCMRefusal: Error, Equatable {
         self.detail = detail
     }
 
-    /// What the JSON of a request says that the API does not know; it is refused before FCM sees it.
+    /// JSON that the API does not know. It is refused before FCM sees it.
     static func badJSON(_ field: String, _ description: String) -> FCMRefusal {
         FCMRefusal(
             GoogleStatus.invalidArgument,
@@ -36,7 +36,7 @@ struct FCMRefusal: Error, Equatable {
         )
     }
 
-    /// What FCM itself does not take of a field.
+    /// A field that FCM itself refuses.
     static func badField(_ field: String, _ description: String) -> FCMRefusal {
         FCMRefusal(
             FCMErrorCode.invalidArgument,
@@ -55,8 +55,8 @@ struct FCMRefusal: Error, Equatable {
         )
     }
 
-    /// What a misbehaviour orders: its reason is one of FCM's codes or a canonical one; nil: the usual of that status. Each
-    /// comes with the message and the details it usually has.
+    /// The refusal that a misbehaviour orders. Its reason is one of FCM's codes or a canonical one; nil means the usual
+    /// one of the status. Each has its usual message and details.
     static func ordered(_ answer: OrderedAnswer, project: String) -> FCMRefusal {
         var refusal =
             if let code = answer.reason.flatMap(FCMErrorCode.init(rawValue:)) ?? usual(for: answer) {
@@ -103,17 +103,17 @@ struct FCMRefusal: Error, Equatable {
         }
     }
 
-    /// FCM's own code; nil where Google's front end refused.
+    /// FCM's own code; nil if Google's front end refused.
     var code: FCMErrorCode? {
         details.lazy.compactMap { if case .fcmError(let code) = $0 { code } else { nil } }.first
     }
 
-    /// The fields complained about.
+    /// The invalid fields.
     var fields: [String] {
         details.compactMap { if case .badRequest(let field, _) = $0 { field } else { nil } }
     }
 
-    /// What stands beside the status in the record: FCM's code, or the canonical one.
+    /// The reason in the record: FCM's code, or the canonical one.
     var reason: String { code?.rawValue ?? status?.rawValue ?? "" }
 
     var json: [UInt8] {
@@ -127,10 +127,10 @@ struct FCMRefusal: Error, Equatable {
 /// One of the `details` of an error (google.rpc.Status).
 enum FCMDetail: Equatable {
     case fcmError(FCMErrorCode)
-    /// What is wrong with which field.
+    /// An invalid field.
     case badRequest(field: String, description: String)
     case quotaFailure(subject: String, description: String)
-    /// What APNs said to FCM.
+    /// APNs' answer to FCM.
     case apnsError(status: Int, reason: String)
 
     var json: JSONValue {

@@ -1,6 +1,6 @@
 /// Checks the requests for `messages:send` as strictly as FCM does.
 struct FCMRequestCheck {
-    /// What a good request is about.
+    /// The subject of a valid request.
     struct Passed {
         var projectID: String
         /// The registration token; empty for a topic or a condition.
@@ -37,7 +37,7 @@ struct FCMRequestCheck {
         return Passed(projectID: projectID, target: token ?? "")
     }
 
-    /// The token a request is for, as far as it can be read.
+    /// The token of a request; empty if it cannot be read.
     static func target(of request: LabRequest) -> String {
         JSONValue(parsing: request.body)?["message"]?["token"]?.string ?? ""
     }
@@ -70,16 +70,16 @@ struct FCMRequestCheck {
     }
 }
 
-/// Checks a body of `messages:send` against what FCM's reference says of it.
+/// Checks a body of `messages:send` by FCM's reference.
 enum FCMMessageCheck {
-    /// Bytes of names and values of data and of what is shown.
+    /// FCM's limit for names and values of data and notification, in bytes.
     static let limit = 4_096
 
     private static let targets = ["token", "topic", "condition"]
     private static let reservedNames: Set = ["from", "message_type", "collapse_key"]
     private static let reservedPrefixes = ["google", "gcm"]
 
-    /// The registration token that the message is for; nil for a topic or a condition.
+    /// Returns the message's registration token; nil for a topic or a condition.
     static func check(_ request: LabRequest) throws(FCMRefusal) -> String? {
         guard !request.isCut, let body = JSONValue(parsing: request.body), body.object != nil else {
             throw .badJSON("", "Invalid JSON payload received. Expected an object.")

@@ -1,6 +1,6 @@
 import Cipher
 
-/// Decides what the requests of one connection to the lab's FCM and its token endpoint get, and records them.
+/// Answers the requests of one connection to the lab's FCM and its token endpoint, and records them.
 struct FCMResponder: HTTP2Responder {
     static let tokenPath = "/token"
 

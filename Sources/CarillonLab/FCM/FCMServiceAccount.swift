@@ -1,9 +1,9 @@
 import Cipher
 import Foundation
 
-/// What an operator gets from Google to send with: a service account with its key, and the Firebase project it is of.
+/// An operator's credentials from Google: a service account with its key and Firebase project.
 public struct FCMServiceAccount: Sendable, Hashable {
-    /// The account's half that the lab's servers know.
+    /// The part of the account that the lab's servers know.
     struct Key: Sendable {
         var email: String
         var keyID: String
@@ -11,20 +11,20 @@ public struct FCMServiceAccount: Sendable, Hashable {
         var projectID: String
     }
 
-    /// The only Firebase project the account may send for: 403 `PERMISSION_DENIED` for another one of the lab's, 404
-    /// for any other.
+    /// The only Firebase project that the account may send for. Others get 403 `PERMISSION_DENIED` if the lab has them,
+    /// otherwise 404.
     public var projectID: String
     /// The account's name.
     public var clientEmail: String
-    /// `kid` of its assertions, where they name one: any other is refused. 40 hex digits in a key that the lab made.
+    /// The `kid` of its assertions. They may omit it; any other is refused. 40 hex digits in a key of the lab.
     public var privateKeyID: String
     /// PKCS#8.
     public var privateKeyPEM: String
 
-    /// The one that labs have which are given none: making a key takes longer than all else in a lab.
+    /// The default account of labs. Making a key takes longer than everything else in a lab.
     public static let ofThisProcess = FCMServiceAccount()
 
-    /// Makes a new key, which takes some 100 ms.
+    /// Makes a new key, which takes about 100 ms.
     public init(projectID: String = "carillon-lab") {
         self.projectID = projectID
         clientEmail = "push@\(projectID).iam.gserviceaccount.com"
@@ -40,7 +40,7 @@ public struct FCMServiceAccount: Sendable, Hashable {
         self.privateKeyPEM = privateKeyPEM
     }
 
-    /// The content of the file that Google hands out; `tokenURI` is where it is exchanged for access tokens.
+    /// The content of the file that Google issues. `tokenURI` is the token endpoint.
     public func json(tokenURI: String) -> String {
         let file = File(
             project_id: projectID,
@@ -54,7 +54,7 @@ public struct FCMServiceAccount: Sendable, Hashable {
         return (try? encoder.encode(file)).map { String(decoding: $0, as: UTF8.self) + "\n" } ?? ""
     }
 
-    /// Reads such a file back. Throws `LabError` where it is none.
+    /// Reads such a file. Throws `LabError` if it is invalid.
     public init(json: String) throws {
         do {
             let file = try JSONDecoder().decode(File.self, from: Data(json.utf8))

@@ -21,15 +21,15 @@ struct TokenRequestCheck {
     private static let scopes: Set = [
         "https://www.googleapis.com/auth/firebase.messaging", "https://www.googleapis.com/auth/cloud-platform",
     ]
-    /// How far a sender's clock may be off, in seconds.
+    /// The tolerated difference of clocks, in seconds.
     private static let tolerance: Int64 = 300
     private static let longestLifetime: Int64 = 3_600
 
     let accounts: [FCMServiceAccount.Key]
-    /// What `aud` has to be.
+    /// The expected `aud`.
     let tokenURL: String
 
-    /// The account that the assertion proves. `now` in milliseconds since 1970.
+    /// Returns the account that the assertion proves. `now` is in milliseconds since 1970.
     func check(_ request: LabRequest, now: Int64) throws(OAuthRefusal) -> FCMServiceAccount.Key {
         guard request.method == "POST" else {
             throw OAuthRefusal(status: 405, error: "invalid_request", detail: "the method is not POST")
@@ -89,7 +89,7 @@ struct TokenRequestCheck {
     }
 }
 
-/// Why the token endpoint gives no token, in its own form: `{"error":"invalid_grant","error_description":"…"}` (RFC 6749
+/// Why the token endpoint refuses, in its own form: `{"error":"invalid_grant","error_description":"…"}` (RFC 6749
 /// section 5.2).
 struct OAuthRefusal: Error, Equatable {
     private struct Body: Encodable {
@@ -99,9 +99,10 @@ struct OAuthRefusal: Error, Equatable {
 
     var status = 400
     var error: String
-    /// What the real endpoint says beside it.
+    /// The message of the real endpoint.
     var words: String?
-    /// What exactly was wrong. The real endpoint does not say it.
+    /// The exact error. The real endpoint does not say it. @@* What a misbehaviour orders. The refusal that a
+    /// misbehaviour orders.
     var detail: String?
 
     static func invalidGrant(_ words: String, _ detail: String) -> OAuthRefusal {
@@ -121,7 +122,7 @@ struct OAuthRefusal: Error, Equatable {
         return refusal
     }
 
-    /// What the endpoint says with a status when nothing was named.
+    /// The usual refusal of a status.
     private static func usual(for status: Int) -> OAuthRefusal {
         switch status {
         case 401: OAuthRefusal(status: status, error: "invalid_client")

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A message as Gotify takes it, from JSON or from a form.
+/// A message to Gotify, from JSON or a form.
 struct GotifyMessage {
-    /// Tops of `extras` that Gotify knows; apps have others.
+    /// The first parts of names in `extras` that Gotify knows. Apps have others.
     private static let tops: Set = ["gotify", "android", "ios", "web", "server", "client"]
 
     var text: String
@@ -17,7 +17,7 @@ struct GotifyMessage {
         } else if type == "application/x-www-form-urlencoded" {
             try self.init(form: LabRequest.parameters(of: String(decoding: request.body, as: UTF8.self)))
         } else {
-            // Without a type Gotify finds no fields; parameters of the query it takes as those of a form.
+            // Without a content type Gotify reads no body. It accepts the query's parameters like those of a form.
             try self.init(form: request.query)
         }
         guard !text.isEmpty else { throw .badRequest("Field 'message' is required") }
@@ -48,7 +48,7 @@ struct GotifyMessage {
         }
     }
 
-    /// What Gotify's clients would make nothing of; Gotify itself takes it.
+    /// What Gotify accepts and its clients cannot use.
     var complaint: String? {
         for (name, value) in (extras ?? [:]).sorted(by: { $0.key < $1.key }) {
             let parts = name.components(separatedBy: "::")
@@ -67,7 +67,7 @@ struct GotifyMessage {
         return nil
     }
 
-    /// The answer. `now` in milliseconds since 1970.
+    /// The answer to the message. `now` is in milliseconds since 1970.
     func answer(id: Int64, application: GotifyApplication, appID: Int64, now: Int64) -> JSONValue {
         var members: [String: JSONValue] = [
             "id": .integer(id), "appid": .integer(appID), "message": .string(text),
@@ -93,7 +93,7 @@ struct GotifyError: Error, Equatable {
 
     static func badRequest(_ description: String) -> GotifyError { GotifyError(status: 400, description: description) }
 
-    /// What a misbehaviour orders: its reason is the description.
+    /// The error that a misbehaviour orders. Its reason is the description.
     static func ordered(_ answer: OrderedAnswer) -> GotifyError {
         let usual: String =
             switch answer.status {

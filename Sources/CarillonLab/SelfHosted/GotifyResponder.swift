@@ -1,4 +1,4 @@
-/// Decides what requests to the lab's Gotify server get, and records it.
+/// Answers requests to the lab's Gotify server, and records them.
 struct GotifyResponder: Sendable {
     let core: LabCore
 
@@ -67,7 +67,7 @@ struct GotifyResponder: Sendable {
     }
 }
 
-/// What the lab's Gotify knows.
+/// The state of the lab's Gotify.
 struct GotifyState: Sendable {
     private var applications: [(number: Int64, application: GotifyApplication)] = []
     private var lastApplication: Int64 = 0
@@ -85,7 +85,7 @@ struct GotifyState: Sendable {
         applications.append((lastApplication, application))
     }
 
-    /// The token is good no more.
+    /// Makes a token invalid.
     mutating func remove(_ token: String) {
         applications.removeAll { $0.application.token == token }
     }
@@ -103,16 +103,16 @@ struct GotifyState: Sendable {
     }
 }
 
-/// Who may send to the lab's Gotify server.
+/// An application that may send to the lab's Gotify server.
 public struct GotifyApplication: Sendable, Hashable {
     /// 15 characters that begin with `A`.
     public var token: String
-    /// The title of messages that bring none.
+    /// The title of messages without one.
     public var name: String
-    /// The priority of messages that bring none.
+    /// The priority of messages without one.
     public var defaultPriority: Int
 
-    /// Takes a token of any form. What is left out is that of the one application which a lab has by default.
+    /// Accepts a token of any form. The defaults are those of a lab's default application.
     public init(token: String = "Acarillon.lab01", name: String = "Carillon", defaultPriority: Int = 5) {
         self.token = token
         self.name = name

@@ -5,7 +5,7 @@ enum NtfyActions {
     private static let limit = 3
     private static let kinds: Set = ["view", "http", "broadcast"]
 
-    /// Each as ntfy shows it to its subscribers.
+    /// Returns the actions in the form for subscribers.
     static func parse(_ text: String) throws(NtfyError) -> [JSONValue] {
         var actions: [[String: JSONValue]] = []
         if text.hasPrefix("[") {
@@ -50,7 +50,7 @@ enum NtfyActions {
 
 /// ntfy's short form of actions: `view, Open, https://example.com, clear=true; http, Close, https://…, method=PUT`.
 ///
-/// `;` separates actions, `,` their parts; a part with either in it is put in quotes.
+/// `;` separates actions, `,` their parts. A part with one of them is quoted.
 enum NtfyShortActions {
     static func parse(_ text: String) throws(NtfyError) -> [[String: JSONValue]] {
         var actions: [[String: JSONValue]] = []
@@ -87,7 +87,7 @@ enum NtfyShortActions {
         return members.merging(nested.mapValues(JSONValue.object)) { first, _ in first }
     }
 
-    /// Actions, each in its parts.
+    /// Splits the text into actions and their parts.
     private static func split(_ text: String) throws(NtfyError) -> [[String]] {
         var actions: [[String]] = []
         var parts: [String] = []

@@ -7,7 +7,7 @@ struct NtfyError: Error, Encodable, Equatable {
     var error: String
     var link: String?
 
-    /// `code` as ntfy numbers it, whose first three digits are the HTTP status.
+    /// `code` is ntfy's number. Its first three digits are the HTTP status.
     init(_ code: Int, _ error: String, _ section: String? = nil) {
         self.code = code
         http = code / 100
@@ -55,14 +55,15 @@ struct NtfyError: Error, Encodable, Equatable {
         NtfyError(code, "invalid request: " + why, "scheduled-delivery")
     }
 
-    /// What ntfy says with a status when nothing was named.
+    /// ntfy's usual error of a status.
     static func usual(for status: Int) -> NtfyError {
         let preferred = status == 400 ? 40000 : status * 100 + 1
         return known.first { $0.code == preferred } ?? known.first { $0.http == status }
             ?? NtfyError(status * 100, "refused")
     }
 
-    /// What a misbehaviour orders: its reason is a code of ntfy's, or words for the usual one of that status.
+    /// The error that a misbehaviour orders. Its reason is one of ntfy's codes, or a text for the usual code of the
+    /// status.
     static func ordered(_ answer: OrderedAnswer) -> NtfyError {
         var error = usual(for: answer.status)
         if let code = answer.reason.flatMap({ Int($0) }) {

@@ -1,7 +1,7 @@
 import Cipher
 import Foundation
 
-/// What ntfy answers to a message it took.
+/// ntfy's answer to an accepted message.
 struct NtfyMessage {
     /// ntfy keeps messages for 12 hours.
     private static let lifetimeSeconds: Int64 = 12 * 3_600
@@ -9,7 +9,7 @@ struct NtfyMessage {
     /// The answer's members.
     let members: JSONValue
 
-    /// `now` in seconds since 1970. Throws for what ntfy does not take of what goes with the message.
+    /// `now` is in seconds since 1970. Throws for parameters that ntfy refuses.
     init(_ publication: NtfyPublication, now: Int64, random: RandomBytes) throws(NtfyError) {
         let parameters = publication.parameters
         let time = try parameters.delay(now: now) ?? now
@@ -55,7 +55,7 @@ extension NtfyParameters {
     }
 }
 
-/// A message on its way to a topic, with what ntfy makes of its headers.
+/// A message to a topic, with its parameters.
 struct NtfyPublication {
     static let messageLimit = 4_096
     private static let reserved: Set<String> = [
@@ -63,15 +63,15 @@ struct NtfyPublication {
     ]
 
     var topic: String
-    /// As far as ntfy keeps it.
+    /// The part of the body that ntfy keeps.
     var body: [UInt8]
-    /// UnifiedPush mode: kept as it is, text or not.
+    /// UnifiedPush mode: the body is kept unchanged, text or not.
     var isUnifiedPush = false
     /// The body has RFC 8188's encoding.
     var isEncrypted = false
     var parameters: NtfyParameters
 
-    /// Of a request to a topic, or to `/` with JSON.
+    /// Reads a request to a topic, or to `/` with JSON.
     init(checking request: LabRequest, oversize: LabConfiguration.UnifiedPush.Oversize) throws(NtfyError) {
         if request.path == "/", request.method == "POST" || request.method == "PUT" {
             try self.init(json: request)
@@ -118,7 +118,7 @@ struct NtfyPublication {
         guard body.count <= Self.messageLimit else { throw .tooLarge }
     }
 
-    /// The topic a path names.
+    /// The topic in a path.
     static func topic(of request: LabRequest) throws(NtfyError) -> String {
         var topic = String(request.path.dropFirst())
         if request.method == "GET", let verb = verb(of: request) {

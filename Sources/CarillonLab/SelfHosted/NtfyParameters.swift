@@ -1,7 +1,7 @@
 import Cipher
 import Foundation
 
-/// What goes with a message, from headers or from the query, under any of ntfy's names for it.
+/// A message's parameters from headers or query, under any of ntfy's names.
 struct NtfyParameters {
     private var values: [String: String] = [:]
 
@@ -12,7 +12,7 @@ struct NtfyParameters {
         }
     }
 
-    /// Of a message published as JSON: its members under the names of the headers.
+    /// Reads the members of a message in JSON, under the names of the headers.
     init(_ members: [String: JSONValue]) {
         for (name, value) in members {
             switch value {
@@ -26,7 +26,7 @@ struct NtfyParameters {
         }
     }
 
-    /// The first that is there and not empty.
+    /// The first value that is not empty.
     subscript(names: String...) -> String? {
         names.lazy.compactMap { values[$0] }.first { !$0.isEmpty }
     }
@@ -56,7 +56,8 @@ struct NtfyParameters {
         return icon
     }
 
-    /// When a message is to be shown, in seconds since 1970; of ntfy's forms the UNIX time and durations like `30m`.
+    /// When the message will be shown, in seconds since 1970. Of ntfy's forms, UNIX times and durations like `30m` are
+    /// supported.
     func delay(now: Int64) throws(NtfyError) -> Int64? {
         guard let text = self["x-delay", "delay", "x-at", "at", "x-in", "in"] else { return nil }
         let time: Int64
@@ -74,10 +75,10 @@ struct NtfyParameters {
     }
 }
 
-/// Words of header values that are not ASCII (RFC 2047): `=?UTF-8?B?w6k=?=`.
+/// Encoded words in header values (RFC 2047): `=?UTF-8?B?w6k=?=`.
 enum RFC2047 {
     static func decode(_ text: String) -> String {
-        // Blanks between two such words belong to neither (section 6.2).
+        // Blanks between two encoded words are ignored (section 6.2).
         text.replacing(/\?=\s+=\?/, with: "?==?").replacing(/=\?(?i:utf-8)\?([BbQq])\?([^?\s]*)\?=/) { match in
             let bytes = match.1.lowercased() == "b" ? Base64.decode(String(match.2)) : quotedPrintable(match.2)
             return bytes.flatMap { String(validating: $0, as: UTF8.self) } ?? String(match.0)

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Decides what requests to the lab's UnifiedPush push server or its ntfy server get, and records it.
+/// Answers requests to the lab's UnifiedPush or ntfy server, and records them.
 struct NtfyResponder: Sendable {
     private struct Outcome {
         var answer: HTTPAnswer
@@ -25,7 +25,7 @@ struct NtfyResponder: Sendable {
     let service: LabService
     let oversize: LabConfiguration.UnifiedPush.Oversize
     let access: NtfyAccess
-    /// Known as soon as the service listens.
+    /// Available once the service listens.
     let origin: @Sendable () -> String
 
     func decide(_ request: LabRequest) -> HTTP1Conduct {
@@ -69,7 +69,7 @@ struct NtfyResponder: Sendable {
         return HTTP1Conduct(withCORS(outcome.answer), misbehaving: conduct)
     }
 
-    /// What is neither a message nor recorded.
+    /// Answers requests that are not messages. They are not recorded.
     private func read(_ request: LabRequest) -> HTTPAnswer? {
         if request.path == "/v1/health" { return HTTPAnswer(status: 200, json: #"{"healthy":true}"#) }
         guard NtfyParameters(request).asksForUnifiedPush, let topic = try? NtfyPublication.topic(of: request),
@@ -95,7 +95,7 @@ struct NtfyResponder: Sendable {
         if let key = receiver.applicationServerKey {
             try checkVAPID(request, key, now: now)
         }
-        // A push server cannot look inside and takes anything; the record says what the device would have met.
+        // A push server cannot read the body and accepts anything. The record says what the device would have found.
         if publication.isEncrypted {
             do {
                 outcome.decrypted = try receiver.decryption.open(publication.body)
@@ -108,7 +108,7 @@ struct NtfyResponder: Sendable {
         return outcome
     }
 
-    /// Of an app that gave its distributor the key of its server (AND_3, RFC 8292 section 4.2).
+    /// Checks the signature for an app that gave its distributor its server's key (AND_3, RFC 8292 section 4.2).
     private func checkVAPID(_ request: LabRequest, _ key: String, now: Int64) throws(NtfyError) {
         guard let authorization = request.header("authorization") else {
             throw NtfyError(40101, "the endpoint takes messages of one application server only")

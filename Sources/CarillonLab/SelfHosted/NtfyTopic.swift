@@ -1,30 +1,30 @@
 import Cipher
 
-/// What the lab's UnifiedPush or ntfy server knows of a topic.
+/// A topic, as the lab's UnifiedPush or ntfy server knows it.
 public struct NtfyTopic: Sendable, Hashable {
-    /// What becomes of messages to a topic. The raw values are the words of the control endpoint.
+    /// What happens to messages to a topic. The raw values are those of the control endpoint.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         case registered
-        /// Nobody subscribed lately: 507 for UnifiedPush messages, as ntfy answers with rate limits by subscriber.
+        /// No recent subscriber: 507 for UnifiedPush messages, ntfy's answer with rate limits by subscriber.
         case noSubscriber = "no_subscriber"
-        /// 404, which UnifiedPush's server specification has for an endpoint that is no more.
+        /// 404, which UnifiedPush's server specification requires for an endpoint that is gone.
         case gone
         /// 403.
         case forbidden
     }
 
-    /// 1 to 64 characters of `[A-Za-z0-9_-]`, or no message can name it; case-sensitive.
+    /// 1 to 64 characters of `[A-Za-z0-9_-]`, case-sensitive. Messages cannot name any other.
     public var name: String
-    /// What a message meets whose length and authorization are good.
+    /// What happens to a message with valid length and authorization.
     public var state: State
 
-    /// Takes any name. A topic that was never declared is registered: to say so of one ends another state.
+    /// Accepts any name. Undeclared topics are registered; declaring one as registered ends another state.
     public init(_ name: String, state: State = .registered) {
         self.name = name
         self.state = state
     }
 
-    /// Nil where a message may pass.
+    /// The refusal of a message; nil if it may pass.
     func refusal(isUnifiedPush: Bool) -> NtfyError? {
         switch state {
         case .registered: nil
@@ -41,7 +41,7 @@ extension NtfyTopic: Decodable {
         case state
     }
 
-    /// From `{"token": "up…", "state": "no_subscriber"}`; `state` is registered where it is left out.
+    /// Reads `{"token": "up…", "state": "no_subscriber"}`. `state` is registered by default.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let word = try container.decodeIfPresent(String.self, forKey: .state) ?? State.registered.rawValue
@@ -55,11 +55,11 @@ extension NtfyTopic: Decodable {
 
 /// Who may publish to which topics of a server.
 struct NtfyAccess: Sendable {
-    /// UnifiedPush's topics, which everybody may write to: `up` and 12 more.
+    /// UnifiedPush's topics are `up` and 12 more characters. Everybody may write to them.
     private static let unifiedPushTopicLength = 14
 
     var allowsAnonymous = true
-    /// With the topics each may publish to; nil: all.
+    /// The topics that each token may publish to; nil: all.
     var tokens: [String: Set<String>?] = [:]
 
     func check(_ request: LabRequest, topic: String) throws(NtfyError) {
@@ -71,7 +71,7 @@ struct NtfyAccess: Sendable {
         let words = authorization.split(separator: " ", maxSplits: 1)
         guard words.count == 2 else { throw .unauthorized }
         switch words[0].lowercased() {
-        // Web Push's own (RFC 8292), which is not for ntfy.
+        // Web Push's own authorization (RFC 8292), which does not concern ntfy.
         case "vapid", "webpush": return
         case "bearer": try check(token: String(words[1]), topic)
         case "basic":
@@ -88,7 +88,7 @@ struct NtfyAccess: Sendable {
         guard allowed?.contains(topic) ?? true else { throw .forbidden }
     }
 
-    /// The header, or what `?auth=` has in its place.
+    /// The header, or the parameter `auth` instead.
     private static func authorization(of request: LabRequest) throws(NtfyError) -> String? {
         guard let parameter = request.query["auth"] else { return request.header("authorization") }
         guard let bytes = Base64URL.decode(parameter), let text = String(validating: bytes, as: UTF8.self) else {

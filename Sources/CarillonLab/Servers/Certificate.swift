@@ -6,13 +6,14 @@ final class Certificate {
     private let x509: OpaquePointer
 
     enum Extension {
-        /// In the words of OpenSSL's configuration files.
+        /// In the syntax of OpenSSL's configuration files.
         case named(Int32, String)
         /// By its object identifier, in DER.
         case raw(String, [UInt8])
     }
 
-    /// Signed by its issuer, or by itself where there is none. `subject` by OpenSSL's short names; `valid` in seconds since 1970.
+    /// Signed by `issuer`, or self-signed without one. `subject` uses OpenSSL's short names; `valid` is in seconds
+    /// since 1970.
     init(
         subject: [(name: String, value: String)],
         key: P256PrivateKey,
@@ -28,7 +29,7 @@ final class Certificate {
         defer { EVP_PKEY_free(issuerKey) }
         let issuerX509 = issuer?.certificate.x509 ?? x509
 
-        // 2 is version 3; a serial of 64 random bits keeps certificates of several runs apart in a client's cache.
+        // 2 means version 3. A random serial of 64 bits keeps certificates of several runs apart in a client's cache.
         var isGood = X509_set_version(x509, 2) == 1
         let serial = SecureRandom.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 1
         isGood = isGood && ASN1_INTEGER_set_uint64(X509_get_serialNumber(x509), serial) == 1
@@ -49,7 +50,7 @@ final class Certificate {
         }
     }
 
-    /// Reads one back. Throws `LabError` where that is none.
+    /// Reads a certificate. Throws `LabError` if the text is not one.
     init(pem: String) throws(LabError) {
         let text = Array(pem.utf8)
         let input = BIO_new_mem_buf(text, Int32(text.count))
@@ -74,7 +75,7 @@ final class Certificate {
         return String(decoding: bytes.prefix(max(0, Int(count))), as: UTF8.self)
     }
 
-    /// Both in one file, as PKCS#12 (RFC 7292).
+    /// Certificate and key in one file, as PKCS#12 (RFC 7292).
     func pkcs12(key: P256PrivateKey, password: String) throws(LabError) -> [UInt8] {
         let libraryKey = try Self.libraryKey(key)
         defer { EVP_PKEY_free(libraryKey) }

@@ -3,7 +3,7 @@ import Cipher
 import Foundation
 import NIOSSL
 
-/// A certificate authority made for one run of the lab, of its servers' certificate and its operators' push certificates.
+/// A certificate authority for one run of the lab. It issues the servers' certificate and push certificates.
 struct CertificateAuthority: Sendable {
     /// A certificate and its key, both in PEM.
     struct Issued {
@@ -13,7 +13,7 @@ struct CertificateAuthority: Sendable {
 
     private static let day: Int64 = 86_400
 
-    /// What clients trust, and what push certificates are signed with.
+    /// The authority's certificate, which clients trust.
     let certificatePEM: String
     private let key = P256PrivateKey()
 
@@ -32,7 +32,7 @@ struct CertificateAuthority: Sendable {
         ).pem()
     }
 
-    /// For servers on localhost, 127.0.0.1 and ::1, and further names of theirs, for a year.
+    /// Issues a certificate for servers on localhost, 127.0.0.1, ::1 and further names, valid for a year.
     func issueServer(named names: [String], now: Int64) throws(LabError) -> Issued {
         let others = names.map { ",DNS:" + $0 }.joined()
         let serverKey = P256PrivateKey()
@@ -53,7 +53,8 @@ struct CertificateAuthority: Sendable {
         return Issued(certificatePEM: try server.pem(), keyPEM: serverKey.pemRepresentation)
     }
 
-    /// As Apple issues them, for the topics in the extension; the first is the UID of the subject.
+    /// Issues a push certificate as Apple does, with the topics in an extension. The first topic is the UID of the
+    /// subject.
     func issuePush(
         topics: [String],
         environments: Set<APNsEnvironment>,
@@ -88,16 +89,16 @@ struct CertificateAuthority: Sendable {
     }
 }
 
-/// What an operator sends to APNs with who has a certificate and no key.
+/// A push certificate: an operator's credentials for APNs instead of a key.
 public struct PushCertificate: Sendable, Hashable {
-    /// One certificate, without that of its issuer: no lab takes it but the one that issued it. Its topics and
-    /// environments stand in Apple's extensions.
+    /// One certificate, without that of its issuer. Only the lab that issued it accepts it. Topics and environments are
+    /// in Apple's extensions.
     public var certificatePEM: String
     /// PKCS#8.
     public var keyPEM: String
-    /// Both, as PKCS#12.
+    /// Certificate and key as PKCS#12.
     public var pkcs12: [UInt8]
-    /// Of `pkcs12`.
+    /// The password of `pkcs12`.
     public var password: String
 }
 
@@ -106,14 +107,14 @@ extension PushCertificate: CustomStringConvertible {
     public var description: String { "PushCertificate" }
 }
 
-/// The certificate the lab's servers show, what clients should trust, and what push certificates are signed with.
+/// The servers' certificate and the authority that clients should trust.
 struct LabTLS {
     let authorityFile: String
     let authority: CertificateAuthority
     private let chain: [NIOSSLCertificateSource]
     private let key: NIOSSLPrivateKeySource
 
-    /// From the files given, or from an authority made now whose certificate goes to `ca.pem`.
+    /// Reads the given files, or makes an authority and writes its certificate to `ca.pem`.
     init(_ configuration: LabConfiguration, folder: LabFolder) throws {
         let now = Self.now
         authority = try CertificateAuthority(now: now)
@@ -129,7 +130,7 @@ struct LabTLS {
         }
     }
 
-    /// Clients look at the machine's clock, whatever time the lab believes it is. In seconds since 1970.
+    /// The machine's time in seconds since 1970: clients check certificates with it, whatever the lab's clock says.
     static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
     /// `protocols` are ALPN names.

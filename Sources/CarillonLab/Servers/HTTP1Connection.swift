@@ -1,13 +1,13 @@
 import NIOCore
 import NIOHTTP1
 
-/// One HTTP/1.1 connection: reads requests whole and gives each to whoever decides about it.
+/// One HTTP/1.1 connection: reads complete requests and sends the answers that are decided.
 final class HTTP1Connection: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
     typealias Decide = @Sendable (LabRequest, any EventLoop) -> EventLoopFuture<HTTP1Conduct>
 
-    /// A body is read up to here, in bytes.
+    /// The longest part of a body that is read, in bytes.
     private static let bodyLimit = 1 << 20
 
     private let number: Int
@@ -86,7 +86,7 @@ final class HTTP1Connection: ChannelInboundHandler {
         }
     }
 
-    /// The head and half of the body, one byte of which is missing at least.
+    /// Sends the head and half of the body. At least one byte is missing.
     private func sendHalf(of answer: HTTPAnswer, _ context: ChannelHandlerContext) {
         let length = LabHeader("content-length", String(max(1, answer.body.count)))
         write(answer, [length], answer.body.prefix(answer.body.count / 2), context)
@@ -113,14 +113,14 @@ final class HTTP1Connection: ChannelInboundHandler {
 
 /// What to do with a request.
 enum HTTP1Conduct: Sendable {
-    /// `closes`: the connection ends with it.
+    /// `closes`: the connection closes afterwards.
     case answer(HTTPAnswer, afterMilliseconds: Int = 0, closes: Bool = false)
-    /// The connection ends in the middle of it.
+    /// The connection closes in the middle of the answer.
     case cut(HTTPAnswer)
     case silence
     case close
 
-    /// How an answer goes back, or does not.
+    /// How a misbehaviour delivers an answer, if at all.
     init(_ answer: HTTPAnswer, misbehaving conduct: Misbehaviour.Conduct?) {
         switch conduct {
         case .delay(let milliseconds): self = .answer(answer, afterMilliseconds: milliseconds)

@@ -28,7 +28,7 @@ final class HTTP2Connection: ChannelInboundHandler {
             follow(streams.open(stream, fields, isComplete: headers.endStream), stream, context)
         case .data(let data):
             guard case .byteBuffer(let buffer) = data.data else { return }
-            // Padding counts as well (RFC 9113, section 6.9.1); the connection's window never closes.
+            // Padding counts as well (RFC 9113, section 6.9.1). The connection's window never closes.
             let size = buffer.readableBytes + (data.paddingBytes.map { $0 + 1 } ?? 0)
             if size > 0 {
                 write(.windowUpdate(windowSizeIncrement: size), 0, context)
@@ -58,7 +58,7 @@ final class HTTP2Connection: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A stream's error has been answered with RST_STREAM; anything else ends the connection.
+        // A stream error was answered with RST_STREAM. Other errors end the connection.
         if let error = error as? NIOHTTP2Errors.StreamError {
             streams.close(Int(error.streamID))
         } else {
@@ -110,7 +110,7 @@ final class HTTP2Connection: ChannelInboundHandler {
         case .cut:
             sendHalf(of: decision.answer, stream, context)
         case .goAway(let gracefully, reason: _, let code):
-            // What came over a later stream may have been decided about before.
+            // A request on a later stream may have been decided already.
             let last = gracefully ? streams.lastDecided : max(stream - 2, streams.lastDecidedBefore, 0)
             let debugData = decision.farewell.isEmpty ? nil : ByteBuffer(bytes: decision.farewell)
             let lastStreamID = HTTP2StreamID(last)
@@ -141,7 +141,7 @@ final class HTTP2Connection: ChannelInboundHandler {
         }
     }
 
-    /// The headers and half of the body, without the end of the stream.
+    /// Sends the headers and half of the body, without the end of the stream.
     private func sendHalf(of answer: HTTPAnswer, _ stream: Int, _ context: ChannelHandlerContext) {
         streams.leaveAtOnce()
         write(.headers(.init(headers: fields(of: answer), endStream: false)), stream, context)
@@ -177,9 +177,9 @@ final class HTTP2Connection: ChannelInboundHandler {
     }
 }
 
-/// Decides what the requests of one HTTP/2 connection get, and records them.
+/// Decides the answers to the requests of one HTTP/2 connection, and records them.
 protocol HTTP2Responder {
-    /// TLS is up. Returns what SETTINGS_MAX_CONCURRENT_STREAMS becomes; nil: it stays.
+    /// The TLS handshake is complete. Returns a new SETTINGS_MAX_CONCURRENT_STREAMS; nil for no change.
     mutating func begin() -> Int?
 
     mutating func decide(_ request: LabRequest) -> HTTP2Decision
@@ -191,21 +191,22 @@ extension HTTP2Responder {
 
 /// What to do with a request.
 struct HTTP2Decision {
-    /// What it earned, or what a misbehaviour put in its place.
+    /// The earned answer, or the one that a misbehaviour orders.
     var answer: HTTPAnswer
-    /// What else is to happen to it.
+    /// The misbehaviour.
     var conduct: Misbehaviour.Conduct?
-    /// What SETTINGS_MAX_CONCURRENT_STREAMS becomes first; nil: it stays.
+    /// A new SETTINGS_MAX_CONCURRENT_STREAMS, sent before the answer; nil for no change. @@* The debug data of a
+    /// GOAWAY; none where it is empty. The debug data of a GOAWAY; may be empty.
     var streamLimit: Int?
     /// The debug data of a GOAWAY; none where it is empty.
     var farewell: [UInt8] = []
 }
 
-/// The other end of a connection.
+/// The client of a connection.
 final class HTTP2Peer: Sendable {
     private let shown = NIOLockedValueBox<ProviderCertificate?>(nil)
 
-    /// The certificate it showed while TLS came up.
+    /// The certificate from the TLS handshake.
     var certificate: ProviderCertificate? { shown.withLockedValue { $0 } }
 
     func show(_ certificate: ProviderCertificate?) {

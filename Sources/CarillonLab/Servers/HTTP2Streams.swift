@@ -1,6 +1,7 @@
-/// The streams of one HTTP/2 connection: collects requests, keeps to the limit, knows when a leaving connection is done.
+/// The streams of one HTTP/2 connection: assembles requests, enforces the limit, and knows when a connection that
+/// leaves is done.
 ///
-/// Pure: frames go in by stream number, what to do comes out.
+/// Pure: takes frames by stream number and returns what to do.
 struct HTTP2Streams {
     private enum Stream {
         case reading(LabRequest)
@@ -15,14 +16,14 @@ struct HTTP2Streams {
         case decide(LabRequest)
     }
 
-    /// A body is read up to here, far beyond what any push service takes, in bytes.
+    /// The longest part of a body that is read, in bytes; far more than any push service accepts.
     static let bodyLimit = 32_768
 
     private var streams: [Int: Stream] = [:]
     private var lastAllowed = Int.max
     /// The highest stream whose request was complete.
     private(set) var lastDecided = 0
-    /// The same, before the latest one was.
+    /// `lastDecided` before the latest request.
     private(set) var lastDecidedBefore = 0
     /// SETTINGS_MAX_CONCURRENT_STREAMS as it was last sent.
     var limit: Int
@@ -31,7 +32,7 @@ struct HTTP2Streams {
         self.limit = limit
     }
 
-    /// The connection is leaving and owes no answer any more.
+    /// The connection leaves and owes no more answers.
     var isDone: Bool { lastAllowed != .max && streams.isEmpty }
 
     func isOpen(_ stream: Int) -> Bool { streams[stream] != nil }
@@ -53,13 +54,13 @@ struct HTTP2Streams {
 
     mutating func append(_ stream: Int, _ bytes: some Collection<UInt8>, isComplete: Bool) -> Step {
         guard case .reading(var request) = streams[stream] else { return .nothing }
-        // Keeps the array in place: appending to a second owner would copy it.
+        // Removes the second owner of the array, so that appending does not copy it.
         streams[stream] = .answering
         let room = Self.bodyLimit - request.body.count
         request.body.append(contentsOf: bytes.prefix(room))
         request.isCut = request.isCut || bytes.count > room
         streams[stream] = .reading(request)
-        // The client's window ends before it could send more than twice the limit.
+        // The client's window ends before twice the limit.
         return isComplete || request.isCut ? complete(stream) : .nothing
     }
 
@@ -68,13 +69,13 @@ struct HTTP2Streams {
         streams[stream] = nil
     }
 
-    /// No stream above this one will be looked at any more.
+    /// Ignores all streams above this one.
     mutating func leave(after stream: Int) {
         lastAllowed = min(lastAllowed, stream)
         streams = streams.filter { $0.key <= stream }
     }
 
-    /// The connection closes: nothing that comes will be looked at any more.
+    /// Ignores everything: the connection closes.
     mutating func leaveAtOnce() {
         lastAllowed = 0
         streams.removeAll()

@@ -1,4 +1,4 @@
-/// What goes back for a request, over either version of HTTP.
+/// An answer over either version of HTTP.
 struct HTTPAnswer: Sendable {
     var status: Int
     var headers: [LabHeader]
@@ -23,7 +23,7 @@ struct HTTPAnswer: Sendable {
         self.init(status: status, contentType: "application/json; charset=UTF-8", json)
     }
 
-    /// What a proxy in front of the service might say.
+    /// An answer of a proxy in front of the service.
     init(htmlWithStatus status: Int) {
         self.init(status: status, contentType: "text/html; charset=utf-8", Array(HTMLPage.text(status: status).utf8))
     }
@@ -41,7 +41,7 @@ struct HTTPAnswer: Sendable {
         }
     }
 
-    /// Puts what was ordered on top of an answer in the service's own form.
+    /// Applies status, headers and body of an ordered answer on top of the service's own form.
     mutating func apply(_ ordered: OrderedAnswer) {
         status = ordered.status
         if let retryAfter = ordered.retryAfter {
@@ -61,7 +61,7 @@ struct HTTPAnswer: Sendable {
     }
 }
 
-/// The page of a proxy in trouble.
+/// An error page of a proxy.
 enum HTMLPage {
     static func text(status: Int) -> String {
         "<html><head><title>\(status)</title></head><body><center><h1>\(status)</h1></center><hr></body></html>\r\n"

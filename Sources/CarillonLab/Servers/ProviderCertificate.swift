@@ -6,13 +6,13 @@ struct ProviderCertificate: Sendable, Equatable {
     var topics: Set<String>
     var environments: Set<APNsEnvironment>
     /// Nil for a good one; else what is wrong with it.
-    var flaw: String?
+    var defect: String?
 
     /// What a request without `apns-topic` is for.
     var onlyTopic: String? { topics.count == 1 ? topics.first : nil }
 
     func check(in environment: APNsEnvironment) throws(APNsRefusal) {
-        if let flaw { throw APNsRefusal(.badCertificate, flaw) }
+        if let defect { throw APNsRefusal(.badCertificate, defect) }
         guard environments.contains(environment) else {
             throw APNsRefusal(.badCertificateEnvironment, "the certificate is not for \(environment.rawValue)")
         }
@@ -25,18 +25,18 @@ struct ClientCertificateReader: Sendable {
 
     /// Of one in DER.
     func read(_ der: [UInt8]) -> ProviderCertificate {
-        var certificate = ProviderCertificate(topics: [], environments: [], flaw: nil)
+        var certificate = ProviderCertificate(topics: [], environments: [], defect: nil)
         let parsed = der.withUnsafeBufferPointer { buffer in
             var pointer = buffer.baseAddress
             return d2i_X509(nil, &pointer, buffer.count)
         }
         guard let parsed else {
             ERR_clear_error()
-            certificate.flaw = "the client's certificate is not readable"
+            certificate.defect = "the client's certificate is not readable"
             return certificate
         }
         defer { X509_free(parsed) }
-        certificate.flaw = flaw(of: parsed)
+        certificate.defect = defect(of: parsed)
         if let der = Self.extension(ApplePushExtension.topics, of: parsed) {
             certificate.topics = Set(ApplePushExtension.decode(der) ?? [])
         }
@@ -52,7 +52,7 @@ struct ClientCertificateReader: Sendable {
         return certificate
     }
 
-    private func flaw(of x509: OpaquePointer) -> String? {
+    private func defect(of x509: OpaquePointer) -> String? {
         let text = Array(authorityPEM.utf8)
         let input = BIO_new_mem_buf(text, Int32(text.count))
         defer { BIO_free(input) }
@@ -108,7 +108,7 @@ enum ApplePushExtension {
         return tagged(0x30, members)
     }
 
-    /// The texts of the outer sequence; nil where it is none.
+    /// The texts of the outer sequence; nil if it is none.
     static func decode(_ der: [UInt8]) -> [String]? {
         guard let (tag, content, rest) = element(der[...]), tag == 0x30, rest.isEmpty else { return nil }
         var topics: [String] = []

@@ -29,7 +29,7 @@ struct MozillaError {
         self.message = message ?? Self.meaning(of: errno)
     }
 
-    /// What a misbehaviour orders: its reason is the errno.
+    /// The error that a misbehaviour orders. Its reason is the errno.
     static func ordered(_ answer: OrderedAnswer) -> MozillaError {
         let errno = answer.reason.flatMap { Int($0) } ?? usual(for: answer.status)
         return MozillaError(answer.status, errno, answer.message)

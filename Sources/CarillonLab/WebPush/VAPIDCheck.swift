@@ -1,7 +1,7 @@
 import Cipher
 import Foundation
 
-/// Judges the `Authorization` of a message (RFC 8292) as push services do.
+/// Checks the `Authorization` of a message (RFC 8292) as push services do.
 struct VAPIDCheck {
     private struct Header: Decodable {
         var alg: String
@@ -16,14 +16,14 @@ struct VAPIDCheck {
 
     private static let longestLifetime: Int64 = 86_400
 
-    /// The service's own, `https://localhost:PORT`.
+    /// The service's origin, `https://localhost:PORT`.
     let origin: String
     /// In seconds since 1970.
     let now: Int64
-    /// Apple insists on a contact, where the RFC recommends one.
+    /// Whether a contact is required, as by Apple. The RFC only recommends it.
     let needsSubject: Bool
 
-    /// Whose message it is: the public key, in base64url.
+    /// Returns the sender's public key, in base64url.
     func check(_ authorization: String?) throws(WebPushRejection) -> String {
         let (token, publicKey) = try parameters(authorization)
         guard let point = Base64URL.decode(publicKey), let key = try? P256PublicKey(x963Representation: point) else {
@@ -80,11 +80,11 @@ struct VAPIDCheck {
     }
 }
 
-/// What an operator sends Web Push with (RFC 8292): a key on P-256.
+/// An operator's key for Web Push (RFC 8292).
 public struct VAPIDCredentials: Sendable, Hashable {
     /// PKCS#8.
     public var keyPEM: String
-    /// What browsers subscribe with: the uncompressed point in base64url.
+    /// The key that browsers subscribe with: the uncompressed point in base64url.
     public var applicationServerKey: String
 
     /// Makes a new key.
@@ -92,7 +92,7 @@ public struct VAPIDCredentials: Sendable, Hashable {
         self.init(P256PrivateKey())
     }
 
-    /// Takes a key that exists. Throws `LabError` where it is not a P-256 key in PEM.
+    /// Takes a key that exists. Throws `LabError` if it is not a P-256 key in PEM.
     public init(keyPEM: String) throws {
         guard let key = try? P256PrivateKey(pem: keyPEM) else {
             throw LabError.invalid("The VAPID key is not a private key on P-256 in PEM.")

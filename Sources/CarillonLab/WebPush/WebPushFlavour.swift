@@ -1,17 +1,17 @@
-/// Whose push service a subscription is at: its rules, its paths, and the form of its refusals.
+/// The push service of a subscription: its rules, its paths, and the form of its refusals.
 public enum WebPushFlavour: String, Sendable, Hashable, Codable, CaseIterable {
     /// `updates.push.services.mozilla.com`: `{"code":401,"errno":109,…}`.
     case mozilla
     /// `web.push.apple.com`: `{"reason":"BadJwtToken"}`.
     case apple
-    /// `*.notify.windows.com`: what happened stands in headers.
+    /// `*.notify.windows.com`: answers in headers.
     case wns
     /// `fcm.googleapis.com`: a sentence.
     case fcm
     /// RFC 8030 and no more: a status without a body.
     case plain
 
-    /// Where endpoints are; the subscription's id comes after it.
+    /// The path of endpoints, without the subscription's id.
     var folder: String {
         switch self {
         case .mozilla: "/wpush/v2/"
@@ -25,22 +25,22 @@ public enum WebPushFlavour: String, Sendable, Hashable, Codable, CaseIterable {
     /// In bytes.
     var bodyLimit: Int { self == .wns ? 5_000 : 4_096 }
 
-    /// TTL 0, deliver now or never, is none.
+    /// Whether TTL 0 is refused.
     var wantsPositiveTTL: Bool { self == .apple }
 
-    /// Also from somebody whose subscription belongs to nobody's key.
+    /// Whether VAPID is required even if the subscription has no key.
     var alwaysWantsVAPID: Bool { self == .apple || self == .fcm || self == .wns }
 
-    /// The token has to name a contact.
+    /// Whether the token must name a contact.
     var wantsSubject: Bool { self == .apple }
 
-    /// Urgency is one of the RFC's words. Mozilla's service reads it without a check.
+    /// Whether Urgency must be one of the RFC's words. Mozilla's service does not check it.
     var checksUrgency: Bool { self != .mozilla }
 }
 
-/// Judges headers and size of a message (RFC 8030, RFC 8291) as one of the services does.
+/// Checks headers and size of a message (RFC 8030, RFC 8291) as one of the services does.
 struct WebPushMessageCheck {
-    /// In seconds; what is asked for beyond it is cut.
+    /// The longest time to live, in seconds.
     private static let longestStay: Int64 = 30 * 86_400
 
     /// How long the service keeps the message, in seconds.

@@ -1,19 +1,19 @@
 import Cipher
 
-/// The keys of a subscription's receiving side (RFC 8291, section 2), for one topic.
+/// The receiver's keys of a subscription (RFC 8291, section 2).
 public struct WebPushReceiver: Sendable, Hashable {
-    /// The last part of its endpoint, where its messages go: at the UnifiedPush server 1 to 64 characters of
-    /// `[A-Za-z0-9_-]`, at the Web Push service up to 128.
+    /// The last part of its endpoint: 1 to 64 characters of `[A-Za-z0-9_-]` at the UnifiedPush server, up to 128 at the
+    /// Web Push service.
     public var topic: String
     /// The private key whose public half is the subscription's `p256dh`: 32 bytes.
     public var privateKey: [UInt8]
     /// 16 bytes.
     public var auth: [UInt8]
-    /// UnifiedPush: the key of the only application server that may send, which the app gave its distributor (AND_3); in
-    /// base64url. Nil: anybody may.
+    /// UnifiedPush: the key of the only application server that may send, which the app gave its distributor (AND_3),
+    /// in base64url. Nil: anybody may send.
     public var applicationServerKey: String?
 
-    /// Takes keys that exist, unchecked: what is no key is refused by the lab that is given the receiver.
+    /// Takes existing keys without a check. The lab refuses a receiver with invalid keys.
     public init(topic: String, privateKey: [UInt8], auth: [UInt8], applicationServerKey: String? = nil) {
         self.applicationServerKey = applicationServerKey
         self.topic = topic
@@ -31,9 +31,9 @@ public struct WebPushReceiver: Sendable, Hashable {
         )
     }
 
-    /// What the app gives to its senders beside the endpoint: `p256dh` and `auth`, in base64url without padding.
+    /// The keys that the app gives to its senders: `p256dh` and `auth`, in base64url without padding.
     ///
-    /// Throws `LabError` where the private key is no scalar of P-256.
+    /// Throws `LabError` if the private key is invalid.
     public func publicKeys() throws -> (p256dh: String, auth: String) {
         guard let key = try? P256PrivateKey(rawRepresentation: privateKey) else {
             throw LabError.invalid("A receiver's private key is not 32 bytes of a key on P-256.")
@@ -50,14 +50,14 @@ extension WebPushReceiver: Decodable {
         case applicationServerKey = "vapid"
     }
 
-    /// From `{"topic": "up…", "private_key": "<base64url>", "auth": "<base64url>", "vapid": "<base64url>"}`; without `vapid`
-    /// anybody may send.
+    /// Reads `{"topic": "up…", "private_key": "<base64url>", "auth": "<base64url>", "vapid": "<base64url>"}`. Without
+    /// `vapid` anybody may send.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         try self.init(topic: container.decode(String.self, forKey: .topic), from: decoder)
     }
 
-    /// The keys alone, for a topic that is said elsewhere.
+    /// Reads the keys only.
     init(topic: String, from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func bytes(_ key: CodingKeys, _ count: Int) throws -> [UInt8] {
@@ -85,7 +85,7 @@ extension WebPushReceiver: CustomStringConvertible {
     public var description: String { "WebPushReceiver(topic: \(topic))" }
 }
 
-/// Opens a Web Push message (RFC 8291) the way a browser or a UnifiedPush connector does.
+/// Decrypts a Web Push message (RFC 8291) like a browser or a UnifiedPush connector.
 struct WebPushDecryption {
     private let privateKey: P256PrivateKey
     private let auth: [UInt8]
@@ -98,7 +98,7 @@ struct WebPushDecryption {
         auth = receiver.auth
     }
 
-    /// The clear text of a body with `Content-Encoding: aes128gcm`. Throws `LabError` with what does not hold.
+    /// The plaintext of a body with `Content-Encoding: aes128gcm`. Throws `LabError` with what is wrong.
     func open(_ body: [UInt8]) throws -> [UInt8] {
         // RFC 8188, section 2.1: salt (16), record size (4), length of the key id (1), key id.
         guard body.count > 21 else { throw LabError.invalid("the body is shorter than its header") }

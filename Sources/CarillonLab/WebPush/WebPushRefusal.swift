@@ -1,7 +1,8 @@
 /// A refusal in the form of one of the services.
 struct WebPushRefusal {
     let answer: HTTPAnswer
-    /// In the service's words: Apple's reason, Mozilla's errno, WNS' description, FCM's sentence; nil where there is none.
+    /// The reason in the service's words: Apple's reason, Mozilla's errno, WNS' description, FCM's sentence; nil if
+    /// there is none.
     let reason: String?
 
     init(_ fault: WebPushRejection, from flavour: WebPushFlavour) {
@@ -53,7 +54,7 @@ struct WebPushRefusal {
         self.init(answer, String(errno))
     }
 
-    /// Of RFC 8030 and RFC 8292, which most follow.
+    /// The status of RFC 8030 and RFC 8292, which most services use.
     private static func status(_ kind: WebPushRejection.Kind) -> Int {
         switch kind {
         case .badPath, .unknownSubscription: 404
@@ -146,7 +147,7 @@ struct WebPushRefusal {
     }
 }
 
-/// What is wrong with a message, in no service's words.
+/// Why a message is refused, independent of the service.
 struct WebPushRejection: Error, Equatable {
     enum Kind {
         case badPath
@@ -167,7 +168,7 @@ struct WebPushRejection: Error, Equatable {
     }
 
     let kind: Kind
-    /// What exactly was wrong, in a sentence for people.
+    /// The exact error, in a sentence for people.
     let detail: String
 
     init(_ kind: Kind, _ detail: String) {

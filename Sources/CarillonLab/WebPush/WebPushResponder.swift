@@ -1,7 +1,7 @@
 import Cipher
 import NIOCore
 
-/// Decides what requests to the lab's Web Push service get, and records it.
+/// Answers requests to the lab's Web Push service, and records them.
 struct WebPushResponder: Sendable {
     private struct Outcome {
         var answer: HTTPAnswer
@@ -11,9 +11,9 @@ struct WebPushResponder: Sendable {
     }
 
     let core: LabCore
-    /// Further ones of the service's host.
+    /// Further names of the service's host.
     let names: [String]
-    /// `https://localhost:PORT`, known as soon as the service listens.
+    /// `https://localhost:PORT`, available once the service listens.
     let origin: @Sendable () -> String
 
     func decide(_ request: LabRequest) -> HTTP1Conduct {
@@ -80,7 +80,7 @@ struct WebPushResponder: Sendable {
         let message = try WebPushMessageCheck(request, by: entry.flavour)
         var outcome = Outcome(answer: success(entry.flavour, timeToLive: message.timeToLive))
         guard !request.body.isEmpty else { return outcome }
-        // A push service cannot look inside and takes anything; the record says what the browser would have met.
+        // A push service cannot read the body and accepts anything. The record says what the browser would have found.
         do {
             outcome.decrypted = try entry.decryption.open(request.body)
         } catch {
@@ -129,12 +129,12 @@ struct WebPushResponder: Sendable {
     }
 }
 
-/// What a path says of a subscription.
+/// An endpoint's path.
 struct WebPushEndpoint {
     var id: String
     var flavour: WebPushFlavour
 
-    /// Nil for a path that is none of an endpoint.
+    /// Nil for any other path.
     init?(_ request: LabRequest) {
         guard let flavour = WebPushFlavour.allCases.first(where: { request.uri.hasPrefix($0.folder) }) else {
             return nil

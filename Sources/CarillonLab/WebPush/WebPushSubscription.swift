@@ -5,19 +5,19 @@ import Foundation
 public struct WebPushSubscription: Sendable, Hashable {
     /// The last part of its endpoint, and the browser's keys.
     public var receiver: WebPushReceiver
-    /// Whose messages it takes, in base64url; nil: those of any key.
+    /// The key of the accepted sender, in base64url; nil for any sender.
     public var applicationServerKey: String?
-    /// Whose service it is at.
+    /// Its push service.
     public var flavour: WebPushFlavour
 
-    /// Takes keys and a place that exist, unchecked: what is none is refused by the lab that is given the subscription.
+    /// Takes existing keys without a check. The lab refuses a subscription with an invalid id or key.
     public init(receiver: WebPushReceiver, applicationServerKey: String?, flavour: WebPushFlavour = .apple) {
         self.receiver = receiver
         self.applicationServerKey = applicationServerKey
         self.flavour = flavour
     }
 
-    /// Makes new keys and a new place, as a browser does when an app subscribes.
+    /// Makes new keys and a new id, as a browser does when an app subscribes.
     public init(applicationServerKey: String?, flavour: WebPushFlavour = .apple) {
         self.init(
             receiver: WebPushReceiver(topic: Base64URL.encode(SecureRandom.bytes(24))),
@@ -26,7 +26,7 @@ public struct WebPushSubscription: Sendable, Hashable {
         )
     }
 
-    /// As `PushSubscription.toJSON()` writes it, with the endpoint at a service.
+    /// The subscription in the form of `PushSubscription.toJSON()`.
     func json(at url: String) throws -> JSONValue {
         let keys = try receiver.publicKeys()
         return .object([
@@ -38,11 +38,11 @@ public struct WebPushSubscription: Sendable, Hashable {
     func endpoint(at url: String) -> String { url + flavour.folder + receiver.topic }
 }
 
-/// What the control endpoint is asked for: a subscription, all of which may be left to the lab.
+/// A request to the control endpoint for a subscription. Every member is optional.
 ///
 /// `{"id": "…", "private_key": "<base64url>", "auth": "<base64url>", "application_server_key": "<base64url>",
-/// "flavour": "mozilla"}`; the key is the operator's where it is left out, and `any` for a subscription that takes everybody's
-/// messages; the flavour is apple where it is left out.
+/// "flavour": "mozilla"}`. The key is the operator's by default, and `any` for a subscription that accepts every
+/// sender. The flavour is apple by default.
 struct WebPushSubscriptionRequest: Decodable {
     private enum CodingKeys: String, CodingKey {
         case id
@@ -71,7 +71,7 @@ struct WebPushSubscriptionRequest: Decodable {
         keys = bringsKeys ? try WebPushReceiver(topic: "", from: decoder) : nil
     }
 
-    /// `ownKey` is the operator's.
+    /// `ownKey` is the operator's key.
     func subscription(ownKey: String) -> WebPushSubscription {
         let key = applicationServerKey ?? ownKey
         var subscription = WebPushSubscription(applicationServerKey: key == "any" ? nil : key, flavour: flavour)
@@ -82,19 +82,19 @@ struct WebPushSubscriptionRequest: Decodable {
     }
 }
 
-/// The subscriptions of the lab's Web Push service, and those there were.
+/// The present and former subscriptions of the lab's Web Push service.
 struct WebPushSubscriptions: Sendable {
     struct Entry: Sendable {
         var decryption: WebPushDecryption
         var applicationServerKey: String?
         var flavour: WebPushFlavour
-        /// The browser gave it up.
+        /// The browser ended it.
         var isGone = false
     }
 
     private var entries: [String: Entry] = [:]
 
-    /// Throws `LabError` where the keys are none.
+    /// Throws `LabError` for an invalid id or key.
     mutating func add(_ subscription: WebPushSubscription) throws {
         let id = subscription.receiver.topic
         guard WebPushResponder.isSubscription(id[...]) else {
@@ -107,13 +107,13 @@ struct WebPushSubscriptions: Sendable {
         )
     }
 
-    /// From now on the subscription is gone. False where there is none.
+    /// Ends a subscription. Returns false if there is none.
     mutating func expire(_ id: String) -> Bool {
         guard entries[id]?.isGone == false else { return false }
         entries[id]?.isGone = true
         return true
     }
 
-    /// Of a subscription that is or was; nil where there never was one.
+    /// A present or former subscription; nil if there never was one.
     func entry(_ id: String) -> Entry? { entries[id] }
 }

@@ -114,6 +114,18 @@ let vocabulary: [[Target]] = [
     module("RateLimits"),
     module("YAMLReading", uses: [yams]),
     module("Patterns", uses: ["CPCRE2"]),
+    module("Platforms", uses: ["JSON", "Notifications", "Patterns"], tests: ["PlatformTestSupport"]),
+    [
+        // What Carillon's own transports say about their platforms, for tests of whoever reads it.
+        .target(
+            name: "PlatformTestSupport",
+            dependencies: [
+                "Platforms", "APNsTransport", "FCMTransport", "WebPushTransport", "UnifiedPushTransport",
+                "NtfyTransport", "GotifyTransport",
+            ],
+            path: "Tests/PlatformTestSupport"
+        )
+    ],
     module("WebPushEncryption", uses: ["Cipher"], resources: [.copy("Vectors")]),
     module("Storage", uses: [grdb, logging]),
 ]
@@ -180,7 +192,11 @@ let ingress: [[Target]] = [
 // MARK: From an event to a delivery
 
 let stages: [[Target]] = [
-    module("Rules", uses: ["JSON", "Nostr", "Notifications", "Patterns", "YAMLReading", mustache]),
+    module(
+        "Rules",
+        uses: ["JSON", "Nostr", "Notifications", "Patterns", "Platforms", "YAMLReading", mustache],
+        tests: ["PlatformTestSupport"]
+    ),
     module(
         "Pipeline",
         uses: [
@@ -202,14 +218,14 @@ let outgoing: [[Target]] = [
     ),
     module(
         "PluginHost",
-        uses: ["CarillonABI", "Cipher", "Notifications", "HTTPLanes", logging],
+        uses: ["CarillonABI", "Cipher", "Notifications", "Platforms", "HTTPLanes", logging],
         tests: ["CommandTestSupport", "PluginKit"],
         exclude: ["Fixtures"]
     ),
     // What `carillon plugin check` runs. Its tests run the built plugins as well, found beside them as LinkageTests does.
     module(
         "PluginConformance",
-        uses: ["PluginHost", "CarillonABI", "Cipher", "Notifications", "HTTPLanes"],
+        uses: ["PluginHost", "Platforms", "CarillonABI", "Cipher", "Notifications", "HTTPLanes"],
         tests: ["CommandTestSupport"],
         exclude: ["Fixtures"]
     ),
@@ -238,22 +254,43 @@ let router: [[Target]] = [
         uses: ["Cipher", "Listening", "RateLimits", "HTTPListening", hummingbirdCore, nio, logging],
         tests: ["ListeningTestSupport", nioPosix]
     ),
+    // The configuration file: reading, checking, its JSON Schema. (`Configuration` alone is a module of swift-configuration.)
+    [
+        .target(
+            name: "RouterConfiguration",
+            dependencies: [
+                "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits", "RelayServer", "RelayPool",
+                "RemoteSigning", "AccountWatch", "Registry", "EventTrace", "Pipeline", "Rules", "WebIngress",
+                "Console", "PluginHost", "HTTPLanes", "YAMLReading",
+            ],
+            path: "Sources/Configuration"
+        ),
+        .target(
+            name: "Operations",
+            dependencies: [
+                "RouterConfiguration", "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits",
+                "RelayServer", "RelayPool", "Registry", "EventTrace", "Pipeline", "Rules", "Sealing",
+                "WebPushEncryption", "Listening", "WebIngress", "Console", "Delivery", "PluginHost", "HTTPLanes",
+                "YAMLReading", "Schnorr", "Storage", "CPrivileges", logging, nio, nioPosix,
+            ]
+        ),
+    ],
     module(
         "CarillonRouter",
         uses: [
-            "Nostr", "Cipher", "Notifications", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch",
-            "Registry", "EventTrace", "Pipeline", "Rules", "Sealing", "WebPushEncryption", "Listening", "RateLimits",
-            "WebIngress", "Console", "Delivery", "PluginHost", "HTTPLanes", "YAMLReading", "Schnorr", "Storage", "CPrivileges",
-            lifecycle, logging, nio, nioPosix,
+            "RouterConfiguration", "Operations", "JSON", "Nostr", "Cipher", "Notifications", "Platforms",
+            "RateLimits", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch", "Registry",
+            "EventTrace", "Pipeline", "Rules", "Sealing", "Listening", "WebIngress", "Console", "Delivery",
+            "PluginHost", "HTTPLanes", "YAMLReading", "Schnorr", "Storage", lifecycle, logging, nio, nioPosix,
         ],
-        tests: ["CommandTestSupport", grdb]
+        tests: ["CommandTestSupport", "PlatformTestSupport", "WebPushEncryption", grdb]
     ),
     [
         .executableTarget(
             name: "CarillonCLI",
             dependencies: [
-                "CarillonRouter", "PluginHost", "PluginConformance", "Nostr", "Cipher", "Storage", "YAMLReading",
-                argumentParser, lifecycle, unixSignals, logging,
+                "CarillonRouter", "Operations", "RouterConfiguration", "PluginHost", "PluginConformance", "Nostr",
+                "Cipher", "Platforms", "Storage", "YAMLReading", argumentParser, lifecycle, unixSignals, logging,
             ]
         ),
         .target(name: "CommandTestSupport", path: "Tests/CommandTestSupport"),
@@ -261,8 +298,8 @@ let router: [[Target]] = [
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CarillonRouter", "Rules", "PluginHost", "HTTPLanes", "Pipeline", "Nostr", "Notifications", "Cipher",
-                "Schnorr", "YAMLReading", logging,
+                "CarillonRouter", "Operations", "RouterConfiguration", "Rules", "PluginHost", "HTTPLanes", "Pipeline",
+                "Nostr", "Notifications", "Platforms", "Cipher", "Schnorr", "YAMLReading", logging,
             ]
         ),
     ],

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CarillonRouter
 import Glibc
+import Operations
 
 /// The `carillon` command.
 @main

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CarillonRouter
 import Foundation
+import RouterConfiguration
 
 /// The option that names the configuration file.
 struct ConfigurationOption: ParsableArguments {

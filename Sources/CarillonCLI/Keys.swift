@@ -2,6 +2,7 @@ import ArgumentParser
 import CarillonRouter
 import Cipher
 import Nostr
+import RouterConfiguration
 
 /// `carillon keys`
 struct Keys: ParsableCommand {

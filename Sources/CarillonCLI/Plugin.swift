@@ -1,6 +1,8 @@
 import ArgumentParser
 import CarillonRouter
 import Foundation
+import Operations
+import RouterConfiguration
 
 /// `carillon plugin`
 struct Plugin: AsyncParsableCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CarillonRouter
+import Operations
 
 /// `carillon push`
 struct Push: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CarillonRouter
 import Foundation
+import Operations
 
 /// `carillon reload`
 struct Reload: AsyncParsableCommand {

@@ -3,6 +3,7 @@ import CarillonRouter
 import Dispatch
 import Foundation
 import Logging
+import RouterConfiguration
 import ServiceLifecycle
 import UnixSignals
 import YAMLReading

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CarillonRouter
+import Operations
 import Storage
 
 /// `carillon store`

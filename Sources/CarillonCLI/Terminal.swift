@@ -1,6 +1,7 @@
 import ArgumentParser
 import CarillonRouter
 import Foundation
+import Operations
 import YAMLReading
 
 /// What commands print to a person.

@@ -6,6 +6,7 @@ import RelayServer
 import Testing
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 @Suite struct AdvertisementTests {
     private let identity: KeyPair

@@ -8,6 +8,7 @@ import Synchronization
 import Testing
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 @Suite struct AdvertisingTests {
     /// Relays that answer as they are told.

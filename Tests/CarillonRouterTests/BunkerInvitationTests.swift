@@ -6,6 +6,7 @@ import Testing
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 @Suite struct BunkerInvitationTests {
     private let folder: String

@@ -6,6 +6,7 @@ import Registry
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 /// What `carillon check` says of things that only show on the disk.
 @Suite final class ConfigurationCheckTests {

@@ -5,6 +5,7 @@ import Testing
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 /// The blocks on other relays, hints, sessions and context.
 @Suite struct ConfigurationOfWaysTests {

@@ -9,6 +9,7 @@ import Testing
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 @Suite struct ConfigurationReadingTests {
     private func read(_ yaml: String) throws(Mistakes) -> Configuration {

@@ -3,6 +3,7 @@ import Testing
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 /// Editors complete and check configurations by the schema, so it must know what the reader knows.
 @Suite struct ConfigurationSchemaTests {

@@ -5,6 +5,7 @@ import Notifications
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite struct DeliveryIDsTests {
     private let event = EventID(Bytes32(words: (1, 2, 3, 4)))

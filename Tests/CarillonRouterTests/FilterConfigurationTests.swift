@@ -3,6 +3,7 @@ import Testing
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 /// The block on filters.
 @Suite struct FilterConfigurationTests {

@@ -7,16 +7,17 @@ import Pipeline
 import Testing
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 /// Starts that fail: whatever was begun by then is closed, so that the next one can have port and store.
 @Suite final class RouterStartTests {
     private let folder: String
-    private var configuration: CarillonRouter.Configuration
+    private var configuration: RouterConfiguration.Configuration
 
     init() throws {
         folder = NSTemporaryDirectory() + "carillon-start-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        configuration = CarillonRouter.Configuration(
+        configuration = RouterConfiguration.Configuration(
             keyFile: folder + "/carillon.key",
             storePath: folder + "/carillon.sqlite"
         )
@@ -32,7 +33,7 @@ import Testing
         configuration.relay.port = port
         let feed = folder + "/feed"
         #expect(mkfifo(feed, 0o600) == 0)
-        configuration.feed = CarillonRouter.Configuration.Feed(path: feed)
+        configuration.feed = RouterConfiguration.Configuration.Feed(path: feed)
         try await expectFailure { router in
             try self.database("ALTER TABLE watch RENAME TO hidden")
             await #expect(throws: (any Error).self) {

@@ -9,6 +9,8 @@ import Synchronization
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
+@testable import RouterConfiguration
 
 /// What a thief of the disk gets without the key file: every file of a store is searched for what must not be in it, while the router
 /// runs and after it stopped.
@@ -21,14 +23,14 @@ import Testing
     private static let rumor = "meet me at the old bell tower at nine"
 
     private let folder: String
-    private let configuration: CarillonRouter.Configuration
+    private let configuration: RouterConfiguration.Configuration
     private let owner: KeyPair
     private let friend: KeyPair
 
     init() throws {
         folder = NSTemporaryDirectory() + "carillon-at-rest-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        var configuration = CarillonRouter.Configuration(
+        var configuration = RouterConfiguration.Configuration(
             keyFile: folder + "/carillon.key",
             storePath: folder + "/carillon.sqlite"
         )
@@ -56,7 +58,7 @@ import Testing
 
     @Test func noFileTellsTokensKeysEndpointsOrMessages() async throws {
         let identity = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
-        let now = Router.systemTime()
+        let now = SystemTime.now()
         let keys = ##"{"p256dh":"\##(Base64URL.encode(Self.p256dh))","auth":"\##(Base64URL.encode(Self.auth))"}"##
         let everything = ##""mode":"alert","signals":{"mention":true,"dm":true}"##
         let contents = [

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 @testable import Rules
 
 /// The example rules on every event that comes with Carillon, as `carillon rules try` shows them.

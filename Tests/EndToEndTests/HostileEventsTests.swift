@@ -8,6 +8,8 @@ import Schnorr
 import Testing
 import YAMLReading
 
+@testable import Operations
+
 /// Whatever strangers write: what goes out is whole JSON, in whole header lines, and not over the push service's limit.
 struct HostileEventsTests {
     private static let events = 10_000

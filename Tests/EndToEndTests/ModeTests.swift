@@ -7,6 +7,7 @@ import Notifications
 import Schnorr
 import Testing
 
+@testable import Operations
 @testable import Rules
 
 /// What may be in the bytes that go out: who, what, which event and which relay only in mode `alert`.

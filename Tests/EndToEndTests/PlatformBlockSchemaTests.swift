@@ -5,6 +5,7 @@ import Rules
 import Testing
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 /// Platform blocks belong to plugins, which alone know their keys; the configuration's schema must know the same.
 struct PlatformBlockSchemaTests {

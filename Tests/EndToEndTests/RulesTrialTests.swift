@@ -3,6 +3,7 @@ import Nostr
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 /// What `carillon rules try` prints and refuses, on the plugins as they were built.
 struct RulesTrialTests {

@@ -8,6 +8,8 @@ import Schnorr
 import Testing
 import YAMLReading
 
+@testable import Operations
+
 /// The payloads of the seeds, written as rules: what an operator writes becomes what Apple gets, to the letter.
 struct SeedPayloadTests {
     private static let repository = URL(filePath: #filePath)

@@ -4,6 +4,7 @@ import Nostr
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 /// What a person is made to notice, by rules that went through the plugins as they were built.
 struct SilenceTests {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CarillonRouter
+import Operations
 import YAMLReading
 
 /// Runs what operators ask, and prints answers and what stands against them.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CarillonRouter
+import Operations
 
 /// `carillon devices`
 struct Devices: AsyncParsableCommand {

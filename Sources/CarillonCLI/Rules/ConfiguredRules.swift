@@ -1,4 +1,6 @@
 import CarillonRouter
+import Operations
+import RouterConfiguration
 
 /// The files that rules come from.
 enum ConfiguredRules {

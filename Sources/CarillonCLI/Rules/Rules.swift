@@ -1,5 +1,7 @@
 import ArgumentParser
 import CarillonRouter
+import Operations
+import RouterConfiguration
 
 /// `carillon rules`
 struct Rules: AsyncParsableCommand {

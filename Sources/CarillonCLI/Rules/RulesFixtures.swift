@@ -1,6 +1,7 @@
 import ArgumentParser
 import CarillonRouter
 import Nostr
+import Operations
 import YAMLReading
 
 /// `carillon rules fixtures`

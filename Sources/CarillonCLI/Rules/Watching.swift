@@ -1,6 +1,7 @@
 import ArgumentParser
 import CarillonRouter
 import Foundation
+import Operations
 
 /// Does something once, or again and again: as often as one of the files changes that it reads.
 struct Watching {

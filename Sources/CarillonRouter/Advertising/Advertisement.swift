@@ -4,6 +4,7 @@ import Pipeline
 import Registry
 import RelayPool
 import RelayServer
+import RouterConfiguration
 
 /// What clients are told of this notification relay (seed 004, kind 10067).
 struct Advertisement: Equatable {

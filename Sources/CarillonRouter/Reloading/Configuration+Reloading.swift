@@ -1,4 +1,5 @@
 import Console
+import RouterConfiguration
 import WebIngress
 
 extension Configuration {

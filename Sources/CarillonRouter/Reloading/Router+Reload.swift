@@ -3,10 +3,12 @@ import Console
 import Delivery
 import Dispatch
 import Logging
+import Operations
 import Pipeline
 import PluginHost
 import Registry
 import RelayPool
+import RouterConfiguration
 import Rules
 import YAMLReading
 
@@ -116,7 +118,7 @@ extension Router {
             Task { [plugins, transports] in await Self.retire(instance, of: plugins, transports) }
         }
         retire(formerFilters, keeping: prepared.filters)
-        await statuses.look(at: transports.current)
+        await transports.refreshStatuses()
         if let port = port.value { advertise(port: port) }
         return .done(
             restart: configuration.keysThatTakeARestart(in: prepared.configuration),

@@ -1,3 +1,5 @@
+import Operations
+import RouterConfiguration
 import Rules
 import Synchronization
 

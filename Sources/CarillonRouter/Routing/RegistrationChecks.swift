@@ -1,5 +1,6 @@
 import HTTPLanes
 import Notifications
+import Operations
 import Registry
 import Rules
 import YAMLReading

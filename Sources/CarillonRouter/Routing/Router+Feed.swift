@@ -3,6 +3,7 @@ import Feed
 import Logging
 import Nostr
 import Pipeline
+import RouterConfiguration
 
 extension Router {
     /// The feed that the configuration names, into `intake`. `end` comes with the feed's own where the router is to stop then.

@@ -1,6 +1,7 @@
 import Cipher
 import Foundation
 import Nostr
+import RouterConfiguration
 import YAMLReading
 
 extension Router {

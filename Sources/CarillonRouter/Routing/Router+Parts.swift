@@ -6,9 +6,11 @@ import Logging
 import NIOCore
 import Nostr
 import Notifications
+import Operations
 import Pipeline
 import Registry
 import RelayServer
+import RouterConfiguration
 
 extension Router {
     static func courier(

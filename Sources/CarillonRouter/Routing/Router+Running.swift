@@ -9,11 +9,13 @@ import Logging
 import NIOCore
 import NIOPosix
 import Nostr
+import Operations
 import Pipeline
 import PluginHost
 import Registry
 import RelayPool
 import RelayServer
+import RouterConfiguration
 import Rules
 import ServiceLifecycle
 import Synchronization
@@ -81,7 +83,7 @@ extension Router {
         // With `off` nothing is kept, and so nothing of a time before it.
         if trace == nil { TraceStore.discard(path: configuration.tracePath, logger: logger) }
         try await goOut()
-        await statuses.look(at: transports.current)
+        await transports.refreshStatuses()
         advertise(port: port)
         feed?.start()
         serving.store(true, ordering: .relaxed)
@@ -96,9 +98,9 @@ extension Router {
     /// What is looked after now and then while the router serves.
     private func attend(port: Int) -> [Task<Void, Never>] {
         var attendants = [
-            Task { [weak self, statuses, transports] in
+            Task { [weak self, transports] in
                 while (try? await Task.sleep(for: .seconds(600))) != nil {
-                    await statuses.look(at: transports.current)
+                    await transports.refreshStatuses()
                     self?.advertise(port: port)
                 }
             }
@@ -107,7 +109,7 @@ extension Router {
         if let serviceManager, let interval = serviceManager.watchdog {
             let watchdog = Watchdog(
                 interval: interval,
-                stuck: liveness.stuck(within:),
+                stuck: health.stuck(within:),
                 alive: serviceManager.alive,
                 logger: logger
             )
@@ -147,7 +149,7 @@ extension Router {
         let terms = PushTerms(
             platforms: transports.current.platforms,
             limits: configuration.registrationLimits,
-            apps: statuses.clients
+            apps: transports.statuses.clients
         )
         do {
             let advertisement = try Advertisement(configuration: configuration, port: port, terms)

@@ -12,6 +12,7 @@ import PluginHost
 import Registry
 import RelayPool
 import RelayServer
+import RouterConfiguration
 import Synchronization
 import WebIngress
 

@@ -11,12 +11,14 @@ import Logging
 import NIOCore
 import NIOPosix
 import Nostr
+import Operations
 import Pipeline
 import PluginHost
 import Registry
 import RelayPool
 import RelayServer
 import RemoteSigning
+import RouterConfiguration
 import Rules
 import Sealing
 import ServiceLifecycle
@@ -43,7 +45,7 @@ package final class Router: Service {
     let courier: Courier
     let outbox: Outbox
     let counts: RouterCounts
-    let doors: Doors
+    let listeners: ListenerCounts
     let identity: KeyPair
     let inForce: InForce
     let reloading = ReloadGate()
@@ -64,7 +66,6 @@ package final class Router: Service {
     let feedEnd = FeedEnd()
     let port = Late<Int>()
     let serving = Atomic<Bool>(false)
-    let statuses = TransportStatuses()
     /// Empty where the configuration has no API; a reload takes it anew.
     let apiToken = Late<APIToken>()
     let apiPort = Late<Int>()
@@ -81,7 +82,7 @@ package final class Router: Service {
         reread: (@Sendable () throws(Mistakes) -> Configuration)? = nil,
         serviceManager: ServiceManager? = nil,
         logger: Logger,
-        now: @escaping @Sendable () -> Int64 = Router.systemTime
+        now: @escaping @Sendable () -> Int64 = SystemTime.now
     ) throws {
         self.configuration = configuration
         self.reread = reread
@@ -180,7 +181,7 @@ package final class Router: Service {
         }
         let counts = RouterCounts(now: now)
         self.counts = counts
-        doors = Doors(configuration)
+        listeners = ListenerCounts(configuration)
         intake = Intake(answered: counts.answered)
         let trials = TokenTrials(now: now)
         let observers = RouterObservers(
@@ -230,7 +231,7 @@ package final class Router: Service {
             ),
             group: group,
             now: now,
-            counts: doors.socket,
+            counts: listeners.socket,
             logger: logger
         )
         ingress = Self.sealedIngress(
@@ -240,7 +241,7 @@ package final class Router: Service {
             trials: trials,
             loop: group.next(),
             now: now,
-            counts: doors.ingress ?? DoorCounts(),
+            counts: listeners.ingress ?? DoorCounts(),
             logger: logger
         )
         feed = try Self.feed(configuration, into: intake, end: feedEnd, logger: logger)
@@ -313,10 +314,5 @@ package final class Router: Service {
                 logger: logger
             )
         )
-    }
-
-    /// Milliseconds since 1970 by the system's clock.
-    @Sendable package static func systemTime() -> Int64 {
-        Int64(Date().timeIntervalSince1970 * 1000)
     }
 }

@@ -2,6 +2,7 @@ import Delivery
 import Dispatch
 import Logging
 import Notifications
+import Operations
 import Registry
 
 /// Pushes codes to targets that somebody wants to have moved. Beside the pipeline, so that whoever registers cannot

@@ -3,6 +3,7 @@ import Testing
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite final class ExposedFilesTests {
     private let folder: String

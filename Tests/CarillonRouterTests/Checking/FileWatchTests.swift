@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite struct FileWatchTests {
     private static func stamp(_ number: UInt64) -> FileStamp {

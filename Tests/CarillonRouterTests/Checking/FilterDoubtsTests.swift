@@ -5,6 +5,8 @@ import Testing
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import Operations
+@testable import RouterConfiguration
 
 /// What filters are told that is hardly meant.
 @Suite struct FilterDoubtsTests {

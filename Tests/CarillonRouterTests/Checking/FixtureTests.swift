@@ -6,6 +6,7 @@ import Rules
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite struct FixtureTests {
     /// What the match stage takes each for; those left out get a signal from rules only.

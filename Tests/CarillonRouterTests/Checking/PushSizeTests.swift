@@ -2,6 +2,7 @@ import HTTPLanes
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite struct PushSizeTests {
     private func size(_ platform: String, _ body: String, _ headers: HTTPFields = []) -> [Int]? {

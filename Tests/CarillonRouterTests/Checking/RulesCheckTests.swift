@@ -3,6 +3,8 @@ import Testing
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import Operations
+@testable import RouterConfiguration
 
 /// What `carillon rules check` says.
 @Suite final class RulesCheckTests {

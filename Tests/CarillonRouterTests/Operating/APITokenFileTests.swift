@@ -5,6 +5,7 @@ import Testing
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 @Suite final class APITokenFileTests {
     private let folder: URL

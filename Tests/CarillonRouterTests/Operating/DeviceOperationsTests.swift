@@ -13,6 +13,8 @@ import YAMLReading
 
 @testable import CarillonRouter
 @testable import Delivery
+@testable import Operations
+@testable import RouterConfiguration
 
 @Suite final class DeviceOperationsTests {
     /// Push services that answer as a test likes.
@@ -481,7 +483,7 @@ import YAMLReading
             let reading = try OperatorAccess(configuration, for: .reading, now: { Self.noon })
             #expect(try reading.operations.show(device).device == device)
             #expect(throws: OperationFailure.self) { try reading.operations.remove(device) }
-            #expect(throws: RouterError.self) { try OperatorAccess(configuration, for: .changing) }
+            #expect(throws: StoreLockError.self) { try OperatorAccess(configuration, for: .changing) }
         }
     }
 

@@ -6,6 +6,7 @@ import Testing
 
 @testable import CarillonRouter
 @testable import EventTrace
+@testable import Operations
 
 @Suite struct ExplainerTests {
     private static let noon: Int64 = 1_773_446_400_000

@@ -3,6 +3,8 @@ import Glibc
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
+@testable import RouterConfiguration
 
 @Suite(.enabled(if: geteuid() == 0, "only root can give folders away"))
 final class FolderOwnerTests {

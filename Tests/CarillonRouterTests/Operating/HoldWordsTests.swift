@@ -3,6 +3,7 @@ import Registry
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite struct HoldWordsTests {
     @Test(

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite struct ProcessFiguresTests {
     @Test func tellsOfThisProcess() {

@@ -3,6 +3,7 @@ import Delivery
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite struct ReadinessTests {
     private static let ios = QueueName(platform: "ios", app: "default")

@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite(.timeLimit(.minutes(1)))
 struct RollCallTests {

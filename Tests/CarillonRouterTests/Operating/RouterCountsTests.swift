@@ -5,6 +5,7 @@ import Pipeline
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite struct RouterCountsTests {
     private static let ios = QueueName(platform: "ios", app: "default")

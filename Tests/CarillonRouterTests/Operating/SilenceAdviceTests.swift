@@ -2,6 +2,7 @@ import Nostr
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite struct SilenceAdviceTests {
     private let alice = PublicKey(Bytes32(words: (2, 2, 2, 2)))

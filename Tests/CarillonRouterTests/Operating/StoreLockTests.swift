@@ -3,6 +3,7 @@ import Glibc
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite final class StoreLockTests {
     private let folder: String
@@ -71,7 +72,7 @@ import Testing
             (ENOENT, "No such file or directory"),
         ]
         for (number, words) in sentences {
-            #expect(RouterError.cannotLock("/s/x-lock", errno: number).description.contains(words))
+            #expect(StoreLockError.cannotLock("/s/x-lock", errno: number).description.contains(words))
         }
     }
 }

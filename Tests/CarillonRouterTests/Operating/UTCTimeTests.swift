@@ -1,6 +1,7 @@
 import Testing
 
 @testable import CarillonRouter
+@testable import Operations
 
 @Suite struct UTCTimeTests {
     /// By Python's datetime.

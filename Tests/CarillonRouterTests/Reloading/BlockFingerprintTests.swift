@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 @Suite final class BlockFingerprintTests {
     private let folder: URL

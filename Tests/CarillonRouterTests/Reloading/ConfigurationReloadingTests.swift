@@ -3,6 +3,7 @@ import Notifications
 import Testing
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 @Suite struct ConfigurationReloadingTests {
     private static let start = """

@@ -5,6 +5,7 @@ import WebIngress
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 /// The environment of metatext-apns (seed 001).
 @Suite struct ConfigurationOfEnvironmentTests {

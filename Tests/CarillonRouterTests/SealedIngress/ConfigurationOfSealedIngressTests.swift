@@ -4,6 +4,7 @@ import WebIngress
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import RouterConfiguration
 
 @Suite struct ConfigurationOfSealedIngressTests {
     private static let apps = "apps: { default: { ios: {} }, other: { ios: {} }, pixel: { android: {} } }"

@@ -11,23 +11,25 @@ import WebIngress
 import YAMLReading
 
 @testable import CarillonRouter
+@testable import Operations
+@testable import RouterConfiguration
 
 /// The ingress with a registry and an outbox behind it. No plugin is there, so what is kept waits.
 @Suite final class SealedIngressTests {
     private static let token = String(repeating: "ab", count: 32)
 
     private let folder: String
-    private var configuration: CarillonRouter.Configuration
+    private var configuration: RouterConfiguration.Configuration
 
     init() throws {
         folder = NSTemporaryDirectory() + "carillon-ingress-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        configuration = CarillonRouter.Configuration(
+        configuration = RouterConfiguration.Configuration(
             keyFile: folder + "/carillon.key",
             storePath: folder + "/carillon.sqlite"
         )
         configuration.relay.port = 0
-        configuration.sealedIngress = CarillonRouter.Configuration.SealedIngress()
+        configuration.sealedIngress = RouterConfiguration.Configuration.SealedIngress()
         configuration.sealedIngress?.web.port = 0
     }
 
@@ -155,8 +157,8 @@ import YAMLReading
 
     @Test func theEnvironmentsMistakesEndTheStart() throws {
         configuration.isOfEnvironment = true
-        configuration.apps["default"] = CarillonRouter.Configuration.App(
-            platforms: ["ios": CarillonRouter.Configuration.PlatformBlock(json: "{}", line: 0)]
+        configuration.apps["default"] = RouterConfiguration.Configuration.App(
+            platforms: ["ios": RouterConfiguration.Configuration.PlatformBlock(json: "{}", line: 0)]
         )
         let error = #expect(throws: (any Error).self) {
             try Router(configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
@@ -182,14 +184,14 @@ import YAMLReading
 
     @Test func aClientWhoseTokensAreRefusedLosesItsAllowance() async throws {
         try await run { router in
-            let trials = TokenTrials(now: Router.systemTime)
+            let trials = TokenTrials(now: SystemTime.now)
             let backend = SealedIngressBackend(
                 app: "default",
                 limits: IngressDeviceLimits(),
                 registry: router.registry,
                 courier: router.courier,
                 trials: trials,
-                now: Router.systemTime,
+                now: SystemTime.now,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
             func push(_ number: Int, from address: String) -> IngressPush {

@@ -3,6 +3,7 @@ import Listening
 import Logging
 import NIOCore
 import Registry
+import RouterConfiguration
 import WebIngress
 
 extension Router {

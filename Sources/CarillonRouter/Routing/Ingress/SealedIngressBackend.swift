@@ -2,6 +2,7 @@ import Delivery
 import Listening
 import Logging
 import Notifications
+import Operations
 import RateLimits
 import Registry
 import Synchronization

@@ -1,5 +1,6 @@
 import AccountWatch
 import Nostr
+import Operations
 import Pipeline
 import RelayPool
 

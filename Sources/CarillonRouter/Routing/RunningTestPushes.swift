@@ -1,0 +1,38 @@
+import Delivery
+import Notifications
+import Operations
+import RouterConfiguration
+
+/// Sends test pushes by the transports of a running router, beside the courier: they wait in no queue, and their outcomes are nobody's
+/// but the operator's.
+struct RunningTestPushes: TestPushSender {
+    let inForce: InForce
+    let encryptingPlatforms: @Sendable () -> Set<String>
+    let transport: @Sendable (QueueName) -> (any Transport)?
+    let now: @Sendable () -> Int64
+
+    var defaultMode: Mode { inForce.configuration.defaultMode }
+
+    func seals(_ platform: String) -> Bool { encryptingPlatforms().contains(platform) }
+
+    func send(
+        _ notification: Notifications.Notification,
+        id: String,
+        to address: DeviceAddress
+    ) async throws(OperationFailure) -> Outcome {
+        guard let transport = transport(QueueName(platform: address.platform, app: address.app)) else {
+            throw .unavailable("nothing serves \(address.platform) of the app \(address.app): see the router's log")
+        }
+        let delivery = Delivery(
+            id: id,
+            device: DeviceID(rawValue: 0),
+            platform: address.platform,
+            app: address.app,
+            notification: notification,
+            acceptedAt: now()
+        )
+        return await withCheckedContinuation { continuation in
+            transport.deliver(delivery, to: address) { continuation.resume(returning: $0) }
+        }
+    }
+}

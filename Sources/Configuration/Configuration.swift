@@ -1,0 +1,131 @@
+import EventTrace
+import HTTPLanes
+import Notifications
+import Pipeline
+import Registry
+import RelayServer
+import YAMLReading
+
+/// Everything an operator decides, read from one YAML file. Paths are absolute, or as given where no file was read.
+package struct Configuration: Sendable {
+    /// The file with our secret key; made on the first run when it is missing.
+    package var keyFile: String
+    /// The SQLite database.
+    package var storePath: String
+    /// How many deliveries may wait on disk; from there on sources wait.
+    package var mostWaiting = 1_000_000
+    /// Line and column of what is named in the file, for mistakes that show only when it is used; 0 where no file was read.
+    package var keyFilePlace = (line: 0, column: 0)
+    package var storePlace = (line: 0, column: 0)
+    package var relay = Relay()
+    package var relays = Relays()
+    package var hints = Hints()
+    package var registration = Registration()
+    package var context = Context()
+    /// How much is kept of what became of events; nil: nothing.
+    package var trace: TraceLimits? = TraceLimits()
+    /// A stream of events to read besides; nil: none. Not in the file: whoever starts us says so.
+    package var feed: Feed?
+    /// The rules files, whose rules are asked in this order; none: the built-in rules.
+    package var rulesFiles: [String] = []
+    /// Nil: none.
+    package var sealedIngress: SealedIngress?
+    /// What operators and their tools ask the running router; nil: no port.
+    package var api: API?
+    /// How long stopping may take in all, in seconds; from 1 to 3,600. What is not through by then is kept for the next start.
+    package var shutdownSeconds = 10
+    /// Whether it came from environment variables: then there is nothing but the sealed ingress, and no use in starting without.
+    package var isOfEnvironment = false
+    package var plugins = Plugins()
+    package var http = HTTP()
+    /// What a device gets that asked for no mode.
+    package var defaultMode: Mode = .wake
+    /// When and how often devices are woken.
+    package var pacing = PacingPolicy()
+    /// Asked in this order about each event that would wake somebody.
+    package var filters: [Filter] = []
+    /// By name; a registration that names none belongs to `default`.
+    package var apps: [String: App] = [:]
+
+    /// The file that all this was read from; nil where it came from none.
+    package var file: String?
+
+    static let mostWaitingRange = 1...100_000_000
+
+    package init(keyFile: String, storePath: String) {
+        self.keyFile = keyFile
+        self.storePath = storePath
+    }
+
+    /// Our own relay socket.
+    package struct Relay: Sendable, Equatable {
+        package var host = "127.0.0.1"
+        package var port = 7447
+        /// The URL under which clients reach it; empty: `ws://` and where it listens.
+        package var url = ""
+        /// What the NIP-11 document and the advertisement call us.
+        package var name = "Carillon"
+        package var description = "A notification relay: register a device, be woken."
+        package var contact: String?
+        /// A URL.
+        package var termsOfService: String?
+        /// Whose word on who a client is counts.
+        package var trustedProxies = TrustedProxies()
+        /// What one client may do.
+        package var limits = RelayServerConfiguration.Limits()
+        /// What registrations there may be.
+        package var registrations = RegistrationDesk.Limits()
+
+        /// The URL under which clients reach us when the socket listens at `port`.
+        package func clientURL(port: Int) -> String {
+            url.isEmpty ? "ws://\(host.contains(":") ? "[\(host)]" : host):\(port)" : url
+        }
+    }
+
+    /// Where plugins are found.
+    package struct Plugins: Sendable, Equatable {
+        /// Searched in order; the first library of a name wins.
+        package var folders: [String] = []
+        /// SHA-256 of a library by its file name, 64 hex digits; a library that differs is refused.
+        package var pins: [String: String] = [:]
+
+        package init(folders: [String] = [], pins: [String: String] = [:]) {
+            self.folders = folders
+            self.pins = pins
+        }
+    }
+
+    /// Outgoing HTTP.
+    package struct HTTP: Sendable, Equatable {
+        /// Further root certificates, as PEM.
+        package var caFile: String?
+        /// Of that file, when the configuration was read; nil where it was not.
+        var caFileFingerprint: FileFingerprint?
+        /// Private networks that users' endpoints may lie in after all, as CIDR blocks.
+        package var allowPrivate: [String] = []
+        /// A proxy's URL, which may hold a password; nil: none.
+        package var proxy: String?
+        /// Connections to one busy push service at most; nil: as many as suit most.
+        package var connectionsPerOrigin: Int?
+    }
+
+    /// One app: a block for each platform it is on.
+    package struct App: Sendable {
+        /// Whose devices those are that name no app.
+        package static let defaultName = "default"
+
+        /// Its own rules files, whose rules are asked before the common ones.
+        package var rulesFiles: [String] = []
+        package var platforms: [String: PlatformBlock] = [:]
+    }
+
+    /// A platform's block, which belongs to its plugin.
+    package struct PlatformBlock: Sendable {
+        /// A JSON object.
+        package var json: String
+        /// Where the block stands in the file, for mistakes that only the plugin finds.
+        package var line: Int
+        /// What it lacks, as an environment variable is not set; only where the file was read without credentials.
+        package var unset: [Mistake] = []
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import Rules
+import Synchronization
+import YAMLReading
+
+/// Rules files that together are the rules, in their order.
+package struct RulesFiles {
+    /// Of files that rules name, in bytes.
+    private static let otherFileLimit = 16 << 20
+
+    private let paths: [String]
+    private let ofApps: [String: [String]]
+
+    /// Without `paths` the built-in rules are the common ones. Those of `ofApps` come before them, each for the devices
+    /// of one app.
+    package init(_ paths: [String], ofApps: [String: [String]] = [:]) {
+        self.paths = paths
+        self.ofApps = ofApps
+    }
+
+    /// Throws the mistakes of all files, each under its own path; what can be read is checked also when something cannot.
+    package func read() throws(Mistakes) -> RuleBook {
+        try read(noting: NamedFiles())
+    }
+
+    /// The files that the rules name, such as lists of keys, as far as the rules can be read.
+    package func otherFiles() -> [String] {
+        let named = NamedFiles()
+        _ = try? read(noting: named)
+        return named.paths
+    }
+
+    private func read(noting named: NamedFiles) throws(Mistakes) -> RuleBook {
+        var mistakes: [Mistake] = []
+        let common =
+            paths.isEmpty
+            ? [RulesFile(name: RuleBook.defaultName, text: RuleBook.defaultYAML)]
+            : Self.files(paths, named, &mistakes)
+        var own: [String: [RulesFile]] = [:]
+        for (app, paths) in ofApps.sorted(by: { $0.key < $1.key }) { own[app] = Self.files(paths, named, &mistakes) }
+        do {
+            let book = try RuleBook(files: common, ofApps: own)
+            if mistakes.isEmpty { return book }
+        } catch {
+            mistakes += error.all
+        }
+        throw Mistakes(mistakes)
+    }
+
+    private static func files(_ paths: [String], _ named: NamedFiles, _ mistakes: inout [Mistake]) -> [RulesFile] {
+        var files: [RulesFile] = []
+        for path in paths {
+            do {
+                let text = try Configuration.text(of: path, what: "the rules")
+                files.append(
+                    RulesFile(name: path, text: text) { other throws(RulesFile.Unreadable) in
+                        let file = Self.file(other, besides: path)
+                        named.add(file.path)
+                        return try Self.text(of: file)
+                    }
+                )
+            } catch {
+                mistakes += error.all
+            }
+        }
+        return files
+    }
+
+    /// A file that the rules in `rulesFile` name; a relative path starts from their folder.
+    private static func file(_ path: String, besides rulesFile: String) -> URL {
+        let folder = URL(filePath: rulesFile).deletingLastPathComponent()
+        return path.hasPrefix("/") ? URL(filePath: path) : folder.appending(path: path)
+    }
+
+    private static func text(of file: URL) throws(RulesFile.Unreadable) -> String {
+        guard let handle = try? FileHandle(forReadingFrom: file) else {
+            throw RulesFile.Unreadable("cannot be read: does the file exist, and may we read it?")
+        }
+        defer { try? handle.close() }
+        guard let data = try? handle.read(upToCount: otherFileLimit + 1) ?? Data() else {
+            throw RulesFile.Unreadable("cannot be read: expected a file")
+        }
+        guard data.count <= otherFileLimit else {
+            throw RulesFile.Unreadable("is larger than \(otherFileLimit >> 20) MiB")
+        }
+        guard let text = String(validating: data, as: UTF8.self) else {
+            throw RulesFile.Unreadable("must be UTF-8 text")
+        }
+        return text
+    }
+}
+
+/// Paths of files that rules name, noted while they are read.
+private final class NamedFiles: Sendable {
+    private let names = Mutex<Set<String>>([])
+
+    var paths: [String] { names.withLock { $0.sorted() } }
+
+    func add(_ path: String) {
+        names.withLock { _ = $0.insert(path) }
+    }
+}

@@ -1,0 +1,183 @@
+import Cipher
+import Console
+import Delivery
+import Foundation
+import Glibc
+import HTTPLanes
+import Logging
+import Nostr
+import PluginHost
+import Registry
+import RouterConfiguration
+import Storage
+import YAMLReading
+
+/// Everything wrong with a configuration and what it names, found without sending or changing anything.
+package struct ConfigurationCheck {
+    private let path: String
+
+    /// `path` is the configuration file.
+    package init(path: String) {
+        self.path = path
+    }
+
+    /// All mistakes, none when all is well.
+    package func mistakes() async -> [Mistake] {
+        let configuration: Configuration
+        do {
+            configuration = try Configuration(file: path)
+        } catch {
+            return error.all
+        }
+        return rules(configuration) + identity(configuration) + store(configuration) + secrets(configuration)
+            + context(configuration) + api(configuration) + stranded(configuration) + plugins(configuration)
+    }
+
+    /// What works and had better not: secrets that others can get at, an outbox that is gone, and what filters are
+    /// hardly meant to be told. None when all is well.
+    package func warnings() -> [Mistake] {
+        guard let configuration = try? Configuration(file: path) else { return [] }
+        let exposed = ExposedFiles(configuration).found.map {
+            Mistake(
+                file: path,
+                line: $0.line,
+                column: 1,
+                message: "\($0.key): \($0.path) \($0.exposure); run: \($0.remedy)"
+            )
+        }
+        let lost = LostOutbox.warning(configuration).map { [mistake("store.path", configuration.storePlace, $0)] } ?? []
+        let found = exposed + lost
+        guard !configuration.filters.isEmpty, let rules = try? configuration.loadRules() else { return found }
+        let filters = Filters(configuration: configuration, plugins: loaded(configuration), settings: silent)
+        return found + FilterDoubts(configuration, rules, filters.all).found
+    }
+
+    private func rules(_ configuration: Configuration) -> [Mistake] {
+        do {
+            _ = try configuration.loadRules()
+            return []
+        } catch {
+            return error.all
+        }
+    }
+
+    /// A missing key is no mistake, as the first run makes it, unless there was a first run.
+    private func identity(_ configuration: Configuration) -> [Mistake] {
+        let file = IdentityFile(path: configuration.keyFile)
+        guard file.exists else {
+            if FileManager.default.fileExists(atPath: configuration.storePath) {
+                let message =
+                    "the key is missing, but \(configuration.storePath) was made with one: restore the key file"
+                return [mistake("identity.key_file", configuration.keyFilePlace, message)]
+            }
+            return folder(of: configuration.keyFile, "identity.key_file", configuration.keyFilePlace)
+        }
+        do {
+            let key = try file.read().publicKey.hex
+            // What is wrong with the registry itself is told below.
+            guard let owner = try? RegistryGlance(path: configuration.storePath)?.owner, owner != key else { return [] }
+            let message =
+                "the key is not the one that \(configuration.storePath) was made with: restore that key file, or move the store "
+                + "away, which \(RegistryStore.kind.costOfLoss)"
+            return [mistake("identity.key_file", configuration.keyFilePlace, message)]
+        } catch {
+            return error.all
+        }
+    }
+
+    private func store(_ configuration: Configuration) -> [Mistake] {
+        let place = configuration.storePlace
+        // What is wrong with the outbox itself is told below.
+        let lost = (try? LostRegistry.fault(configuration)).map { [mistake("store.path", place, "\($0)")] } ?? []
+        return folder(of: configuration.storePath, "store.path", place) + lost
+            + [(configuration.storePath, RegistryStore.kind), (configuration.outboxPath, Outbox.kind)].compactMap {
+                file,
+                kind in
+                if let fault = SQLiteFile.fault(of: file) { return mistake("store.path", place, "\(file) \(fault)") }
+                do {
+                    try StoreInspection(StoreFile(path: file, kind: kind)).refuseUnusable()
+                    return nil
+                } catch {
+                    return mistake("store.path", place, "\(error)")
+                }
+            }
+    }
+
+    /// A missing file is no mistake: `carillon keys bunker` makes it.
+    private func secrets(_ configuration: Configuration) -> [Mistake] {
+        guard let file = configuration.registration.secretFile else { return [] }
+        let (name, place) = ("registration.secret_file", configuration.registration.secretFilePlace)
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: file) else {
+            return folder(of: file, name, place)
+        }
+        if attributes[.type] as? FileAttributeType != .typeRegular {
+            return [mistake(name, place, "expected a file with secrets; \(file) is none")]
+        }
+        if !FileManager.default.isReadableFile(atPath: file) { return [mistake(name, place, "cannot read \(file)")] }
+        guard let exposure = FileExposure(ofFile: file) else { return [] }
+        let remedy = exposure.remedy(for: file)
+        return [mistake(name, place, "the secrets are open to other users; run: \(remedy)")]
+    }
+
+    /// Whoever else checks meets these files as ones that cannot be read.
+    private func stranded(_ configuration: Configuration) -> [Mistake] {
+        guard geteuid() == 0 else { return [] }
+        return StrandedFiles(configuration).found.map { mistake($0.key, ($0.line, $0.column), $0.description) }
+    }
+
+    private func context(_ configuration: Configuration) -> [Mistake] {
+        configuration.context.path.map { folder(of: $0, "context.path", configuration.context.place) } ?? []
+    }
+
+    /// A missing file is no mistake, as the first run makes it.
+    private func api(_ configuration: Configuration) -> [Mistake] {
+        guard let api = configuration.api else { return [] }
+        let file = APITokenFile(path: api.tokenFile)
+        guard file.exists else { return folder(of: api.tokenFile, "api.token_file", api.place) }
+        do {
+            _ = try file.read() as APIToken
+            return []
+        } catch {
+            return error.all
+        }
+    }
+
+    /// What stands against making a file at `file`.
+    private func folder(of file: String, _ name: String, _ place: (line: Int, column: Int)) -> [Mistake] {
+        let folder = URL(fileURLWithPath: file).deletingLastPathComponent().path
+        var isFolder = ObjCBool(false)
+        guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
+            return [mistake(name, place, "the folder \(folder) does not exist")]
+        }
+        return FileManager.default.isWritableFile(atPath: folder)
+            ? [] : [mistake(name, place, "cannot write to the folder \(folder)")]
+    }
+
+    private func mistake(_ name: String, _ place: (line: Int, column: Int), _ message: String) -> Mistake {
+        Mistake(file: path, line: place.line, column: place.column, message: "\(name): \(message)")
+    }
+
+    private static let quiet = Logger(label: "carillon.check") { _ in SwiftLogNoOpLogHandler() }
+
+    private var silent: InstanceSettings { InstanceSettings(sender: RecordingHTTP(), log: Self.quiet) }
+
+    private func loaded(_ configuration: Configuration) -> PluginHost {
+        let search = PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins)
+        return PluginHost(loading: search, log: Self.quiet)
+    }
+
+    /// Loads the plugins and lets each read its block, and each filter its settings.
+    private func plugins(_ configuration: Configuration) -> [Mistake] {
+        let host = loaded(configuration)
+        let refusals = host.catalog.refusals.map { Mistake(file: $0.path, message: "\($0.reason)") }
+        let transports = Transports(configuration: configuration, plugins: host, settings: silent)
+        let filters = Filters(configuration: configuration, plugins: host, settings: silent)
+        return refusals
+            + filters.failures.map {
+                Mistake(file: path, line: $0.line, column: 1, message: "filters.\($0.name): \($0.reason)")
+            }
+            + transports.failures.map {
+                Mistake(file: path, line: $0.line, column: 1, message: "apps.\($0.app).\($0.platform): \($0.reason)")
+            }
+    }
+}

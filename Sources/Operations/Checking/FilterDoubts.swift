@@ -1,0 +1,42 @@
+import Notifications
+import Pipeline
+import RouterConfiguration
+import Rules
+import YAMLReading
+
+/// What filters are told that works and is hardly meant: signals that nothing has, and questions that nobody can answer.
+package struct FilterDoubts {
+    package private(set) var found: [Mistake] = []
+
+    /// `filters` are those of the configuration; of one that could not start nothing is known.
+    package init(_ configuration: Configuration, _ rules: RuleBook, _ filters: [EventFilter]) {
+        let file = configuration.file ?? "filters"
+        let known = Signal.wellKnown.map(\.rawValue) + rules.namedSignals.map(\.rawValue).sorted()
+        let asking = Set(filters.filter { $0.need == .distance }.map(\.name))
+        for filter in configuration.filters {
+            if asking.contains(filter.name), let obstacle = Self.obstacle(to: configuration) {
+                let message =
+                    "filters.\(filter.name): whether somebody whom the recipient follows follows the author is asked of relays, "
+                    + obstacle
+                found.append(Mistake(file: file, line: filter.line, column: 1, message: message))
+            }
+            for signal in filter.signals where !known.contains(signal.name) {
+                let hint = NearestName.hint(signal.name, among: known)
+                let message =
+                    "\(signal.path): no signal is called '\(signal.name.prefix(64))'"
+                    + (hint.isEmpty ? "; there are: \(known.joined(separator: ", "))" : hint)
+                found.append(Mistake(file: file, line: signal.line, column: signal.column, message: message))
+            }
+        }
+    }
+
+    /// Why relays will never say whom others follow; nil: they may.
+    private static func obstacle(to configuration: Configuration) -> String? {
+        let relays = configuration.relays
+        if relays.always.isEmpty, relays.nip46.isEmpty, relays.publish.isEmpty { return "and relays.always names none" }
+        if configuration.context.waitMilliseconds == 0 {
+            return "and with context.wait_milliseconds at 0 nothing waits for what they say"
+        }
+        return nil
+    }
+}

@@ -1,0 +1,56 @@
+import Logging
+import Notifications
+import PluginHost
+import RouterConfiguration
+
+/// The plugins in the configured folders, for a person to read.
+package struct PluginListing {
+    private let catalog: PluginCatalog
+    private let folders: [String]
+
+    /// Loads the plugins, which runs their code.
+    package init(_ plugins: Configuration.Plugins) {
+        folders = plugins.folders
+        catalog =
+            PluginHost(
+                loading: PluginSearch(folders: plugins.folders, pins: plugins.pins),
+                log: Logger(label: "carillon.plugins") { _ in SwiftLogNoOpLogHandler() }
+            ).catalog
+    }
+
+    package var hasRefusals: Bool { !catalog.refusals.isEmpty }
+
+    package var text: String {
+        var lines = catalog.plugins.flatMap { plugin in
+            ["\(plugin.id) \(plugin.version)"]
+                + (plugin.platforms.isEmpty
+                    ? [] : ["    platforms  \(plugin.platforms.joined(separator: ", "))"])
+                + plugin.filters.map { "    filter     \(Self.line(of: $0))" } + [
+                    "    file       \(plugin.path)",
+                    "    sha256     \(plugin.sha256)",
+                    "    abi        1.\(plugin.abiMinor)",
+                ]
+        }
+        lines += catalog.refusals.map { "refused \($0.path)\n    \($0.reason)" }
+        if lines.isEmpty {
+            lines = [
+                "no plugins in \(folders.isEmpty ? "the configuration: plugins.folders is empty" : folders.joined(separator: ", "))"
+            ]
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// Its name and what it has to know.
+    private static func line(of filter: LoadedFilter) -> String {
+        var wishes =
+            filter.wantedKinds.isEmpty
+            ? [] : ["reads kind \(filter.wantedKinds.map { "\($0)" }.joined(separator: ", "))"]
+        switch filter.mostNeeded {
+        case .nothing: break
+        case .followed: wishes.append("asks whom recipients follow")
+        case .distance: wishes.append("may ask whom those follow whom recipients follow")
+        }
+        if filter.isAskedAfterRendering { wishes.append("sees notifications and may change them") }
+        return filter.name + (wishes.isEmpty ? "" : " (\(wishes.joined(separator: "; ")))")
+    }
+}

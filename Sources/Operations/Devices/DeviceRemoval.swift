@@ -1,0 +1,45 @@
+import Foundation
+import RouterConfiguration
+
+/// Takes a device out of the registry: of a running router by its API, else on the files.
+package struct DeviceRemoval {
+    private let configuration: Configuration
+
+    package init(configuration: Configuration) {
+        self.configuration = configuration
+    }
+
+    /// Throws an ``OperationFailure`` when there is no such device, or no way to remove it.
+    package func remove(_ device: Int64) async throws -> RemovedDevice {
+        do {
+            return try OperatorAccess(configuration, for: .changing).operations.remove(device)
+        } catch let error as StoreLockError where error.isOfStoreInUse {
+            guard configuration.api != nil else {
+                throw OperationFailure.unavailable(
+                    "a router runs here, and its configuration has no API to ask it by: stop it, or add api:"
+                )
+            }
+            return try await askRouter(device)
+        }
+    }
+
+    private func askRouter(_ device: Int64) async throws -> RemovedDevice {
+        struct Refusal: Decodable {
+            var error: String
+        }
+
+        let answer: APIClient.Answer
+        do {
+            answer = try await APIClient(configuration: configuration).ask("DELETE", "/api/devices/\(device)")
+        } catch let failure as APIClient.Failure {
+            throw OperationFailure.unavailable(failure.description)
+        }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let body = Data(answer.body.utf8)
+        if answer.status == 200, let removed = try? decoder.decode(RemovedDevice.self, from: body) { return removed }
+        let words = (try? decoder.decode(Refusal.self, from: body))?.error
+        let text = words ?? "the router answered with status \(answer.status)"
+        throw answer.status == 404 ? OperationFailure.unknown(text) : OperationFailure.unavailable(text)
+    }
+}

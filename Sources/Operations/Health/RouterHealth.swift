@@ -1,0 +1,77 @@
+import Delivery
+import NIOCore
+import Nostr
+import Pipeline
+import RelayPool
+
+/// Whether a running router works: the parts that everything depends on respond, and nothing keeps it from its task.
+package struct RouterHealth: Sendable {
+    private let isServing: @Sendable () -> Bool
+    private let pipeline: PipelineThread
+    private let courier: Courier
+    private let outbox: Outbox
+    private let counts: RouterCounts
+    private let transports: TransportsInForce
+    private let pool: RelayPool
+    /// Relays that the configuration wants to be connected to at all times.
+    private let wantedRelays: Set<RelayURL>
+    private let group: any EventLoopGroup
+
+    package init(
+        isServing: @escaping @Sendable () -> Bool,
+        pipeline: PipelineThread,
+        courier: Courier,
+        outbox: Outbox,
+        counts: RouterCounts,
+        transports: TransportsInForce,
+        pool: RelayPool,
+        wantedRelays: Set<RelayURL>,
+        group: any EventLoopGroup
+    ) {
+        self.isServing = isServing
+        self.pipeline = pipeline
+        self.courier = courier
+        self.outbox = outbox
+        self.counts = counts
+        self.transports = transports
+        self.pool = pool
+        self.wantedRelays = wantedRelays
+        self.group = group
+    }
+
+    func readiness(within milliseconds: Int64) async -> Readiness {
+        var readiness = Readiness()
+        readiness.isServing = isServing()
+        guard readiness.isServing else { return readiness }
+        readiness.stuck = await stuck(within: milliseconds)
+        readiness.outboxRows = outbox.count
+        readiness.outboxLimit = outbox.limit
+        readiness.isOutboxUnwritable = counts.isOutboxUnwritable
+        readiness.failures = transports.current.failures.map {
+            (QueueName(platform: $0.platform, app: $0.app), $0.reason)
+        }
+        readiness.queues = courier.status
+        readiness.relays = wantedRelays.count
+        readiness.connectedRelays = pool.status.count { wantedRelays.contains($0.url) && $0.state == .connected }
+        return readiness
+    }
+
+    /// The parts that do not respond within `milliseconds`, by name: the pipeline's thread, the courier, the event loops. Empty
+    /// before and after the router serves, when they rest.
+    package func stuck(within milliseconds: Int64) async -> [String] {
+        guard isServing() else { return [] }
+        var asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)] = [
+            ("courier", { [courier] in courier.probe($0) }),
+            (
+                "pipeline",
+                { [pipeline] answer in
+                    Task { if await pipeline.comesRound(within: milliseconds) { answer() } }
+                }
+            ),
+        ]
+        for (number, loop) in group.makeIterator().enumerated() {
+            asked.append(("event-loop-\(number)", { loop.execute($0) }))
+        }
+        return await RollCall.missing(asked, within: milliseconds)
+    }
+}

@@ -1,0 +1,181 @@
+import Console
+import Delivery
+import Pipeline
+import Synchronization
+
+/// Counts what the stages report. They report in batches, so that no event costs a lock.
+package final class RouterCounts: PipelineObserver, DeliveryObserver {
+    private let steps = Mutex<[PipelineStep: UInt64]>([:])
+    /// By the filter's name.
+    private let spared = Mutex<[String: UInt64]>([:])
+    private let leftOut = Mutex<[RuleValue: UInt64]>([:])
+    private let deliveries = Mutex(DeliveryCounts())
+    private let pauses = Mutex<[QueueName: [QueuePause.Cause: UInt64]]>([:])
+    private let outboxFailures = Atomic<UInt64>(0)
+    private let isOutboxFailing = Atomic<Bool>(false)
+    private let unread = Atomic<UInt64>(0)
+    private let now: @Sendable () -> Int64
+
+    /// How long submissions waited for their answer, by source.
+    let socket = AtomicHistogram()
+    let relays = AtomicHistogram()
+    let feed = AtomicHistogram()
+
+    /// `now` is in milliseconds since 1970.
+    package init(now: @escaping @Sendable () -> Int64) {
+        self.now = now
+    }
+
+    /// Whether the outbox refused the last thing that it was brought.
+    var isOutboxUnwritable: Bool { isOutboxFailing.load(ordering: .relaxed) }
+
+    /// How keeping deliveries ended.
+    package func kept(_ isKept: Bool) {
+        isOutboxFailing.store(!isKept, ordering: .relaxed)
+        if !isKept { outboxFailures.wrappingAdd(1, ordering: .relaxed) }
+    }
+
+    /// So often stored events of a relay were out of reach.
+    package func couldNotRead(_ times: Int) { unread.wrappingAdd(UInt64(max(0, times)), ordering: .relaxed) }
+
+    package func answered(_ source: EventSource, _ events: Int, _ nanoseconds: UInt64) {
+        let histogram =
+            switch source {
+            case .socket: socket
+            case .feed: feed
+            case .relay: relays
+            }
+        histogram.observe(nanoseconds: nanoseconds, times: UInt64(events))
+    }
+
+    package func record(_ counts: [PipelineStep: Int]) {
+        steps.withLock { $0.merge(counts.mapValues(UInt64.init), uniquingKeysWith: +) }
+    }
+
+    package func filtered(_ counts: [String: Int]) {
+        spared.withLock { $0.merge(counts.mapValues(UInt64.init), uniquingKeysWith: +) }
+    }
+
+    package func leftOut(_ counts: [RuleValue: Int]) {
+        leftOut.withLock { $0.merge(counts.mapValues(UInt64.init), uniquingKeysWith: +) }
+    }
+
+    package func deliveriesReported(_ reports: [DeliveryReport]) {
+        let now = now()
+        deliveries.withLock { $0.add(reports, now: now) }
+    }
+
+    package func attemptsBegan(_ attempts: [AttemptStart]) {
+        deliveries.withLock { $0.add(attempts) }
+    }
+
+    package func queuePaused(_ pause: QueuePause) {
+        pauses.withLock { $0[pause.queue, default: [:]][pause.cause, default: 0] += 1 }
+    }
+
+    package func queueResumed(_ queue: QueueName) {}
+
+    package func outboxFailed(_ error: any Error) { kept(false) }
+
+    package func outboxRecovered() { kept(true) }
+
+    /// All of that as metrics.
+    var families: [MetricFamily] {
+        let (deliveries, steps, pauses) = (deliveries.withLock { $0 }, steps.withLock { $0 }, pauses.withLock { $0 })
+        var events = MetricFamily("carillon_events_total", .counter, "Events by the step at which their way ended.")
+        for step in PipelineStep.allCases { events.add(steps[step] ?? 0, ["step": step.rawValue]) }
+        var answers = MetricFamily(
+            "carillon_event_answer_seconds",
+            .histogram,
+            "From an event's arrival to its answer, which comes when everything that it wakes is kept, by source."
+        )
+        answers.add(socket.snapshot, ["source": "socket"])
+        answers.add(relays.snapshot, ["source": "relay"])
+        answers.add(feed.snapshot, ["source": "feed"])
+        var paused = MetricFamily("carillon_queue_pauses_total", .counter, "Pauses of queues, by cause.")
+        for (queue, causes) in pauses.sorted(by: { $0.key < $1.key }) {
+            for cause in QueuePause.Cause.allCases {
+                paused.add(
+                    causes[cause] ?? 0,
+                    ["platform": queue.platform, "app": queue.app, "cause": "\(cause)"]
+                )
+            }
+        }
+        var failures = MetricFamily("carillon_outbox_failures_total", .counter, "Failures of writing the outbox.")
+        failures.add(outboxFailures.load(ordering: .relaxed))
+        var unread = MetricFamily(
+            "carillon_relay_unread_total",
+            .counter,
+            "How often stored events of relays were out of reach: seconds of which a relay holds more than it gives out, and "
+                + "readings given up for their length."
+        )
+        unread.add(self.unread.load(ordering: .relaxed))
+        var values = MetricFamily(
+            "carillon_rule_values_left_out_total",
+            .counter,
+            "Values of rules that came out unfit for their key: the push went without, or was not sent."
+        )
+        for (value, count) in leftOut.withLock(\.self).sorted(by: {
+            ($0.key.rule, $0.key.key) < ($1.key.rule, $1.key.key)
+        }) {
+            values.add(count, ["rule": value.rule, "key": value.key])
+        }
+        return [events, answers, values, unread] + Self.families(deliveries) + [paused, failures]
+    }
+
+    /// What filters did; those of `names` are there from the start.
+    func filters(_ names: [String]) -> MetricFamily {
+        var family = MetricFamily(
+            "carillon_filtered_total",
+            .counter,
+            "How often a filter spared a device an event, by the filter's name in the configuration."
+        )
+        let spared = spared.withLock { $0 }
+        for name in Set(names).union(spared.keys).sorted() { family.add(spared[name] ?? 0, ["filter": name]) }
+        return family
+    }
+
+    private static func families(_ counts: DeliveryCounts) -> [MetricFamily] {
+        var outcomes = MetricFamily(
+            "carillon_deliveries_total",
+            .counter,
+            "What became of deliveries: ends, and attempts that others follow, by what the push service or we said."
+        )
+        for (label, count) in counts.outcomes.sorted(by: { $0.key < $1.key }) {
+            outcomes.add(
+                count,
+                [
+                    "platform": label.queue.platform, "app": label.queue.app, "kind": label.kind,
+                    "reason": label.reason,
+                ]
+            )
+        }
+        var attempts = MetricFamily("carillon_attempts_total", .counter, "Attempts handed to transports.")
+        for (queue, count) in counts.attempts.sorted(by: { $0.key < $1.key }) {
+            attempts.add(count, ["platform": queue.platform, "app": queue.app])
+        }
+        var first = MetricFamily(
+            "carillon_first_attempt_seconds",
+            .histogram,
+            "From a delivery's acceptance to its first attempt."
+        )
+        for (platform, histogram) in counts.firstAttempts.sorted(by: { $0.key < $1.key }) {
+            first.add(histogram, ["platform": platform])
+        }
+        var ends = MetricFamily(
+            "carillon_delivery_seconds",
+            .histogram,
+            "From a delivery's acceptance to its end, whatever that was."
+        )
+        for (platform, histogram) in counts.ends.sorted(by: { $0.key < $1.key }) {
+            ends.add(histogram, ["platform": platform])
+        }
+        return [outcomes, attempts, first, ends]
+    }
+}
+
+extension QueueName {
+    static func < (left: QueueName, right: QueueName) -> Bool {
+        (left.platform, left.app) < (right.platform, right.app)
+    }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import Nostr
+import Registry
+import RouterConfiguration
+import Sealing
+
+/// The way of commands to a router's events and devices: by its files, beside the router or without it.
+package struct OperatorAccess {
+    package enum Purpose: Sendable {
+        /// Also while a router runs.
+        case reading
+        /// While none runs.
+        case changing
+    }
+
+    package let operations: DeviceOperations
+    /// Keeps routers off for as long as this value lives.
+    private let lock: StoreLock?
+
+    /// Throws an ``OperationFailure`` when the files cannot be used for that, `StoreLockError.storeInUse` when a router has them
+    /// and something is to be changed, and `Mistakes` for a key file that is none.
+    package init(
+        _ configuration: Configuration,
+        for purpose: Purpose,
+        now: @escaping @Sendable () -> Int64 = SystemTime.now
+    ) throws {
+        let key = IdentityFile(path: configuration.keyFile)
+        guard key.exists, FileManager.default.fileExists(atPath: configuration.storePath) else {
+            throw OperationFailure.unavailable(
+                "there is no router yet: \(key.exists ? configuration.storePath : configuration.keyFile) is missing, which "
+                    + "carillon serve makes when it starts"
+            )
+        }
+        // First, for it says best what is wrong when another user asks.
+        let identity = try key.read()
+        lock = try purpose == .changing ? Self.lock(configuration) : nil
+        do {
+            let store =
+                purpose == .changing
+                ? try RegistryStore(path: configuration.storePath)
+                : try RegistryStore(reading: configuration.storePath)
+            operations = DeviceOperations(
+                registry: try Registry(store: store, identity: identity, now: now, check: { _ in }),
+                sealer: Sealer(identity: identity.secret),
+                files: OperatorFiles(configuration: configuration),
+                sender: ConfiguredTestPushes(configuration: configuration),
+                configuration: { configuration },
+                deliveryID: try DeliveryIDs(identity: identity).id,
+                now: now
+            )
+        } catch {
+            throw OperationFailure.unavailable("\(error)")
+        }
+    }
+
+    private static func lock(_ configuration: Configuration) throws -> StoreLock {
+        do throws(StoreLockError) {
+            return try StoreLock(store: configuration.storePath)
+        } catch {
+            if error.isOfStoreInUse { throw error }
+            throw OperationFailure.unavailable(error.description)
+        }
+    }
+}

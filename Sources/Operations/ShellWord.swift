@@ -1,0 +1,17 @@
+/// Words of a command that a person copies into a shell.
+package enum ShellWord {
+    /// `text` as one word, in quotes where the shell would take it for something else.
+    package static func quoted(_ text: String) -> String {
+        let isPlain = !text.isEmpty && text.utf8.allSatisfy(isPlain)
+        return isPlain ? text : "'" + text.replacing("'", with: #"'\''"#) + "'"
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "/._-+,:@%".utf8.contains(byte)
+        }
+    }
+}

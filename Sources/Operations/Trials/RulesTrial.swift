@@ -1,0 +1,156 @@
+import HTTPLanes
+import Logging
+import Nostr
+import Notifications
+import Pipeline
+import PluginHost
+import RouterConfiguration
+import Rules
+import Schnorr
+import YAMLReading
+
+/// Shows what events would become: the same rules and the same plugins as in a router that runs, on a host that records
+/// requests instead of sending them.
+package final class RulesTrial: Sendable {
+    /// The built-in rules as a file.
+    package static var builtInRules: String { RuleBook.defaultYAML }
+
+    private static let id = "00000000-0000-4000-8000-000000000000"
+
+    /// What is wrong with plugins that were left out.
+    package let refusals: [String]
+    private let host: PluginHost
+    private let dryRun: DryRun
+    private let devices: [SampleDevice]
+    private let judge: TrialJudge
+    private let mode: Mode
+    /// The platforms whose keys were made up.
+    private let throwAwayPlatforms: Set<String>
+
+    /// Reads the rules and loads the plugins, which runs their code. `now` is in milliseconds since 1970.
+    ///
+    /// Throws ``TrialFailure`` for an order that cannot be carried out, and the rules files' `Mistakes`.
+    package init(_ order: TrialOrder, now: Int64) throws {
+        mode = try order.readMode()
+        let rules = try Self.rules(order)
+        judge = TrialJudge(
+            rules: rules,
+            recipient: try order.readRecipient(),
+            authorName: order.authorName,
+            language: try order.readLanguage()?.nearest(among: rules.languages),
+            app: order.app,
+            isAuthorFollowed: order.isAuthorFollowed,
+            now: now
+        )
+        let (app, configured) = try Self.blocks(order)
+        // Whoever tries rules need not have the service's keys.
+        let blocks = configured.filter(\.value.unset.isEmpty).mapValues(\.json)
+        let search = TrialPlugins.search(order)
+        host = PluginHost(loading: search, log: Logger(label: "carillon.try") { _ in SwiftLogNoOpLogHandler() })
+        refusals = host.catalog.refusals.map { "refused \($0.path): \($0.reason)" }
+        let platforms = try TrialPlugins.platforms(
+            order,
+            configured: configured.keys,
+            host: host,
+            folders: search.folders
+        )
+        devices = platforms.map { SampleDevice(platform: $0, app: app, token: order.token, fields: order.fields) }
+        dryRun = DryRun(host: host, blocks: blocks, sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32)))
+        throwAwayPlatforms = SampleBlocks.platformsWithKeys.subtracting(blocks.keys)
+    }
+
+    /// What becomes of `subject` on every platform. For one subject at a time.
+    ///
+    /// Throws ``TrialFailure`` when nobody can be told whom it concerns.
+    package func run(_ subject: TrialSubject) async throws(TrialFailure) -> TrialReport {
+        // Ends the trial of a plugin that never answers.
+        let keeper = Task { [host] in await host.run() }
+        defer { keeper.cancel() }
+        var verdicts: [TrialJudge.Verdict] = []
+        for device in devices { verdicts.append(try judge.verdict(on: subject, platform: device.address.platform)) }
+        let decisive = verdicts.first(where: \.wakesSomebody) ?? verdicts.first ?? .wakesNobody("there is no platform")
+        var report = TrialReport(subject: subject, verdict: decisive)
+        guard decisive.wakesSomebody else { return report }
+        for (device, verdict) in zip(devices, verdicts) {
+            switch verdict {
+            case .wakesNobody(let reason):
+                report.deliveries.append(silence(of: device.address.platform, reason))
+            case .wakes(let wakeUp):
+                if wakeUp.rule.mode < mode { report.isCutByRule = true }
+                var delivery = await delivery(of: wakeUp, to: device)
+                if wakeUp.rule.name != report.ruleName { delivery.ruleName = wakeUp.rule.name }
+                report.deliveries.append(delivery)
+            }
+        }
+        return report
+    }
+
+    /// Rules may wake devices of some platforms only.
+    private func silence(of platform: String, _ reason: String) -> TrialDelivery {
+        TrialDelivery(
+            platform: platform,
+            hasThrowAwayKeys: false,
+            leftOut: [],
+            outcome: .spared(reason)
+        )
+    }
+
+    /// Lets the plugins end.
+    package func close() async {
+        await host.shutDown(within: 2_000)
+    }
+
+    private func delivery(of wakeUp: TrialJudge.WakeUp, to device: SampleDevice) async -> TrialDelivery {
+        let platform = device.address.platform
+        let rendering = judge.rendering(of: wakeUp, mode: mode, on: platform)
+        // The router's own envelopes hold no platform's block.
+        let hasBlock = rendering.notification.mode != .sealed || host.encryptingPlatforms.contains(platform)
+        let platformOfBlock = hasBlock ? platform : nil
+        var delivery = TrialDelivery(
+            platform: platform,
+            hasThrowAwayKeys: throwAwayPlatforms.contains(platform),
+            leftOut: rendering.keysLeftOut(for: platformOfBlock),
+            outcome: .spared("it is silent, and \(platform) can only show what it gets")
+        )
+        if wakeUp.rule.isSilent(on: platform), host.showingPlatforms.contains(platform) { return delivery }
+        let withholding = platformOfBlock.map(rendering.keysWithholding) ?? []
+        guard withholding.isEmpty else {
+            let keys = withholding.joined(separator: ", ")
+            let words = "nothing goes out: the event gives no fitting value for \(keys), which has to be there"
+            delivery.outcome = .failed(TrialFailure(description: words))
+            return delivery
+        }
+        do {
+            let result = try await dryRun.deliver(rendering.notification, id: Self.id, to: device)
+            delivery.outcome = .made(result)
+            delivery.unsealed = result.request.flatMap { SealedBody.plaintext(in: $0.body, for: device) }
+        } catch {
+            delivery.outcome = .failed(TrialFailure(description: "\(error)"))
+        }
+        return delivery
+    }
+
+    private static func rules(_ order: TrialOrder) throws(Mistakes) -> RuleBook {
+        if !order.rulesFiles.isEmpty { return try RulesFiles(order.rulesFiles).read() }
+        guard let configuration = order.configuration else { return try RuleBook.builtIn() }
+        return try configuration.loadRules()
+    }
+
+    /// The app's name, and its blocks by platform.
+    private static func blocks(
+        _ order: TrialOrder
+    ) throws(TrialFailure) -> (String, [String: Configuration.PlatformBlock]) {
+        guard let configuration = order.configuration else { return (order.app, [:]) }
+        guard let app = configuration.apps[order.app] else {
+            throw TrialFailure(
+                description: "--app: the configuration has no app '\(order.app)', only "
+                    + (configuration.apps.keys.sorted().joined(separator: ", ").nonEmpty ?? "none at all")
+            )
+        }
+        return (order.app, app.platforms)
+    }
+}
+
+extension String {
+    fileprivate var nonEmpty: String? { isEmpty ? nil : self }
+}

@@ -1,3 +1,4 @@
+import Dispatch
 import Logging
 import Nostr
 import Registry
@@ -15,14 +16,42 @@ import Synchronization
 /// Safe to call from any thread. Nothing blocks but ``start(at:)`` and ``shutdown()``. Who is watched where is on disk, in the
 /// registry's database, and is brought in line with what accounts ask for; only what has to do with relays and hints is in memory.
 package final class AccountWatch: Sendable {
-    let registry: Registry
-    let accounts: any WatchedAccounts
-    let configuration: Configuration
-    let now: @Sendable () -> Int64
-    let logger: Logger
-    let desk: Mutex<WatchDesk>
-    let inbox: Mutex<WatchInbox>
+    /// Which relays are listened to for whom.
+    package struct Configuration: Sendable {
+        /// The operator's relays, at which everybody is watched. Default: none.
+        package var always: [RelayURL] = []
+        /// Whose word on users' own relays counts. Default: their relay lists'.
+        package var perUser = RelaySource.nip65
+        /// What a partner's hints (kind 20062) mean for direct subscriptions. Default: ``HintPolicy/also``.
+        package var hints = HintPolicy.also
+        /// How long after its last hint a partner counts as there, in milliseconds. Default: an hour.
+        package var silentAfter: Int64 = 3_600_000
+        /// Relays of one account's own choice at most; further ones are left out. Default: 8.
+        package var relaysPerAccount = 8
+        /// Relays that only users named at most; those that more accounts named come first. Default: 10,000.
+        package var maxRelays = 10_000
+        /// Of those at one host at most, however many spellings, paths and ports users find for it. Default: 64.
+        package var relaysPerHost = 64
+        /// How long changes are gathered before they are worked off, in milliseconds. Default: 200.
+        package var coalescing: Int64 = 200
+        /// How long is waited between two counts of which relays most accounts named, while these are more than
+        /// ``maxRelays``, in milliseconds. Default: an hour.
+        package var countInterval: Int64 = 3_600_000
+
+        package init() {}
+    }
+
+    /// In milliseconds, as are the others.
+    private static let markDelay: Int64 = 5_000
+    private static let retryDelay: Int64 = 10_000
+
+    private let coalescing: Int64
+    private let hints: HintPolicy
+    private let worker: Mutex<WatchWorker>
+    private let inbox: WatchInbox
+    private let now: @Sendable () -> Int64
     private let schedule: @Sendable (_ milliseconds: Int64, _ action: @escaping @Sendable () -> Void) -> Void
+    private let logger: Logger
 
     /// `now` is in milliseconds since 1970. `schedule` runs an action once, after so many milliseconds, on any thread and never
     /// before it returns. Throws a `RegistryStoreError`.
@@ -52,95 +81,84 @@ package final class AccountWatch: Sendable {
         schedule: @escaping @Sendable (_ milliseconds: Int64, _ action: @escaping @Sendable () -> Void) -> Void,
         logger: Logger
     ) throws {
-        self.registry = registry
-        self.accounts = accounts
-        self.configuration = configuration
+        coalescing = configuration.coalescing
+        hints = configuration.hints
         self.now = now
         self.schedule = schedule
         self.logger = logger
         let stored = try registry.readWatch { try $0.watchRelays() }
-        let book = RelayBook(
-            stored: stored,
-            always: configuration.always,
-            limit: configuration.maxRelays,
-            perHost: configuration.relaysPerHost
-        )
-        let hints = HintLedger(silentAfter: configuration.silentAfter, granularity: Self.hintGranularity)
-        let choice = RelayChoice(source: configuration.perUser, limit: configuration.relaysPerAccount)
-        desk = Mutex(WatchDesk(book: book, hints: hints, choice: choice))
         var marks: [RelayURL: Int64] = [:]
         for relay in stored {
-            if let url = book[relay.number] { marks[url] = relay.mark }
+            if let url = RelayURL(relay.url) { marks[url] = relay.mark }
         }
-        inbox = Mutex(WatchInbox(marks: marks))
+        inbox = WatchInbox(marks: marks, now: now)
+        let dependencies = WatchWorker.Dependencies(
+            registry: registry,
+            accounts: accounts,
+            configuration: configuration,
+            inbox: inbox,
+            now: now,
+            logger: logger
+        )
+        worker = Mutex(WatchWorker(dependencies, stored: stored))
     }
 
     /// Reads who is registered and has everybody watched, once. Takes seconds where there are a million accounts. Throws a
     /// `RegistryStoreError`. What is reported through the other functions before or meanwhile is not lost.
     package func start(at relays: any RelayWatching) throws {
-        try desk.withLock { desk in
-            desk.relays = relays
-            try survey(&desk, isTold: false)
-        }
+        try worker.withLock { try $0.start(at: relays) }
         let now = now()
-        come(at: inbox.withLock { $0.open(now: now) })
+        wake(at: inbox.withLock { $0.open(now: now) })
     }
 
     /// Takes note that an account, a root of interest or a list of theirs came, changed or went.
     package func changed(_ keys: Set<PublicKey>) {
         guard !keys.isEmpty else { return }
-        report(within: configuration.coalescing) { $0.change(keys) }
+        report(within: coalescing) { $0.change(keys) }
     }
 
     /// Takes note of a hint for `account` by one of its partners, `time` in milliseconds since 1970.
     package func heard(account: PublicKey, partner: PublicKey, at time: Int64) {
-        guard configuration.hints == .prefer else { return }
+        guard hints == .prefer else { return }
         let hint = WatchInbox.Hint(account: account, partner: partner, time: time)
-        report(within: configuration.coalescing) { $0.hear(hint) }
+        report(within: coalescing) { $0.receive(hint) }
     }
 
     /// Up to when everything that a relay had was dealt with, in seconds since 1970. Nil also for a mark that a wrong clock set ahead
     /// of now: who believed it would read nothing. Cheap: reads memory.
-    package func mark(of relay: RelayURL) -> Int64? {
-        let latest = latestMark
-        return inbox.withLock { $0.marks[relay].flatMap { $0 <= latest ? $0 : nil } }
-    }
+    package func mark(of relay: RelayURL) -> Int64? { inbox.mark(of: relay) }
 
     /// Takes note that everything that `relay` had stored for these keys was read and dealt with.
     package func established(_ keys: [PublicKey], at relay: RelayURL) {
-        report(within: configuration.coalescing) { $0.establish(keys, at: relay) }
+        report(within: coalescing) { $0.establish(keys, at: relay) }
     }
 
     /// Takes note that everything that `relay` had up to `moment`, in seconds since 1970, was read and dealt with.
     package func marked(_ relay: RelayURL, upTo moment: Int64) {
         // An older mark costs no more than reading again what is remembered anyway.
-        let latest = latestMark
+        let latest = inbox.latestMark
         report(within: Self.markDelay) { $0.mark(relay, upTo: moment, believing: latest) }
     }
 
-    /// Marks beyond it were set while the clock was wrong.
-    private var latestMark: Int64 { now() / 1000 + Self.markTolerance }
-
     /// Writes what was taken note of and not yet written, and does nothing more. To be called when the pool was shut down.
     package func shutdown() {
-        desk.withLock { desk in
+        worker.withLock { worker in
             let batch = inbox.withLock { inbox in
                 inbox.close()
                 return inbox.takeAll()
             }
-            guard desk.relays != nil else { return }
-            desk.relays = nil
+            guard worker.isRunning else { return }
             do {
-                try record(batch, &desk)
+                try worker.stop(batch)
             } catch {
                 logger.error("How far relays were read could not be written", metadata: ["error": "\(error)"])
             }
         }
     }
 
-    private func report(within milliseconds: Int64, _ body: (inout WatchInbox) -> Void) {
+    private func report(within milliseconds: Int64, _ body: (inout WatchInbox.State) -> Void) {
         let time = now() + milliseconds
-        come(
+        wake(
             at: inbox.withLock { inbox in
                 body(&inbox)
                 return inbox.wake(at: time)
@@ -148,16 +166,16 @@ package final class AccountWatch: Sendable {
         )
     }
 
-    private func come(at time: Int64?) {
+    private func wake(at time: Int64?) {
         guard let time else { return }
         schedule(max(0, time - now())) { [weak self] in self?.work(at: time) }
     }
 
     private func work(at time: Int64) {
-        let next: Int64? = desk.withLock { desk in
-            guard desk.relays != nil, var batch = inbox.withLock({ $0.take(at: time) }) else { return nil }
+        let next: Int64? = worker.withLock { worker in
+            guard worker.isRunning, var batch = inbox.withLock({ $0.take(at: time) }) else { return nil }
             do {
-                return try work(&batch, &desk)
+                return try worker.work(&batch)
             } catch {
                 logger.error("Who is watched where could not be changed; trying again", metadata: ["error": "\(error)"])
                 inbox.withLock { $0.restore(batch) }
@@ -165,12 +183,37 @@ package final class AccountWatch: Sendable {
             }
         }
         guard let next else { return }
-        come(at: inbox.withLock { $0.wake(at: next) })
+        wake(at: inbox.withLock { $0.wake(at: next) })
     }
+}
 
-    static let hintGranularity: Int64 = 600_000
-    private static let markDelay: Int64 = 5_000
-    /// In seconds; less than relays are read over again in any case.
-    private static let markTolerance: Int64 = 600
-    private static let retryDelay: Int64 = 10_000
+/// What partners' wake-up hints (seed 004, kind 20062) mean for the subscriptions on an account's behalf.
+package enum HintPolicy: String, Sendable, Hashable, CaseIterable {
+    /// Hints are not listened to.
+    case ignore
+    /// Hints wake, and so does what relays bring.
+    case also
+    /// An account with a partner that was heard lately is left to its partners; relays are not asked for it.
+    case prefer
+}
+
+/// Where an ``AccountWatch`` has keys watched.
+package protocol RelayWatching: Sendable {
+    /// Changes what is watched at one relay. `isOperators` says that the configuration names the relay, not only users. Must not
+    /// block and must not call the watch back before it returns.
+    func update(_ relay: RelayURL, _ changes: [WatchChange], isOperators: Bool)
+}
+
+extension RelayPool: RelayWatching {}
+
+/// A serial queue on which an ``AccountWatch`` works.
+package struct WatchQueue: Sendable {
+    private let queue = DispatchQueue(label: "carillon account watch", qos: .utility)
+
+    package init() {}
+
+    /// Runs `action` once, after so many milliseconds.
+    package func schedule(_ milliseconds: Int64, _ action: @escaping @Sendable () -> Void) {
+        queue.asyncAfter(deadline: .now() + .milliseconds(Int(max(0, milliseconds))), execute: action)
+    }
 }

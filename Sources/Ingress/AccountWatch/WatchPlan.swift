@@ -2,13 +2,26 @@ import Nostr
 import Registry
 import RelayPool
 
-/// How the rows of one owner become what its wish asks for, and what relays are to be told.
+/// How the rows of one owner become what its wish asks for, and what to tell relays.
 struct WatchPlan {
     /// A change at one relay.
     struct Step: Hashable {
         var relay: RelayNumber
         var change: WatchChange
     }
+
+    private struct Spot: Hashable {
+        var key: PublicKey
+        var relay: RelayNumber
+
+        init(_ key: PublicKey, _ relay: RelayNumber) {
+            self.key = key
+            self.relay = relay
+        }
+    }
+
+    /// A hint that is this much later than the one written down, in seconds, is written down. Only a restart reads it.
+    private static let hintGranularity: Int64 = 600
 
     private(set) var put: [WatchRow] = []
     private(set) var removed: [WatchRow] = []
@@ -17,30 +30,30 @@ struct WatchPlan {
     private(set) var balance: [RelayNumber: Int] = [:]
     /// Relays at which a key is read for again that was left to partners, each with the moment from when on, in seconds since 1970.
     private(set) var resumed: [RelayNumber: Int64] = [:]
-    /// How many rows more have a key watched which is not the owner's.
+    /// How many rows more have a key that is not the owner's.
     private(set) var claims = 0
 
-    /// `known` are the owner's rows, `wish` is nil when nothing is to be watched on its behalf any more. `others` says what those
-    /// besides the owner have watched of a key at a relay. With `isTold` relays know of `known` and learn only what changes; without it
-    /// they are told all there is.
+    /// `known` are the owner's rows; `wish` is nil when nothing is to be watched on its behalf any more. `others` says what other
+    /// owners have watched of a key at a relay. With `relaysKnow` relays know of `known` and are told only what changes; without it
+    /// they are told everything.
     init(
         from known: [WatchRow],
         to wish: WatchWish?,
         always: [RelayNumber],
-        isTold: Bool,
+        relaysKnow: Bool,
         others: (PublicKey, RelayNumber) throws -> KeyWatch?
     ) rethrows {
         var rest = Dictionary(known.map { (Spot($0.key, $0.relay), $0) }) { first, _ in first }
         for place in wish?.places(always: always) ?? [] {
             let row = rest.removeValue(forKey: Spot(place.key, place.relay))
-            let other = isTold && row?.interest == place.interest.rawValue ? nil : try others(place.key, place.relay)
-            if let wish { add(place, of: wish, replacing: row, isTold: isTold, beside: other) }
+            let other = relaysKnow && row?.interest == place.interest.rawValue ? nil : try others(place.key, place.relay)
+            if let wish { add(place, of: wish, replacing: row, relaysKnow: relaysKnow, beside: other) }
         }
         // In an order of its own, so that a plan is the same each time it is made.
         for row in known where rest[Spot(row.key, row.relay)] != nil {
             removed.append(row)
             count(row, by: -1)
-            guard isTold else { continue }
+            guard relaysKnow else { continue }
             let other = try others(row.key, row.relay)
             tell(row.key, row.relay, from: KeyWatch(row).joined(by: other), to: other)
         }
@@ -62,7 +75,7 @@ struct WatchPlan {
         _ place: WatchPlace,
         of wish: WatchWish,
         replacing row: WatchRow?,
-        isTold: Bool,
+        relaysKnow: Bool,
         beside other: KeyWatch?
     ) {
         let next = row.map { Self.row($0, becoming: place, of: wish) } ?? Self.row(place, of: wish, beside: other)
@@ -73,7 +86,7 @@ struct WatchPlan {
         {
             resumed[next.relay] = min(next.since, resumed[next.relay] ?? next.since)
         }
-        let former = isTold ? row.map { KeyWatch($0).joined(by: other) } ?? other : nil
+        let former = relaysKnow ? row.map { KeyWatch($0).joined(by: other) } ?? other : nil
         tell(place.key, place.relay, from: former, to: KeyWatch(next).joined(by: other))
     }
 
@@ -119,20 +132,5 @@ struct WatchPlan {
         guard former?.interest.watched ?? [] != next?.interest.watched ?? [] else { return }
         let change = next?.watched(key).map(WatchChange.put) ?? .remove(key)
         steps.append(Step(relay: relay, change: change))
-    }
-
-    /// A hint that is this much later than the one written down, in seconds, is written down. Only a restart reads it.
-    private static let hintGranularity: Int64 = 600
-}
-
-extension WatchPlan {
-    private struct Spot: Hashable {
-        var key: PublicKey
-        var relay: RelayNumber
-
-        init(_ key: PublicKey, _ relay: RelayNumber) {
-            self.key = key
-            self.relay = relay
-        }
     }
 }

@@ -1,7 +1,7 @@
 import HeapModule
 import Nostr
 
-/// Which partners of which accounts were heard lately. Times are in milliseconds since 1970.
+/// Which partners of which accounts sent hints lately. Times are in milliseconds since 1970.
 struct HintLedger {
     private struct Deadline: Comparable {
         var time: Int64
@@ -10,15 +10,15 @@ struct HintLedger {
         static func < (one: Deadline, other: Deadline) -> Bool { one.time < other.time }
     }
 
-    private struct Heard {
+    private struct Activity {
         var partners: [PublicKey: Int64] = [:]
         /// When the next look at the account is due; nil when all its partners are silent.
         var look: Int64?
         /// Up to when whoever asks knows of the hints.
-        var told: Int64
+        var reported: Int64
     }
 
-    private var heard: [PublicKey: Heard] = [:]
+    private var activity: [PublicKey: Activity] = [:]
     private var deadlines = Heap<Deadline>()
     private let silentAfter: Int64
     private let granularity: Int64
@@ -29,38 +29,38 @@ struct HintLedger {
         self.granularity = granularity
     }
 
-    /// Takes a hint. Returns whether the account should be looked at: what depends on its hints may be otherwise now.
-    mutating func hear(_ account: PublicKey, _ partner: PublicKey, at time: Int64, now: Int64) -> Bool {
-        let time = min(time, now)
+    /// Takes a hint. Returns whether the account should be looked at, for what depends on its hints may have changed.
+    mutating func receive(_ hint: WatchInbox.Hint, now: Int64) -> Bool {
+        let (account, partner, time) = (hint.account, hint.partner, min(hint.time, now))
         guard now - time < silentAfter else { return false }
-        guard var known = heard[account] else {
-            heard[account] = Heard(partners: [partner: time], look: time + silentAfter, told: time)
+        guard var known = activity[account] else {
+            activity[account] = Activity(partners: [partner: time], look: time + silentAfter, reported: time)
             deadlines.insert(Deadline(time: time + silentAfter, account: account))
             return true
         }
         let isNew = known.partners[partner].map { now - $0 >= silentAfter } ?? true
         known.partners[partner] = max(time, known.partners[partner] ?? time)
-        let isNews = isNew || time - known.told >= granularity
-        if isNews { known.told = max(known.told, time) }
+        let isWorthALook = isNew || time - known.reported >= granularity
+        if isWorthALook { known.reported = max(known.reported, time) }
         if known.look == nil {
             known.look = time + silentAfter
             deadlines.insert(Deadline(time: time + silentAfter, account: account))
         }
-        heard[account] = known
-        return isNews
+        activity[account] = known
+        return isWorthALook
     }
 
-    /// When the account was last heard of through any of its partners.
-    func lastHint(for account: PublicKey) -> Int64? { heard[account]?.partners.values.max() }
+    /// When any of its partners last sent a hint for the account.
+    func lastHint(for account: PublicKey) -> Int64? { activity[account]?.partners.values.max() }
 
-    /// When the account was last heard of through one of `partners`.
+    /// When one of `partners` last sent a hint for the account.
     func lastHint(for account: PublicKey, throughAnyOf partners: Set<PublicKey>) -> Int64? {
-        heard[account]?.partners.filter { partners.contains($0.key) }.values.max()
+        activity[account]?.partners.filter { partners.contains($0.key) }.values.max()
     }
 
-    /// Whether one of `partners` was heard for the account and has not been silent for too long.
-    func isHeard(_ account: PublicKey, throughAnyOf partners: Set<PublicKey>, now: Int64) -> Bool {
-        guard let known = heard[account]?.partners else { return false }
+    /// Whether one of `partners` sent a hint for the account and has not been silent for too long.
+    func isReached(_ account: PublicKey, throughAnyOf partners: Set<PublicKey>, now: Int64) -> Bool {
+        guard let known = activity[account]?.partners else { return false }
         return known.contains { partner, time in now - time < silentAfter && partners.contains(partner) }
     }
 
@@ -70,11 +70,11 @@ struct HintLedger {
         var accounts: [PublicKey] = []
         while let first = deadlines.min, first.time <= now {
             deadlines.removeMin()
-            guard var known = heard[first.account], known.look == first.time else { continue }
+            guard var known = activity[first.account], known.look == first.time else { continue }
             accounts.append(first.account)
             // The next time that a partner can have become silent.
             known.look = known.partners.values.map { $0 + silentAfter }.filter { $0 > now }.min()
-            heard[first.account] = known
+            activity[first.account] = known
             if let next = known.look { deadlines.insert(Deadline(time: next, account: first.account)) }
         }
         return accounts
@@ -82,12 +82,12 @@ struct HintLedger {
 
     /// Forgets an account none of whose partners is there any more.
     mutating func forget(_ account: PublicKey, now: Int64) {
-        guard let known = heard[account], known.partners.values.allSatisfy({ now - $0 >= silentAfter }) else { return }
-        heard[account] = nil
+        guard let known = activity[account], known.partners.values.allSatisfy({ now - $0 >= silentAfter }) else { return }
+        activity[account] = nil
     }
 
     /// When ``silenced(now:)`` has something to say; nil when nothing is to be expected.
     var nextDeadline: Int64? { deadlines.min?.time }
 
-    var count: Int { heard.count }
+    var count: Int { activity.count }
 }

@@ -1,0 +1,127 @@
+import Nostr
+import RelayPool
+import Synchronization
+
+/// What was reported and not worked off yet, when it will be, and up to when relays were read. Safe to use from any thread.
+final class WatchInbox: Sendable {
+    /// Reports that are worked off together.
+    struct Batch {
+        var keys: Set<PublicKey> = []
+        var hints: [Hint] = []
+        var established: [RelayURL: [PublicKey]] = [:]
+        var marked: [RelayURL: Int64] = [:]
+
+        var isEmpty: Bool { keys.isEmpty && hints.isEmpty && established.isEmpty && marked.isEmpty }
+    }
+
+    struct Hint {
+        var account: PublicKey
+        var partner: PublicKey
+        /// In milliseconds since 1970.
+        var time: Int64
+    }
+
+    /// The same without its lock.
+    struct State {
+        private(set) var batch = Batch()
+        /// By relay, in seconds since 1970.
+        private(set) var marks: [RelayURL: Int64] = [:]
+        private var due: Int64?
+        private var isOpen = false
+
+        init(marks: [RelayURL: Int64]) {
+            self.marks = marks
+        }
+
+        /// Begins to hand out what was reported. Returns when to take it first.
+        mutating func open(now: Int64) -> Int64? {
+            isOpen = true
+            return batch.isEmpty ? nil : wake(at: now)
+        }
+
+        mutating func close() {
+            isOpen = false
+        }
+
+        mutating func change(_ keys: Set<PublicKey>) { batch.keys.formUnion(keys) }
+
+        mutating func receive(_ hint: Hint) { batch.hints.append(hint) }
+
+        mutating func establish(_ keys: [PublicKey], at relay: RelayURL) {
+            batch.established[relay, default: []].append(contentsOf: keys)
+        }
+
+        /// A mark never goes back, unless it is beyond `latest`.
+        mutating func mark(_ relay: RelayURL, upTo moment: Int64, believing latest: Int64) {
+            guard marks[relay].map({ $0 < moment || $0 > latest }) ?? true else { return }
+            marks[relay] = moment
+            batch.marked[relay] = moment
+        }
+
+        mutating func forget(_ relays: [RelayURL]) {
+            for relay in relays {
+                marks[relay] = nil
+                batch.marked[relay] = nil
+            }
+        }
+
+        /// Has relays read again from these moments on after a restart. Otherwise marks never go back.
+        mutating func resume(_ moments: [RelayURL: Int64]) {
+            for (relay, moment) in moments {
+                marks[relay] = marks[relay].map { min($0, moment) }
+                batch.marked[relay] = nil
+            }
+        }
+
+        /// Takes back what could not be worked off.
+        mutating func restore(_ failed: Batch) {
+            batch.keys.formUnion(failed.keys)
+            batch.hints.insert(contentsOf: failed.hints, at: 0)
+            batch.established.merge(failed.established) { $1 + $0 }
+            batch.marked.merge(failed.marked) { max($0, $1) }
+        }
+
+        /// Returns `time` when somebody has to come at that time who would not come before.
+        mutating func wake(at time: Int64) -> Int64? {
+            guard isOpen, due.map({ time < $0 }) ?? true else { return nil }
+            due = time
+            return time
+        }
+
+        /// Takes what is there, for who was to come at `time`; nil when somebody else was asked to come since.
+        mutating func take(at time: Int64) -> Batch? {
+            guard isOpen, due == time else { return nil }
+            due = nil
+            return takeAll()
+        }
+
+        mutating func takeAll() -> Batch {
+            defer { batch = Batch() }
+            return batch
+        }
+    }
+
+    /// In seconds; relays are read again for longer than that in any case.
+    private static let markTolerance: Int64 = 600
+
+    private let state: Mutex<State>
+    private let now: @Sendable () -> Int64
+
+    /// `marks` are in seconds since 1970, `now` in milliseconds.
+    init(marks: [RelayURL: Int64], now: @escaping @Sendable () -> Int64) {
+        state = Mutex(State(marks: marks))
+        self.now = now
+    }
+
+    func withLock<Result: Sendable>(_ body: (inout sending State) -> sending Result) -> sending Result { state.withLock(body) }
+
+    /// Up to when everything that a relay had was dealt with. Nil also for a mark that a wrong clock set ahead of now: who believed
+    /// it would read nothing.
+    func mark(of relay: RelayURL) -> Int64? {
+        let latest = latestMark
+        return state.withLock { $0.marks[relay].flatMap { $0 <= latest ? $0 : nil } }
+    }
+
+    /// Later marks were set while the clock was wrong.
+    var latestMark: Int64 { now() / 1000 + Self.markTolerance }
+}

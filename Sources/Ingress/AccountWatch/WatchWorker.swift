@@ -1,0 +1,383 @@
+import Logging
+import Nostr
+import Notifications
+import Registry
+import RelayPool
+
+/// Who is registered, as far as an ``AccountWatch`` has to know.
+protocol WatchedAccounts: Sendable {
+    func watchedAccount(_ key: PublicKey) throws -> WatchedAccount?
+    func forEachWatchedAccount(_ body: (WatchedAccount) throws -> Void) throws
+    func concerns(_ author: PublicKey) throws -> Bool
+    func rootsOfInterest() throws -> Set<PublicKey>
+    func partners(of account: PublicKey) throws -> [DeviceID: Set<PublicKey>]
+    func markFollowsRead(_ accounts: Set<PublicKey>) throws
+}
+
+extension Registry: WatchedAccounts {}
+
+/// Brings what is watched, on disk and at the relays, in line with what accounts ask for. Used by one thread at a time.
+struct WatchWorker {
+    /// What this uses besides its own state.
+    struct Dependencies {
+        let registry: Registry
+        let accounts: any WatchedAccounts
+        let configuration: AccountWatch.Configuration
+        let inbox: WatchInbox
+        /// In milliseconds since 1970.
+        let now: @Sendable () -> Int64
+        let logger: Logger
+    }
+
+    private static let ownersAtOnce = 10_000
+    private static let transactionSize = 1_000
+    /// In milliseconds.
+    private static let longestSleep: Int64 = 60_000
+    /// Hints that follow each other faster, in milliseconds, lead to nothing new.
+    private static let hintGranularity: Int64 = 600_000
+    /// A registration that is younger, in seconds, counts from its own time and not from when its relays were learned of.
+    private static let freshRegistration: Int64 = 600
+    private static let keysPerAccount = 16
+
+    private let uses: Dependencies
+    /// Nil before the start and after the end.
+    private var relays: (any RelayWatching)?
+    private var book: RelayBook
+    private var hints: HintLedger
+    private var choice: RelayChoice
+    /// Rows whose key is not their owner's. Without any, nobody else can have an owner's key watched.
+    private var claims = 0
+    /// Before then relays are not counted again, in milliseconds since 1970.
+    private var nextCount: Int64 = 0
+
+    init(_ dependencies: Dependencies, stored: [StoredRelay]) {
+        uses = dependencies
+        let configuration = dependencies.configuration
+        book = RelayBook(
+            stored: stored,
+            always: configuration.always,
+            limit: configuration.maxRelays,
+            perHost: configuration.relaysPerHost
+        )
+        hints = HintLedger(silentAfter: configuration.silentAfter, granularity: Self.hintGranularity)
+        choice = RelayChoice(source: configuration.perUser, limit: configuration.relaysPerAccount)
+    }
+
+    var isRunning: Bool { relays != nil }
+
+    /// Has everybody watched at these relays, once.
+    mutating func start(at relays: any RelayWatching) throws {
+        self.relays = relays
+        try survey(relaysKnow: false)
+    }
+
+    /// Writes what was reported and does nothing more.
+    mutating func stop(_ batch: WatchInbox.Batch) throws {
+        relays = nil
+        try record(batch)
+    }
+
+    // MARK: Reports
+
+    /// Works reports off. Returns when to call again if no report comes, in milliseconds since 1970; nil when there is no need.
+    /// When this throws, `batch` holds what is to be worked off again.
+    mutating func work(_ batch: inout WatchInbox.Batch) throws -> Int64? {
+        let now = uses.now()
+        for hint in batch.hints where hints.receive(hint, now: now) {
+            batch.keys.insert(hint.account)
+        }
+        batch.hints = []
+        batch.keys.formUnion(hints.silenced(now: now))
+        try record(batch)
+        batch.established = [:]
+        batch.marked = [:]
+        var rest = Array(batch.keys)[...]
+        while !rest.isEmpty {
+            let keys = rest.prefix(Self.transactionSize)
+            try settle(keys.map { ($0, try wish(for: $0, now: now)) }, relaysKnow: true)
+            for key in keys { hints.forget(key, now: now) }
+            rest = rest.dropFirst(keys.count)
+        }
+        if book.isCrowded, now >= nextCount { try survey(relaysKnow: true) }
+        let next = [hints.nextDeadline, book.isCrowded ? nextCount : nil].compactMap { $0 }.min()
+        // Not for too long, for the system's clock may be set meanwhile.
+        return next.map { min($0, now + Self.longestSleep) }
+    }
+
+    /// Writes how far relays were read.
+    private mutating func record(_ batch: WatchInbox.Batch) throws {
+        for (url, keys) in batch.established {
+            guard let relay = self.book[url] else { continue }
+            // Rows are in the order of keys, and so fewer pages are written at a time.
+            var rest = keys.sorted()[...]
+            while !rest.isEmpty {
+                let some = rest.prefix(Self.transactionSize)
+                let accounts = try uses.registry.writeWatch { rows in
+                    try some.filter { key in
+                        guard let interest = try rows.establish(key, at: relay) else { return false }
+                        return WatchInterest(rawValue: interest).contains(.addressed)
+                    }
+                }
+                if !accounts.isEmpty { try uses.accounts.markFollowsRead(Set(accounts)) }
+                rest = rest.dropFirst(some.count)
+            }
+            let name = self.book.operators.contains(url) ? url.text : "one of a user's"
+            uses.logger.debug("Read what a relay had stored", metadata: ["keys": "\(keys.count)", "relay": "\(name)"])
+        }
+        let marks = batch.marked.compactMap { url, mark in self.book[url].map { ($0, mark) } }
+        // A relay says how far it was read also when it is left, and is forgotten by then.
+        if marks.count < batch.marked.count {
+            let forgotten = batch.marked.keys.filter { self.book[$0] == nil }
+            uses.inbox.withLock { $0.forget(forgotten) }
+        }
+        guard !marks.isEmpty else { return }
+        var book = book
+        try uses.registry.writeWatch { rows in
+            try Self.save(&book, rows)
+            for (relay, mark) in marks { try rows.mark(relay, upTo: mark) }
+        }
+        self.book = book
+    }
+
+    private static func save(_ book: inout RelayBook, _ rows: RegistryRows) throws {
+        for number in book.unsaved.sorted() {
+            if let url = book[number] { try rows.put(StoredRelay(number: number, url: url.text, mark: nil)) }
+        }
+        book.saved()
+    }
+
+    /// Brings rows in line with wishes in one transaction, and then tells the relays. With `relaysKnow` they know of the rows that
+    /// there are.
+    private mutating func settle(_ wishes: [(owner: PublicKey, wish: WatchWish?)], relaysKnow: Bool) throws {
+        guard let relays else { return }
+        var book = book
+        var claims = claims
+        var resumed: [RelayURL: Int64] = [:]
+        var announcer = WatchAnnouncer(relays, operators: book.operators, mark: uses.inbox.mark(of:))
+        let deserted = try uses.registry.writeWatch { rows in
+            try Self.save(&book, rows)
+            var left: Set<RelayNumber> = []
+            for (owner, wish) in wishes {
+                var others = OtherOwners(besides: owner, rows, exist: claims > 0)
+                let plan = try WatchPlan(
+                    from: rows.watchRows(of: owner),
+                    to: wish,
+                    always: book.always,
+                    relaysKnow: relaysKnow
+                ) { try others.watch(of: $0, at: $1) }
+                for row in plan.removed { try rows.remove(row) }
+                for row in plan.put { try rows.put(row) }
+                for step in plan.steps {
+                    if let url = book[step.relay] { announcer.add(step.change, at: url) }
+                }
+                for (relay, difference) in plan.balance {
+                    book.count(relay, by: difference)
+                    if difference < 0 { left.insert(relay) }
+                }
+                for (relay, moment) in plan.resumed {
+                    guard let url = book[relay], uses.inbox.mark(of: url) ?? .min > moment else { continue }
+                    resumed[url] = min(moment, resumed[url] ?? moment)
+                }
+                claims += plan.claims
+            }
+            for (url, moment) in resumed {
+                if let relay = book[url] { try rows.mark(relay, upTo: moment) }
+            }
+            let deserted = book.takeDeserted(among: left)
+            for relay in deserted { try rows.removeRelay(relay.number) }
+            return deserted
+        }
+        self.book = book
+        self.claims = claims
+        let forgotten = deserted.map(\.url).filter { book[$0] == nil }
+        if !forgotten.isEmpty || !resumed.isEmpty {
+            uses.inbox.withLock { inbox in
+                inbox.forget(forgotten)
+                inbox.resume(resumed)
+            }
+        }
+        announcer.finish()
+    }
+
+    // MARK: Everybody
+
+    /// Compares what everybody wants watched with what is, and brings it in line. Without `relaysKnow`, which is how it begins,
+    /// relays know of nothing yet and are told all.
+    private mutating func survey(relaysKnow: Bool) throws {
+        guard let relays else { return }
+        let now = uses.now()
+        var wishes = try wishes(now: now)
+        if book.isCrowded, now >= nextCount {
+            book.admit(by: try count())
+            nextCount = now + uses.configuration.countInterval
+            if book.isCrowded { reportCrowding() }
+            wishes = try self.wishes(now: now)
+        }
+        var announcer = WatchAnnouncer(relays, operators: book.operators, most: 4_096, mark: uses.inbox.mark(of:))
+        var comparison = WatchComparison(wishes, always: book.always)
+        let shared = try uses.registry.readWatch { rows in
+            let shared = relaysKnow ? [] : try rows.sharedWatchKeys()
+            var census = WatchCensus()
+            try rows.forEachWatchRow { row in
+                census.count(row)
+                guard let held = comparison.next(row), !relaysKnow else { return }
+                Self.announce(held, &announcer, besides: shared, book)
+            }
+            if let held = comparison.end(), !relaysKnow { Self.announce(held, &announcer, besides: shared, book) }
+            if !relaysKnow {
+                claims = census.claims
+                for (relay, count) in census.rows { book.count(relay, by: count) }
+            }
+            return shared
+        }
+        announcer.finish()
+        var rest = comparison.differing[...]
+        while !rest.isEmpty {
+            let some = rest.prefix(Self.ownersAtOnce)
+            try settle(some.map { ($0.owner, $0.wish.map { wishes[$0] }) }, relaysKnow: relaysKnow)
+            rest = rest.dropFirst(some.count)
+        }
+        try sweep()
+        try announce(shared)
+    }
+
+    private mutating func count() throws -> RelayCounts {
+        var counts = RelayCounts(room: 4 * uses.configuration.maxRelays)
+        try uses.accounts.forEachWatchedAccount { account in
+            for relay in choice(of: account) { counts.count(relay) }
+        }
+        return counts
+    }
+
+    private static func announce(
+        _ rows: [WatchRow],
+        _ announcer: inout WatchAnnouncer,
+        besides shared: Set<PublicKey>,
+        _ book: RelayBook
+    ) {
+        for row in rows where !shared.contains(row.key) {
+            guard let relay = book[row.relay], let watched = KeyWatch(row).watched(row.key) else { continue }
+            announcer.add(.put(watched), at: relay)
+        }
+    }
+
+    /// Tells the relays of keys that several owners have watched, each once.
+    private func announce(_ shared: Set<PublicKey>) throws {
+        guard !shared.isEmpty, let relays else { return }
+        var announcer = WatchAnnouncer(relays, operators: book.operators, mark: uses.inbox.mark(of:))
+        try uses.registry.readWatch { rows in
+            for key in shared.sorted() {
+                var owners = OtherOwners(besides: nil, rows, exist: true)
+                for relay in try rows.watchRelays(of: key) {
+                    guard let url = book[relay], let watched = try owners.watch(of: key, at: relay)?.watched(key)
+                    else { continue }
+                    announcer.add(.put(watched), at: url)
+                }
+            }
+        }
+        announcer.finish()
+    }
+
+    /// Forgets relays at which nothing is watched.
+    private mutating func sweep() throws {
+        var book = book
+        let deserted = book.takeDeserted(among: book.all)
+        guard !deserted.isEmpty else { return }
+        try uses.registry.writeWatch { rows in
+            for relay in deserted { try rows.removeRelay(relay.number) }
+        }
+        self.book = book
+        uses.inbox.withLock { $0.forget(deserted.map(\.url).filter { book[$0] == nil }) }
+    }
+
+    private func reportCrowding() {
+        uses.logger.warning(
+            "Users name more relays than there is room for; those that most accounts name are listened to",
+            metadata: ["relays": "\(uses.configuration.maxRelays)", "at one host": "\(uses.configuration.relaysPerHost)"]
+        )
+    }
+
+    // MARK: Wishes
+
+    /// What everybody wants watched, in the order of the owners' bytes.
+    private mutating func wishes(now: Int64) throws -> [WatchWish] {
+        var wishes: [WatchWish] = []
+        var partnered: Set<PublicKey> = []
+        try uses.accounts.forEachWatchedAccount { account in
+            wishes.append(wish(of: account, now: now))
+            if account.isPartnered, hints.lastHint(for: account.key) != nil { partnered.insert(account.key) }
+        }
+        for root in try uses.accounts.rootsOfInterest() { wishes.append(wish(ofRoot: root, now: now)) }
+        wishes.sort { $0.owner < $1.owner }
+        if !partnered.isEmpty {
+            for index in wishes.indices where partnered.contains(wishes[index].owner) {
+                try consider(for: &wishes[index], now: now)
+            }
+        }
+        return wishes
+    }
+
+    /// What is to be watched for `key`; nil when nothing is.
+    private mutating func wish(for key: PublicKey, now: Int64) throws -> WatchWish? {
+        guard let account = try uses.accounts.watchedAccount(key) else {
+            return try uses.accounts.concerns(key) ? wish(ofRoot: key, now: now) : nil
+        }
+        var wish = wish(of: account, now: now)
+        if account.isPartnered { try consider(for: &wish, now: now) }
+        return wish
+    }
+
+    /// Leaves an account to its partners, if each of its devices lists one that sent a hint lately.
+    private func consider(for wish: inout WatchWish, now: Int64) throws {
+        guard uses.configuration.hints == .prefer, let lastHint = hints.lastHint(for: wish.owner) else { return }
+        let devices = try uses.accounts.partners(of: wish.owner).values
+        wish.isLeftToPartners =
+            !devices.isEmpty
+            && devices.allSatisfy { hints.isReached(wish.owner, throughAnyOf: $0, now: now) }
+        // Since then, nothing came for the device whose partners fell silent first.
+        let lastHints = devices.compactMap { hints.lastHint(for: wish.owner, throughAnyOf: $0) }
+        wish.lastHint = (lastHints.min() ?? lastHint) / 1000
+    }
+
+    /// The relays that an account chose besides the operator's, admitted or not.
+    private mutating func choice(of account: WatchedAccount) -> [RelayURL] {
+        choice.relays(of: account, without: book.operators)
+    }
+
+    /// What is to be watched for an account, as far as its own word goes. `now` is in milliseconds since 1970.
+    private mutating func wish(of account: WatchedAccount, now: Int64) -> WatchWish {
+        let relays = choice(of: account).compactMap { book.admit($0) }
+        let now = now / 1000
+        let isFresh = now - account.registeredAt < Self.freshRegistration
+        var wish = WatchWish(
+            owner: account.key,
+            interest: [.addressed, .authored],
+            relays: relays,
+            begin: isFresh ? min(account.registeredAt, now) : now
+        )
+        if !account.messageKeys.isEmpty {
+            wish.messageKeys = Array(account.messageKeys.filter { $0 != account.key }.prefix(Self.keysPerAccount))
+        }
+        if !relays.isEmpty, !account.partners.isEmpty {
+            wish.partners = Array(account.partners.subtracting([account.key]).sorted().prefix(Self.keysPerAccount))
+        }
+        return wish
+    }
+
+    /// What is to be watched for a root of interest that has no account.
+    private func wish(ofRoot root: PublicKey, now: Int64) -> WatchWish {
+        WatchWish(owner: root, interest: .authored, begin: now / 1000)
+    }
+}
+
+/// How many rows there are.
+private struct WatchCensus {
+    private(set) var rows: [RelayNumber: Int] = [:]
+    /// Those whose key is not the owner's.
+    private(set) var claims = 0
+
+    mutating func count(_ row: WatchRow) {
+        rows[row.relay, default: 0] += 1
+        if row.key != row.owner { claims += 1 }
+    }
+}

@@ -13,19 +13,20 @@ import Synchronization
 package final class RemoteSigningService: Sendable {
     /// A registration with its tags and an encrypted content, spelled as JSON within JSON, and then some.
     private static let payloadLimit = 131_072
+    private static let wrongSecret = "the secret is unknown or was used by another client: ask for a new bunker:// URL"
 
-    let configuration: RemoteSigningConfiguration
-    let identity: KeyPair
-    let registry: Registry
+    private let configuration: RemoteSigningConfiguration
+    private let identity: KeyPair
+    private let registry: Registry
     /// Nil: no secret is asked for.
-    let secrets: SecretSource?
+    private let secrets: SecretSource?
     /// The answer to `switch_relays`.
-    let relays: String
+    private let relays: String
     private let reply: @Sendable (Event, RequestSource) -> Void
     private let now: @Sendable () -> Int64
     private let random: RandomBytes
-    let logger: Logger
-    let desk: Mutex<SessionDesk>
+    private let logger: Logger
+    private let sessions: Mutex<SessionTable>
     private let refusals = Mutex(RefusalCount())
 
     /// Reads the sessions there are. `reply` publishes an answer where a client may listen that asked from there; `now` is in
@@ -78,8 +79,8 @@ package final class RemoteSigningService: Sendable {
         let digester = try ConnectSecrets.Digester(identity: identity.secret)
         secrets = configuration.secretFile.map { SecretSource(file: SecretFile(path: $0), digester: digester) }
         if try secrets?.secrets().isEmpty == true { logger.info("No secret opens a session yet") }
-        let sessions = try registry.remoteSessions(usedSince: now() - limits.unused)
-        desk = Mutex(SessionDesk(sessions: sessions, limits: limits, now: now()))
+        let stored = try registry.remoteSessions(usedSince: now() - limits.unused)
+        sessions = Mutex(SessionTable(sessions: stored, limits: limits, now: now()))
     }
 
     /// Takes a request (kind 24133) whose signature was verified, and answers it before this returns. Requests that are
@@ -91,7 +92,7 @@ package final class RemoteSigningService: Sendable {
             event.mentionedKeys.contains(identity.publicKey)
         else { return }
         let now = now()
-        let admission = desk.withLock {
+        let admission = sessions.withLock {
             $0.admit(event.id, from: event.pubkey, madeAt: event.createdAt, now: now)
         }
         guard admission == .admitted else { return passOver(admission.rawValue, now: now) }
@@ -115,7 +116,7 @@ package final class RemoteSigningService: Sendable {
         guard configuration.requireSession else { return true }
         let root = registration.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
         let now = now()
-        for key in [registration.pubkey, root].compactMap({ $0 }) where desk.withLock({ $0.hasSession(key, now: now) })
+        for key in [registration.pubkey, root].compactMap({ $0 }) where sessions.withLock({ $0.hasSession(key, now: now) })
         {
             noteUse(by: key, now: now)
             return true
@@ -123,9 +124,96 @@ package final class RemoteSigningService: Sendable {
         return false
     }
 
+    // MARK: Methods
+
+    /// Does what `request`, which came in `event`, asks for.
+    private func answer(
+        _ request: RemoteSigningRequest,
+        in event: Event,
+        now: Int64,
+        register: (Event) -> RegistrationAnswer
+    ) -> RemoteSigningResponse.Outcome {
+        guard let method = RemoteMethod(rawValue: request.method) else { return .error(RemoteMethod.unknown) }
+        let client = event.pubkey
+        if method != .connect {
+            guard sessions.withLock({ $0.hasSession(client, now: now) }) else { return .error("no session: connect first") }
+            noteUse(by: client, now: now)
+        }
+        switch method {
+        case .connect: return connect(request, event, now: now)
+        case .ping: return .result("pong")
+        case .publicKey: return .result(identity.publicKey.hex)
+        case .switchRelays: return .result(relays)
+        case .register: return self.register(request, from: client, now: now, register: register)
+        case .logout: return logout(event)
+        }
+    }
+
+    private func connect(_ request: RemoteSigningRequest, _ event: Event, now: Int64) -> RemoteSigningResponse.Outcome {
+        let client = event.pubkey
+        let (hasSession, session, others) = sessions.withLock {
+            (
+                $0.hasSession(client, now: now), $0.session(of: client, connectedAt: event.createdAt, now: now),
+                $0.displaced(by: client)
+            )
+        }
+        // A client with a session may connect as often as it likes; what is written down of that is limited.
+        guard !hasSession || sessions.withLock({ $0.mayWrite(now: now) }) else { return .result("ack") }
+        do {
+            var digest: [UInt8]?
+            // Clients connect at every start, some with the secret they once had and some without. Who has a session needs none.
+            if let secrets, !hasSession {
+                digest = try secrets.secrets().digest(matching: request.params.dropFirst().first ?? "")
+                guard digest != nil else { return .error(Self.wrongSecret) }
+            }
+            guard try registry.open(session, secret: digest, dropping: others) else { return .error(Self.wrongSecret) }
+            sessions.withLock { $0.opened(session, dropping: others) }
+            if !hasSession { logger.debug("A client opened a session") }
+            return .result("ack")
+        } catch {
+            logger.error("A session could not be opened", metadata: ["error": "\(error)"])
+            return .error("the session could not be opened: try again later")
+        }
+    }
+
+    private func register(
+        _ request: RemoteSigningRequest,
+        from client: PublicKey,
+        now: Int64,
+        register: (Event) -> RegistrationAnswer
+    ) -> RemoteSigningResponse.Outcome {
+        guard let json = request.params.first, let event = try? Event(json: Array(json.utf8)),
+            event.kind == .pushRegistration || event.kind == .addressablePushRegistration
+        else {
+            return .error("invalid: expected one parameter, the JSON of a signed event of kind 10062 or 30062")
+        }
+        guard sessions.withLock({ $0.mayRegister(client, now: now) }) else {
+            return .error(MachineReadablePrefix.rateLimited.message("slow down"))
+        }
+        switch register(event) {
+        case .accepted: return .result("ack")
+        case .refused(let reason): return .error(reason)
+        }
+    }
+
+    private func logout(_ event: Event) -> RemoteSigningResponse.Outcome {
+        guard sessions.withLock({ $0.mayClose(event.pubkey, by: event.createdAt) }) else {
+            return .error("this logout is older than the session")
+        }
+        do {
+            try registry.closeRemoteSession(of: event.pubkey)
+            sessions.withLock { $0.closed(event.pubkey) }
+            logger.debug("A client closed its session")
+            return .result("ack")
+        } catch {
+            logger.error("A session could not be closed", metadata: ["error": "\(error)"])
+            return .error("the session could not be closed: try again later")
+        }
+    }
+
     /// Writes down, once in a while, that a session is in use.
-    func noteUse(by client: PublicKey, now: Int64) {
-        guard let session = desk.withLock({ $0.use(by: client, now: now) }) else { return }
+    private func noteUse(by client: PublicKey, now: Int64) {
+        guard let session = sessions.withLock({ $0.use(by: client, now: now) }) else { return }
         do {
             try registry.use(session)
         } catch {
@@ -164,4 +252,64 @@ package final class RemoteSigningService: Sendable {
             metadata: Logger.Metadata(uniqueKeysWithValues: counts.map { ($0.key, "\($0.value)") })
         )
     }
+}
+
+/// What a client may ask of this router (NIP-46; `register` is ours). It signs and encrypts nothing for anybody.
+private enum RemoteMethod: String, CaseIterable {
+    case connect
+    case ping
+    case publicKey = "get_public_key"
+    case register
+    case switchRelays = "switch_relays"
+    case logout
+
+    /// For the answer to any other method.
+    static let unknown = "unknown method: this router knows \(allCases.map(\.rawValue).joined(separator: ", "))"
+}
+
+/// Counts unanswered requests and says when a line in the log is due: once a minute, however long a flood is.
+struct RefusalCount {
+    private static let interval: Int64 = 60_000
+
+    private var counts: [String: Int] = [:]
+    private var loggedAt: Int64?
+
+    /// Counts one. Returns the counts since the last line when one is due at `now`, in milliseconds.
+    mutating func add(_ reason: String, now: Int64) -> [String: Int]? {
+        counts[reason, default: 0] += 1
+        if let loggedAt, now - loggedAt < Self.interval, now >= loggedAt { return nil }
+        loggedAt = now
+        defer { counts = [:] }
+        return counts
+    }
+}
+
+/// Who may open NIP-46 sessions with this router, and where it listens for them.
+package struct RemoteSigningConfiguration: Sendable {
+    /// Whether a registration that comes as a plain event must be from somebody with a session.
+    package var requireSession: Bool
+    /// The file with the secrets that open a session, one a line; nil: no secret is asked for.
+    package var secretFile: String?
+    /// Relays on which we answer, our own socket among them: what `switch_relays` names.
+    package var relays: [String]
+
+    package init(requireSession: Bool = false, secretFile: String? = nil, relays: [String] = []) {
+        self.requireSession = requireSession
+        self.secretFile = secretFile
+        self.relays = relays
+    }
+}
+
+/// Where a request came in, which is where its answer goes: a stranger on our socket must not make us publish elsewhere.
+package enum RequestSource: Hashable, Sendable {
+    case ownSocket
+    /// A relay, or a feed of one.
+    case relays
+}
+
+/// What the registry said to a registration that came through a session.
+package enum RegistrationAnswer: Hashable, Sendable {
+    case accepted
+    /// With the text an `OK` answer would have (NIP-01).
+    case refused(String)
 }

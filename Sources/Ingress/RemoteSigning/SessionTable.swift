@@ -2,7 +2,7 @@ import Nostr
 import Registry
 
 /// Who has a NIP-46 session, and how often anyone may ask. Knows no key but those of clients, no store, no clock and no socket.
-struct SessionDesk {
+struct SessionTable {
     /// What becomes of a request at first sight, before it is worth decrypting.
     enum Admission: String, Hashable {
         case admitted
@@ -34,7 +34,7 @@ struct SessionDesk {
         for session in sessions { clients[session.client] = Client(session: session, notedAt: session.usedAt) }
     }
 
-    /// Of how many clients without a session something is remembered.
+    /// Clients without a session whose rate is remembered.
     var strangerCount: Int { strangers.count }
 
     func hasSession(_ client: PublicKey, now: Int64) -> Bool {
@@ -75,14 +75,14 @@ struct SessionDesk {
         return isDue ? entry.session : nil
     }
 
-    /// Whose sessions have to end so that `client` may have one: the one unused for longest, when all places are taken.
-    func inTheWay(of client: PublicKey) -> [PublicKey] {
+    /// Clients whose sessions must end so that `client` may have one: the one unused for longest, when all places are taken.
+    func displaced(by client: PublicKey) -> [PublicKey] {
         guard clients[client] == nil, clients.count >= limits.sessions else { return [] }
         let oldest = clients.min { ($0.value.session.usedAt, $0.key) < ($1.value.session.usedAt, $1.key) }
         return oldest.map { [$0.key] } ?? []
     }
 
-    /// A session is on disk; `others` are no more. What the client may still ask carries over.
+    /// A session is on disk; those of `others` have ended. What the client may still ask carries over.
     mutating func opened(_ session: RemoteSession, dropping others: [PublicKey]) {
         for other in others { clients[other] = nil }
         var entry = clients[session.client] ?? Client(session: session, notedAt: session.usedAt)
@@ -97,7 +97,7 @@ struct SessionDesk {
         return RemoteSession(client: client, openedAt: max(earlier, seconds), usedAt: now)
     }
 
-    /// Whether a `logout` of `seconds` means the session there is, and not one before it, of which somebody kept a copy.
+    /// Whether a `logout` of `seconds` means the session there is, and not an earlier one: somebody may have kept a copy of that logout.
     func mayClose(_ client: PublicKey, by seconds: Int64) -> Bool {
         clients[client].map { seconds >= $0.session.openedAt } ?? false
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RemoteSigning
 
-@Suite struct SessionDeskTests {
+@Suite struct SessionTableTests {
     private let client = PublicKey(Bytes32(words: (1, 0, 0, 0)))
     private let now: Int64 = 1_773_446_400_000
 
@@ -12,40 +12,40 @@ import Testing
 
     @Test func theUseOfASessionIsNotedOnceAnHour() {
         let session = RemoteSession(client: client, openedAt: 0, usedAt: now)
-        var desk = SessionDesk(sessions: [session], now: now)
+        var table = SessionTable(sessions: [session], now: now)
         let moments: [Int64] = [0, 3_599_999, 3_600_000, 3_600_001, 7_200_000]
-        let noted = moments.map { desk.use(by: client, now: now + $0)?.usedAt }
+        let noted = moments.map { table.use(by: client, now: now + $0)?.usedAt }
         #expect(noted == [nil, nil, now + 3_600_000, nil, now + 7_200_000])
-        let stranger = desk.use(by: PublicKey(Bytes32(words: (2, 0, 0, 0))), now: now)
+        let stranger = table.use(by: PublicKey(Bytes32(words: (2, 0, 0, 0))), now: now)
         #expect(stranger == nil)
     }
 
     @Test func aLateCopyOfAConnectMakesNoSessionOlder() {
         let session = RemoteSession(client: client, openedAt: 500, usedAt: now)
-        let desk = SessionDesk(sessions: [session], now: now)
-        #expect(desk.session(of: client, connectedAt: 400, now: now).openedAt == 500)
-        #expect(desk.session(of: client, connectedAt: 600, now: now).openedAt == 600)
-        #expect(!desk.mayClose(client, by: 499))
-        #expect(desk.mayClose(client, by: 500))
+        let table = SessionTable(sessions: [session], now: now)
+        #expect(table.session(of: client, connectedAt: 400, now: now).openedAt == 500)
+        #expect(table.session(of: client, connectedAt: 600, now: now).openedAt == 600)
+        #expect(!table.mayClose(client, by: 499))
+        #expect(table.mayClose(client, by: 500))
     }
 
     @Test func requestsAreRememberedForAsLongAsTheyAreFresh() {
-        var desk = SessionDesk(sessions: [], now: now)
+        var table = SessionTable(sessions: [], now: now)
         let madeAt = now / 1000 + 600
-        let first = desk.admit(id(1), from: client, madeAt: madeAt, now: now)
+        let first = table.admit(id(1), from: client, madeAt: madeAt, now: now)
         // Just before the memory turns over, and at the last moment at which the event is fresh.
-        let filler = desk.admit(id(2), from: client, madeAt: madeAt, now: now + 1_199_999)
-        let again = desk.admit(id(1), from: client, madeAt: madeAt, now: now + 1_200_000)
-        let stale = desk.admit(id(1), from: client, madeAt: madeAt, now: now + 1_201_000)
+        let filler = table.admit(id(2), from: client, madeAt: madeAt, now: now + 1_199_999)
+        let again = table.admit(id(1), from: client, madeAt: madeAt, now: now + 1_200_000)
+        let stale = table.admit(id(1), from: client, madeAt: madeAt, now: now + 1_201_000)
         #expect([first, filler, again, stale] == [.admitted, .admitted, .repeated, .stale])
     }
 
     @Test func aRefusedRequestMayComeAgain() {
         var limits = SessionLimits()
         limits.strangersRequests = RateLimit(burst: 1, interval: 1_000)
-        var desk = SessionDesk(sessions: [], limits: limits, now: now)
+        var table = SessionTable(sessions: [], limits: limits, now: now)
         let answers = [(1, 0), (2, 0), (2, 1_000), (2, 1_000)].map { number, later in
-            desk.admit(id(number), from: client, madeAt: now / 1000, now: now + later)
+            table.admit(id(number), from: client, madeAt: now / 1000, now: now + later)
         }
         #expect(answers == [.admitted, .limited, .admitted, .repeated])
     }
@@ -54,15 +54,15 @@ import Testing
         var limits = SessionLimits()
         limits.strangers = 10
         limits.allStrangersRequests = RateLimit(burst: 1_000_000, interval: 1)
-        var desk = SessionDesk(sessions: [], limits: limits, now: now)
+        var table = SessionTable(sessions: [], limits: limits, now: now)
         var admitted = 0
         for number in 0..<1_000 as Range<UInt64> {
             let key = PublicKey(Bytes32(words: (number, 7, 0, 0)))
-            let admission = desk.admit(id(number), from: key, madeAt: now / 1000, now: now)
+            let admission = table.admit(id(number), from: key, madeAt: now / 1000, now: now)
             if admission == .admitted { admitted += 1 }
         }
         #expect(admitted == 1_000)
-        #expect(desk.strangerCount <= 10)
+        #expect(table.strangerCount <= 10)
     }
 
     @Test func aClockThatJumpsBackSilencesNobodyForLong() {

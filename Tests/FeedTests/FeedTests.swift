@@ -171,13 +171,13 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: path) }
         let keeper = try #require(FileHandle(forUpdatingAtPath: path))
         try write("{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n", to: path)
-        var desk = FeedDesk(limits: FeedLimits())
+        var batcher = FeedBatcher(limits: FeedLimits())
         let input = try FeedInput(path: path)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 12, alignment: 1)
         defer { buffer.deallocate() }
         #expect(input.wait(milliseconds: 0, reads: true, into: buffer) == .bytes(12))
-        #expect(desk.read(UnsafeRawBufferPointer(buffer)).lines == [1])
-        #expect(Feed.restOfLine(from: input, for: &desk, buffer).flatMap(\.lines) == [2])
+        #expect(batcher.read(UnsafeRawBufferPointer(buffer)).lines == [1])
+        #expect(Feed.restOfLine(from: input, for: &batcher, buffer).flatMap(\.lines) == [2])
         #expect(try keeper.read(upToCount: 9) == Data("{\"id\":3}\n".utf8))
     }
 

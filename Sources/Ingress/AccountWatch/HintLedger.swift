@@ -82,7 +82,9 @@ struct HintLedger {
 
     /// Forgets an account none of whose partners is there any more.
     mutating func forget(_ account: PublicKey, now: Int64) {
-        guard let known = activity[account], known.partners.values.allSatisfy({ now - $0 >= silentAfter }) else { return }
+        guard let known = activity[account], known.partners.values.allSatisfy({ now - $0 >= silentAfter }) else {
+            return
+        }
         activity[account] = nil
     }
 

@@ -113,7 +113,9 @@ final class WatchInbox: Sendable {
         self.now = now
     }
 
-    func withLock<Result: Sendable>(_ body: (inout sending State) -> sending Result) -> sending Result { state.withLock(body) }
+    func withLock<Result: Sendable>(_ body: (inout sending State) -> sending Result) -> sending Result {
+        state.withLock(body)
+    }
 
     /// Up to when everything that a relay had was dealt with. Nil also for a mark that a wrong clock set ahead of now: who believed
     /// it would read nothing.

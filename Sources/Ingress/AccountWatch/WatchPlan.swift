@@ -46,7 +46,8 @@ struct WatchPlan {
         var rest = Dictionary(known.map { (Spot($0.key, $0.relay), $0) }) { first, _ in first }
         for place in wish?.places(always: always) ?? [] {
             let row = rest.removeValue(forKey: Spot(place.key, place.relay))
-            let other = relaysKnow && row?.interest == place.interest.rawValue ? nil : try others(place.key, place.relay)
+            let other =
+                relaysKnow && row?.interest == place.interest.rawValue ? nil : try others(place.key, place.relay)
             if let wish { add(place, of: wish, replacing: row, relaysKnow: relaysKnow, beside: other) }
         }
         // In an order of its own, so that a plan is the same each time it is made.

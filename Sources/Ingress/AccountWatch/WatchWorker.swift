@@ -293,7 +293,9 @@ struct WatchWorker {
     private func reportCrowding() {
         uses.logger.warning(
             "Users name more relays than there is room for; those that most accounts name are listened to",
-            metadata: ["relays": "\(uses.configuration.maxRelays)", "at one host": "\(uses.configuration.relaysPerHost)"]
+            metadata: [
+                "relays": "\(uses.configuration.maxRelays)", "at one host": "\(uses.configuration.relaysPerHost)",
+            ]
         )
     }
 

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Reads events as lines of JSON, from standard input, a file or a FIFO, and hands them over in batches.
 ///
-/// Lives on a thread of its own. Reads no more while too much is not dealt with, and comes again with what could not be; so
+/// Lives on a thread of its own. Stops reading while too much is not dealt with, and hands over again what could not be: so
 /// whoever writes into the other end waits, and nothing is lost while this process lives.
 package final class Feed: Sendable {
     /// Takes events, each the bytes of one JSON object, unverified. Must not block; calls the closure once, on any thread, with
@@ -68,7 +68,7 @@ package final class Feed: Sendable {
             return messages.isStarted
         }
         guard isStarted else { return }
-        input.callAway()
+        input.interrupt()
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [finished] in
                 finished.wait()
@@ -78,24 +78,24 @@ package final class Feed: Sendable {
     }
 
     private func run() {
-        var desk = FeedDesk(limits: limits)
+        var batcher = FeedBatcher(limits: limits)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limits.chunkBytes, alignment: 16)
         defer { buffer.deallocate() }
         while true {
             let (answered, mustStop) = take()
-            for answer in answered { desk.answered(answer.batch, answer.answers, now: now()) }
-            if let complaint = desk.complain(at: now()) { log(complaint) }
-            if desk.isDone { return finish(desk) }
-            if mustStop { return giveUp(desk, buffer) }
-            handOver(desk.due(at: now()))
-            let wait = desk.nextDue.map { $0 - now() }
-            switch input.wait(milliseconds: wait, reads: desk.wantsMore, into: buffer) {
-            case .bytes(let count): handOver(desk.read(UnsafeRawBufferPointer(rebasing: buffer.prefix(count))))
-            case .end: handOver(desk.end())
+            for answer in answered { batcher.answered(answer.batch, answer.answers, now: now()) }
+            if let refused = batcher.report(at: now()) { log(refused) }
+            if batcher.isDone { return finish(batcher) }
+            if mustStop { return giveUp(batcher, buffer) }
+            handOver(batcher.due(at: now()))
+            let wait = batcher.nextDue.map { $0 - now() }
+            switch input.wait(milliseconds: wait, reads: batcher.wantsMore, into: buffer) {
+            case .bytes(let count): handOver(batcher.read(UnsafeRawBufferPointer(rebasing: buffer.prefix(count))))
+            case .end: handOver(batcher.end())
             case .nothing: break
             case .failed(let number):
                 logger.error("The feed cannot be read", metadata: ["feed": "\(input.path)", "errno": "\(number)"])
-                handOver(desk.end())
+                handOver(batcher.end())
             }
         }
     }
@@ -111,25 +111,25 @@ package final class Feed: Sendable {
         guard !batch.isEmpty else { return }
         submit(batch.events) { [self] answers in
             messages.withLock { $0.answered.append(Answered(batch: batch, answers: answers)) }
-            input.callAway()
+            input.interrupt()
         }
     }
 
-    private func finish(_ desk: FeedDesk) {
-        var desk = desk
-        if let complaint = desk.lastComplaint() { log(complaint) }
-        logger.notice("The feed has ended", metadata: metadata(desk.counts))
-        ended(desk.counts)
+    private func finish(_ batcher: FeedBatcher) {
+        var batcher = batcher
+        if let refused = batcher.finalReport() { log(refused) }
+        logger.notice("The feed has ended", metadata: metadata(batcher.counts))
+        ended(batcher.counts)
     }
 
     /// What cannot be dealt with by now will not be: there is nowhere to give it back to.
-    private func giveUp(_ desk: FeedDesk, _ buffer: UnsafeMutableRawBufferPointer) {
-        var desk = desk
-        for batch in Self.restOfLine(from: input, for: &desk, buffer) { handOver(batch) }
-        handOver(desk.handOverAgain())
+    private func giveUp(_ batcher: FeedBatcher, _ buffer: UnsafeMutableRawBufferPointer) {
+        var batcher = batcher
+        for batch in Self.restOfLine(from: input, for: &batcher, buffer) { handOver(batch) }
+        handOver(batcher.handOverAgain())
         logger.info(
             "Reading the feed no more",
-            metadata: metadata(desk.counts).merging(["unsettled": "\(desk.unsettled)"]) { $1 }
+            metadata: metadata(batcher.counts).merging(["unsettled": "\(batcher.unsettled)"]) { $1 }
         )
     }
 
@@ -137,23 +137,23 @@ package final class Feed: Sendable {
     /// next.
     static func restOfLine(
         from input: borrowing FeedInput,
-        for desk: inout FeedDesk,
+        for batcher: inout FeedBatcher,
         _ buffer: UnsafeMutableRawBufferPointer
     ) -> [FeedBatch] {
         var batches: [FeedBatch] = []
         let one = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(1))
-        while desk.isWithinLine, case .bytes = input.wait(milliseconds: 0, reads: true, into: one) {
-            batches.append(desk.read(UnsafeRawBufferPointer(one)))
+        while batcher.isWithinLine, case .bytes = input.wait(milliseconds: 0, reads: true, into: one) {
+            batches.append(batcher.read(UnsafeRawBufferPointer(one)))
         }
         return batches
     }
 
-    private func log(_ complaint: FeedComplaint) {
+    private func log(_ refused: RefusedLine) {
         logger.warning(
             "A line of the feed is of no use",
             metadata: [
-                "feed": "\(input.path)", "line": "\(complaint.line)", "reason": "\(complaint.reason)",
-                "others": "\(complaint.others)",
+                "feed": "\(input.path)", "line": "\(refused.line)", "reason": "\(refused.reason)",
+                "others": "\(refused.others)",
             ]
         )
     }
@@ -165,4 +165,43 @@ package final class Feed: Sendable {
             "passed": "\(counts.passedOver)",
         ]
     }
+}
+
+/// What became of an event that was fed.
+package enum FeedAnswer: Sendable, Hashable {
+    /// It was dealt with, whether or not it wakes anybody.
+    case taken
+    /// It is no event that anybody could take, for this reason, which must not quote it.
+    case refused(String)
+    /// It could not be dealt with now; the feed comes with it again.
+    case notNow
+}
+
+/// What came of a feed so far.
+package struct FeedCounts: Sendable, Hashable {
+    package var lines = 0
+    /// Events that were dealt with.
+    package var taken = 0
+    /// Lines that held no event, or one that was refused.
+    package var refused = 0
+    /// Messages that carry no event, and empty lines.
+    package var passedOver = 0
+}
+
+/// How much a feed keeps in memory, and how it waits.
+package struct FeedLimits: Sendable {
+    /// Bytes of a line; what is longer is refused.
+    package var lineBytes = 1 << 20
+    /// Events that are handed over and not yet answered, from which number on nothing is read.
+    package var outstandingEvents = 10_000
+    /// The same in bytes.
+    package var outstandingBytes = 32 << 20
+    /// Bytes read at once.
+    package var chunkBytes = 256 << 10
+    /// Milliseconds until what could not be dealt with is handed over again, at first and at most. Doubles each time.
+    package var retryDelays: ClosedRange<Int64> = 100...5_000
+    /// Milliseconds from one report in the log to the next.
+    package var reportInterval: Int64 = 10_000
+
+    package init() {}
 }

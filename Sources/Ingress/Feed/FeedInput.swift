@@ -1,14 +1,25 @@
 import Glibc
 
-/// Where events are fed from. One thread waits there, and others can call it away.
+/// Where events are fed from. One thread waits there, and others can interrupt it.
 package struct FeedInput: ~Copyable, Sendable {
+    /// What came.
+    enum Arrival: Equatable {
+        /// So many bytes.
+        case bytes(Int)
+        case end
+        /// Nothing yet: interrupted, or the time is over.
+        case nothing
+        /// The number of the error.
+        case failed(Int32)
+    }
+
     /// As an operator names it.
     package let path: String
-    let descriptor: Int32
+    private let descriptor: Int32
     private let isOurs: Bool
     /// A pipe to ourselves, which ends a wait.
-    let calls: Int32
-    private let caller: Int32
+    private let interrupts: Int32
+    private let interrupter: Int32
 
     /// Opens standard input for `-`, else a file or a FIFO. A file and standard input end; a FIFO does not: it is held open for
     /// writers to come and go.
@@ -28,20 +39,42 @@ package struct FeedInput: ~Copyable, Sendable {
         self.path = path
         self.descriptor = descriptor
         self.isOurs = isOurs
-        (calls, caller) = (ends[0], ends[1])
+        (interrupts, interrupter) = (ends[0], ends[1])
     }
 
     deinit {
-        close(calls)
-        close(caller)
+        close(interrupts)
+        close(interrupter)
         if isOurs { close(descriptor) }
     }
 
     /// Ends the wait that is under way, or the next one. Any thread.
-    func callAway() {
-        // Where the pipe is full there are calls enough.
-        var call: UInt8 = 0
-        _ = write(caller, &call, 1)
+    func interrupt() {
+        // A full pipe holds interrupts enough.
+        var byte: UInt8 = 0
+        _ = write(interrupter, &byte, 1)
+    }
+
+    /// Waits until something comes, somebody interrupts or `milliseconds` are over, and reads into `buffer`. With `reads` false,
+    /// nothing is read.
+    func wait(milliseconds: Int64?, reads: Bool, into buffer: UnsafeMutableRawBufferPointer) -> Arrival {
+        var descriptors = [
+            pollfd(fd: interrupts, events: Int16(POLLIN), revents: 0),
+            // A negative number is not waited for.
+            pollfd(fd: reads ? descriptor : -1, events: Int16(POLLIN), revents: 0),
+        ]
+        let timeout = milliseconds.map { Int32(clamping: max(0, $0)) } ?? -1
+        guard poll(&descriptors, nfds_t(descriptors.count), timeout) > 0 else { return .nothing }
+        if descriptors[0].revents != 0 {
+            var ignored = [UInt8](repeating: 0, count: 64)
+            _ = read(interrupts, &ignored, ignored.count)
+            return .nothing
+        }
+        let count = read(descriptor, buffer.baseAddress, buffer.count)
+        if count > 0 { return .bytes(count) }
+        if count == 0 { return .end }
+        let number = errno
+        return number == EINTR || number == EAGAIN ? .nothing : .failed(number)
     }
 
     private static func open(_ path: String) throws(FeedError) -> Int32 {
@@ -63,5 +96,31 @@ package struct FeedInput: ~Copyable, Sendable {
         default:
             throw .neitherFileNorFIFO(path)
         }
+    }
+}
+
+/// Why a feed cannot begin.
+package struct FeedError: Error, Sendable, CustomStringConvertible {
+    package let description: String
+
+    static func missing(_ path: String) -> FeedError {
+        FeedError(description: "\(path) does not exist; for programs to write into, make a FIFO: mkfifo -m 660 \(path)")
+    }
+
+    static func cannotOpen(_ path: String, _ reason: String) -> FeedError {
+        FeedError(description: "cannot open \(path): \(reason)")
+    }
+
+    /// A FIFO is held open on both sides, which takes the right to write as well.
+    static func cannotOpenFIFO(_ path: String, _ reason: String) -> FeedError {
+        FeedError(description: "cannot open the FIFO \(path) for reading and writing, which is needed: \(reason)")
+    }
+
+    static func neitherFileNorFIFO(_ path: String) -> FeedError {
+        FeedError(description: "\(path) is neither a file nor a FIFO")
+    }
+
+    static func noDescriptor(_ reason: String) -> FeedError {
+        FeedError(description: "cannot wait for a feed: \(reason)")
     }
 }

@@ -116,8 +116,8 @@ package final class RemoteSigningService: Sendable {
         guard configuration.requireSession else { return true }
         let root = registration.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
         let now = now()
-        for key in [registration.pubkey, root].compactMap({ $0 }) where sessions.withLock({ $0.hasSession(key, now: now) })
-        {
+        for key in [registration.pubkey, root].compactMap({ $0 })
+        where sessions.withLock({ $0.hasSession(key, now: now) }) {
             noteUse(by: key, now: now)
             return true
         }
@@ -136,7 +136,9 @@ package final class RemoteSigningService: Sendable {
         guard let method = RemoteMethod(rawValue: request.method) else { return .error(RemoteMethod.unknown) }
         let client = event.pubkey
         if method != .connect {
-            guard sessions.withLock({ $0.hasSession(client, now: now) }) else { return .error("no session: connect first") }
+            guard sessions.withLock({ $0.hasSession(client, now: now) }) else {
+                return .error("no session: connect first")
+            }
             noteUse(by: client, now: now)
         }
         switch method {

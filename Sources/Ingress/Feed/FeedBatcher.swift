@@ -1,7 +1,7 @@
 import Nostr
 
-/// Turns what is read into batches of events, and sees to it that each is dealt with. Knows no file and no clock.
-struct FeedDesk {
+/// Turns what is read into batches of events, and hands each over until it is dealt with. Knows no file and no clock.
+struct FeedBatcher {
     private let limits: FeedLimits
     private var splitter: LineSplitter
     private var outstandingEvents = 0
@@ -10,9 +10,9 @@ struct FeedDesk {
     private var again = FeedBatch()
     private var retryAt: Int64 = 0
     private var retryDelay: Int64
-    private var complaint: (line: Int, reason: String)?
-    private var otherComplaints = 0
-    private var nextComplaintAt = Int64.min
+    private var refused: (line: Int, reason: String)?
+    private var furtherRefused = 0
+    private var nextReportAt = Int64.min
     private(set) var counts = FeedCounts()
     private(set) var hasEnded = false
 
@@ -22,7 +22,7 @@ struct FeedDesk {
         retryDelay = limits.retryDelays.lowerBound
     }
 
-    /// Whether to read on. Not while anything is to be handed over again: who is too busy for that is too busy for more.
+    /// Whether to read on. Not while anything is to be handed over again: whoever is too busy for that is too busy for more.
     var wantsMore: Bool {
         !hasEnded && again.isEmpty && outstandingEvents < limits.outstandingEvents
             && outstandingBytes < limits.outstandingBytes
@@ -88,20 +88,20 @@ struct FeedDesk {
         }
     }
 
-    /// What to tell the operator by now; nothing too often.
-    mutating func complain(at now: Int64) -> FeedComplaint? {
-        guard now >= nextComplaintAt, let complaint = lastComplaint() else { return nil }
-        nextComplaintAt = now + limits.complaintInterval
-        return complaint
+    /// What to tell the operator by now; not too often.
+    mutating func report(at now: Int64) -> RefusedLine? {
+        guard now >= nextReportAt, let report = finalReport() else { return nil }
+        nextReportAt = now + limits.reportInterval
+        return report
     }
 
-    /// What has not been told yet, whatever the time.
-    mutating func lastComplaint() -> FeedComplaint? {
+    /// What the operator has not been told yet, whatever the time.
+    mutating func finalReport() -> RefusedLine? {
         defer {
-            complaint = nil
-            otherComplaints = 0
+            refused = nil
+            furtherRefused = 0
         }
-        return complaint.map { FeedComplaint(line: $0.line, reason: $0.reason, others: otherComplaints) }
+        return refused.map { RefusedLine(line: $0.line, reason: $0.reason, others: furtherRefused) }
     }
 
     private mutating func handOver(_ batch: FeedBatch) -> FeedBatch {
@@ -130,6 +130,31 @@ struct FeedDesk {
 
     private mutating func refuse(_ line: Int, _ reason: String) {
         counts.refused += 1
-        if complaint == nil { complaint = (line, reason) } else { otherComplaints += 1 }
+        if refused == nil { refused = (line, reason) } else { furtherRefused += 1 }
     }
+}
+
+/// Events that are handed over together.
+struct FeedBatch: Sendable, Equatable {
+    /// The bytes of one JSON object each.
+    var events: [[UInt8]] = []
+    /// The line that each came in.
+    var lines: [Int] = []
+    var bytes = 0
+
+    var isEmpty: Bool { events.isEmpty }
+
+    mutating func append(_ event: [UInt8], line: Int) {
+        events.append(event)
+        lines.append(line)
+        bytes += event.count
+    }
+}
+
+/// A line that was refused, for the operator.
+struct RefusedLine: Sendable, Equatable {
+    let line: Int
+    let reason: String
+    /// How many more were refused since the last report.
+    let others: Int
 }

@@ -2,16 +2,16 @@ import Testing
 
 @testable import Feed
 
-@Suite struct FeedDeskTests {
-    private func desk(_ change: (inout FeedLimits) -> Void = { _ in }) -> FeedDesk {
+@Suite struct FeedBatcherTests {
+    private func batcher(_ change: (inout FeedLimits) -> Void = { _ in }) -> FeedBatcher {
         var limits = FeedLimits()
         change(&limits)
-        return FeedDesk(limits: limits)
+        return FeedBatcher(limits: limits)
     }
 
     @Test func eventsAreFoundInWhateverToolsAndRelaysWrite() {
-        var desk = desk()
-        let batch = desk.read(
+        var batcher = batcher()
+        let batch = batcher.read(
             """
             {"id":"1","kind":1}
             ["EVENT",{"id":"2"}]
@@ -32,7 +32,7 @@ import Testing
             ]
         )
         #expect(batch.lines == [1, 2, 4, 5, 6, 7])
-        #expect(desk.counts == FeedCounts(lines: 9, taken: 0, refused: 0, passedOver: 3))
+        #expect(batcher.counts == FeedCounts(lines: 9, taken: 0, refused: 0, passedOver: 3))
     }
 
     @Test(
@@ -48,117 +48,117 @@ import Testing
         ]
     )
     func whatHoldsNoEventIsRefusedWithItsReason(_ line: String, _ reason: String) {
-        var desk = desk()
-        let batch = desk.read("\n" + line + "\n")
+        var batcher = batcher()
+        let batch = batcher.read("\n" + line + "\n")
         #expect(batch.isEmpty)
-        let complaint = desk.complain(at: 0)
+        let complaint = batcher.report(at: 0)
         #expect(complaint?.line == 2)
         #expect(complaint?.reason.hasPrefix(reason) == true, "\(complaint?.reason ?? "none")")
-        #expect(desk.counts.refused == 1)
+        #expect(batcher.counts.refused == 1)
     }
 
     @Test func lineMayComeInAnyPieces() {
         let text = Array(#"["EVENT",{"id":"1"}]"#.utf8) + [0x0D, 0x0A] + Array(#"{"id":"2"}"#.utf8) + [0x0A]
         for size in 1...text.count {
-            var desk = desk()
+            var batcher = batcher()
             var events: [String] = []
             for start in stride(from: 0, to: text.count, by: size) {
-                events += text[start..<min(start + size, text.count)].withUnsafeBytes { desk.read($0) }.texts
+                events += text[start..<min(start + size, text.count)].withUnsafeBytes { batcher.read($0) }.texts
             }
             #expect(events == [#"{"id":"1"}"#, #"{"id":"2"}"#], "in pieces of \(size)")
         }
     }
 
     @Test func lastLineNeedsNoEnd() {
-        var desk = desk()
-        #expect(desk.read(#"{"id":"1"}"#).isEmpty)
-        #expect(desk.isWithinLine)
-        #expect(desk.end().texts == [#"{"id":"1"}"#])
-        #expect(desk.end().isEmpty)
+        var batcher = batcher()
+        #expect(batcher.read(#"{"id":"1"}"#).isEmpty)
+        #expect(batcher.isWithinLine)
+        #expect(batcher.end().texts == [#"{"id":"1"}"#])
+        #expect(batcher.end().isEmpty)
     }
 
     @Test func longLineIsRefusedAndTheNextOneRead() {
         for size in [1, 7, 64] {
-            var desk = desk { $0.lineBytes = 16 }
+            var batcher = batcher { $0.lineBytes = 16 }
             let text = Array(
                 (#"{"id":"0123456789abcdef"}"# + "\n" + #"{"id":"12345678"}"# + "\n{\"id\":\"12345\"}\n").utf8
             )
             var events: [String] = []
             for start in stride(from: 0, to: text.count, by: size) {
-                events += text[start..<min(start + size, text.count)].withUnsafeBytes { desk.read($0) }.texts
+                events += text[start..<min(start + size, text.count)].withUnsafeBytes { batcher.read($0) }.texts
             }
             #expect(events == [#"{"id":"12345"}"#], "in pieces of \(size)")
-            #expect(desk.counts.refused == 2)
-            #expect(desk.complain(at: 0) == FeedComplaint(line: 1, reason: "longer than 16 bytes", others: 1))
+            #expect(batcher.counts.refused == 2)
+            #expect(batcher.report(at: 0) == RefusedLine(line: 1, reason: "longer than 16 bytes", others: 1))
         }
     }
 
     @Test func nothingIsReadWhileTooMuchIsOutstanding() {
-        var desk = desk { $0.outstandingEvents = 2 }
-        let first = desk.read("{\"id\":1}\n")
-        #expect(desk.wantsMore)
-        let second = desk.read("{\"id\":2}\n{\"id\":3}\n")
-        #expect(!desk.wantsMore)
-        desk.answered(second, [.taken, .taken], now: 0)
-        #expect(desk.wantsMore)
-        desk.answered(first, [.taken], now: 0)
-        #expect(desk.counts.taken == 3 && desk.unsettled == 0)
+        var batcher = batcher { $0.outstandingEvents = 2 }
+        let first = batcher.read("{\"id\":1}\n")
+        #expect(batcher.wantsMore)
+        let second = batcher.read("{\"id\":2}\n{\"id\":3}\n")
+        #expect(!batcher.wantsMore)
+        batcher.answered(second, [.taken, .taken], now: 0)
+        #expect(batcher.wantsMore)
+        batcher.answered(first, [.taken], now: 0)
+        #expect(batcher.counts.taken == 3 && batcher.unsettled == 0)
 
-        var narrow = self.desk { $0.outstandingBytes = 8 }
+        var narrow = self.batcher { $0.outstandingBytes = 8 }
         _ = narrow.read("{\"id\":1}\n")
         #expect(!narrow.wantsMore)
     }
 
     @Test func whatCouldNotBeDealtWithComesAgainLaterAndLater() {
-        var desk = desk { $0.retryDelays = 100...300 }
-        var batch = desk.read("{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n")
-        desk.answered(batch, [.taken, .notNow, .refused("invalid: no")], now: 1_000)
-        #expect(!desk.wantsMore && desk.unsettled == 1)
+        var batcher = batcher { $0.retryDelays = 100...300 }
+        var batch = batcher.read("{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n")
+        batcher.answered(batch, [.taken, .notNow, .refused("invalid: no")], now: 1_000)
+        #expect(!batcher.wantsMore && batcher.unsettled == 1)
         var now: Int64 = 1_000
         for delay: Int64 in [100, 200, 300, 300] {
-            #expect(desk.nextDue == now + delay)
-            #expect(desk.due(at: now + delay - 1).isEmpty)
+            #expect(batcher.nextDue == now + delay)
+            #expect(batcher.due(at: now + delay - 1).isEmpty)
             now += delay
-            batch = desk.due(at: now)
+            batch = batcher.due(at: now)
             #expect(batch.texts == ["{\"id\":2}"] && batch.lines == [2])
-            #expect(desk.nextDue == nil && desk.due(at: now).isEmpty)
-            desk.answered(batch, [.notNow], now: now)
+            #expect(batcher.nextDue == nil && batcher.due(at: now).isEmpty)
+            batcher.answered(batch, [.notNow], now: now)
         }
-        batch = desk.handOverAgain()
+        batch = batcher.handOverAgain()
         // Whoever forgets to answer has not dealt with it.
-        desk.answered(batch, [], now: now)
-        desk.answered(desk.handOverAgain(), [.taken], now: now)
-        #expect(desk.wantsMore && desk.nextDue == nil)
-        #expect(desk.counts == FeedCounts(lines: 3, taken: 2, refused: 1, passedOver: 0))
+        batcher.answered(batch, [], now: now)
+        batcher.answered(batcher.handOverAgain(), [.taken], now: now)
+        #expect(batcher.wantsMore && batcher.nextDue == nil)
+        #expect(batcher.counts == FeedCounts(lines: 3, taken: 2, refused: 1, passedOver: 0))
         // And the next trouble begins with the shortest wait.
-        desk.answered(desk.read("{\"id\":4}\n"), [.notNow], now: now)
-        #expect(desk.nextDue == now + 100)
+        batcher.answered(batcher.read("{\"id\":4}\n"), [.notNow], now: now)
+        #expect(batcher.nextDue == now + 100)
     }
 
     @Test func isDoneWhenTheLastEventIsDealtWith() {
-        var desk = desk()
-        let batch = desk.read("{\"id\":1}\n")
-        #expect(desk.end().isEmpty)
-        #expect(!desk.isDone && !desk.wantsMore)
-        desk.answered(batch, [.notNow], now: 0)
-        #expect(!desk.isDone)
-        desk.answered(desk.handOverAgain(), [.taken], now: 0)
-        #expect(desk.isDone)
+        var batcher = batcher()
+        let batch = batcher.read("{\"id\":1}\n")
+        #expect(batcher.end().isEmpty)
+        #expect(!batcher.isDone && !batcher.wantsMore)
+        batcher.answered(batch, [.notNow], now: 0)
+        #expect(!batcher.isDone)
+        batcher.answered(batcher.handOverAgain(), [.taken], now: 0)
+        #expect(batcher.isDone)
     }
 
     @Test func complaintsComeOneInAWhileAndCountTheRest() {
-        var desk = desk { $0.complaintInterval = 10_000 }
-        #expect(desk.complain(at: 0) == nil)
-        _ = desk.read("x\ny\n")
-        #expect(desk.complain(at: 5) == FeedComplaint(line: 1, reason: "\(desk.refusal)", others: 1))
-        _ = desk.read("x\ny\nz\n")
-        #expect(desk.complain(at: 10_004) == nil)
-        #expect(desk.complain(at: 10_005) == FeedComplaint(line: 3, reason: "\(desk.refusal)", others: 2))
-        #expect(desk.complain(at: 99_999) == nil)
+        var batcher = batcher { $0.reportInterval = 10_000 }
+        #expect(batcher.report(at: 0) == nil)
+        _ = batcher.read("x\ny\n")
+        #expect(batcher.report(at: 5) == RefusedLine(line: 1, reason: "\(batcher.refusal)", others: 1))
+        _ = batcher.read("x\ny\nz\n")
+        #expect(batcher.report(at: 10_004) == nil)
+        #expect(batcher.report(at: 10_005) == RefusedLine(line: 3, reason: "\(batcher.refusal)", others: 2))
+        #expect(batcher.report(at: 99_999) == nil)
     }
 }
 
-extension FeedDesk {
+extension FeedBatcher {
     fileprivate var refusal: String {
         #"expected an event, ["EVENT",…] or a message of strfry to its plugin, {"type":"new","event":…}"#
     }

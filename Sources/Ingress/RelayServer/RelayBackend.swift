@@ -16,3 +16,26 @@ package protocol RelayBackend: Sendable {
     /// authors, who are among `authenticated`.
     func storedEvents(matching filters: [Filter], authenticated: Set<PublicKey>) async -> [[UInt8]]
 }
+
+/// The content of an OK message (NIP-01).
+package struct EventAnswer: Sendable, Hashable {
+    /// The event's id; nil when the event could not be read that far.
+    package var id: EventID?
+    package var accepted: Bool
+    /// Empty, or a machine-readable prefix, a colon and a sentence.
+    package var message: String
+
+    package init(id: EventID?, accepted: Bool, message: String = "") {
+        self.id = id
+        self.accepted = accepted
+        self.message = message
+    }
+}
+
+extension EventAnswer {
+    /// OK, or a NOTICE when there is no id to say OK about.
+    var relayMessage: RelayMessage {
+        guard let id else { return .notice(message) }
+        return .ok(id, isAccepted: accepted, message: message)
+    }
+}

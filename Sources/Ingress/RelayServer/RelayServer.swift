@@ -7,8 +7,8 @@ import NIOPosix
 import NIOWebSocket
 import Nostr
 
-/// Our own relay socket: takes registrations and any event to be routed, serves what it stores, and tells subscribers of
-/// what comes to be.
+/// Our own relay socket: takes registrations and any event to be routed, serves what it stores, and sends subscribers new events
+/// of ours.
 package final class RelayServer: Sendable {
     /// What clients can meet here.
     package static let clientLimits: [ClientLimit] = [
@@ -22,10 +22,8 @@ package final class RelayServer: Sendable {
     private let group: any EventLoopGroup
     private let now: @Sendable () -> Int64
     private let challenge: @Sendable () -> String
-    private let logger: Logger
-    private let places: NIOLockedValueBox<SocketPlaces<any Channel>>
+    private let admission: SocketAdmission
     private let audience: LiveAudience
-    private let clients: ClientTables
     private let counts: DoorCounts
 
     /// - Parameters:
@@ -55,14 +53,7 @@ package final class RelayServer: Sendable {
         self.now = now
         self.challenge = challenge
         self.counts = counts
-        self.logger = logger
-        let census = ConnectionCensus(
-            limit: configuration.limits.connections,
-            limitPerAddress: configuration.limits.connectionsPerClient,
-            now: now()
-        )
-        self.places = NIOLockedValueBox(SocketPlaces(census: census))
-        self.clients = ClientTables(configuration.limits)
+        self.admission = SocketAdmission(configuration, counts: counts, now: now, logger: logger)
         Self.instantiateDecoders()
         self.audience = LiveAudience(logger: logger)
     }
@@ -82,7 +73,7 @@ package final class RelayServer: Sendable {
     /// Meant for our own events: answers of a NIP-46 session (kind 24133), which reach only subscriptions whose `#p` names
     /// their addressee, and our advertisement (kind 10067). No other kind reaches anybody.
     package func broadcast(_ event: Event) {
-        audience.tell(event)
+        audience.send(event)
     }
 
     /// Exchanges what is answered over HTTP: the NIP-11 document, and the JSON document for whoever registers.
@@ -112,7 +103,7 @@ package final class RelayServer: Sendable {
 
     private func initialize(_ channel: any Channel) -> EventLoopFuture<Void> {
         let activity = SocketActivity(now: now())
-        guard let place = admit(channel, activity) else { return channel.close() }
+        guard let place = admission.admit(channel, activity) else { return channel.close() }
         return channel.eventLoop.makeCompletedFuture {
             let information = InformationHandler(
                 documents: { self.documents.withLockedValue { $0 } },
@@ -139,14 +130,14 @@ package final class RelayServer: Sendable {
 
     private func upgrader(
         _ information: NIOLoopBound<InformationHandler>,
-        _ place: SocketPlaces<any Channel>.Number,
+        _ place: SocketAdmission.Place,
         _ activity: SocketActivity
     ) -> NIOWebSocketServerUpgrader {
         NIOWebSocketServerUpgrader(
             maxFrameSize: configuration.limits.messageBytes,
             automaticErrorHandling: false,
             shouldUpgrade: { channel, head in
-                guard self.admitForwarded(channel, head, place) else {
+                guard self.admission.admitForwarded(channel, head, place) else {
                     information.value.refusesUpgrade = true
                     return channel.eventLoop.makeSucceededFuture(nil)
                 }
@@ -167,7 +158,7 @@ package final class RelayServer: Sendable {
                 url: configuration.url,
                 addresses: addresses(of: channel),
                 challenge: challenge(),
-                share: ClientShare(of: client(of: channel, head), in: clients),
+                share: admission.share(of: channel, head),
                 counts: counts,
                 now: now()
             )
@@ -195,79 +186,27 @@ package final class RelayServer: Sendable {
             )
         }
     }
-}
-
-/// Who may connect.
-extension RelayServer {
-    private func client(of channel: any Channel, _ head: HTTPRequestHead? = nil) -> ClientAddress? {
-        ClientAddress(
-            peer: channel.remoteAddress?.ipAddress ?? "",
-            forwardedFor: head?.headers["x-forwarded-for"] ?? [],
-            isTrustedProxy: configuration.isTrustedProxy
-        )
-    }
 
     /// The address that a client has reached us at, and the name that we were told to listen at.
     private func addresses(of channel: any Channel) -> [String] {
         let name = ["0.0.0.0", "::"].contains(configuration.host) ? nil : configuration.host
         return [channel.localAddress?.ipAddress, name].compactMap(\.self)
     }
+}
 
-    /// Gives the connection a place until it ends; nil when there is none.
-    private func admit(_ channel: any Channel, _ activity: SocketActivity) -> SocketPlaces<any Channel>.Number? {
-        let address = ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")
-        let client = configuration.isTrustedProxy(address) ? nil : ClientAddress(address)
-        let now = now()
-        if let client, !client.isLoopback, !clients.mayOpen(client, now: now) {
-            counts.refused(by: .openings)
-            return nil
-        }
-        let verdict = places.withLockedValue { $0.admit(client, channel, activity, now: now) }
-        guard let place = settle(verdict) else { return nil }
-        counts.opened()
-        channel.closeFuture.whenComplete { _ in
-            self.places.withLockedValue { $0.leave(place) }
-            self.counts.closed()
-        }
-        return place
+/// A listening relay socket.
+package struct RelayListener: Sendable {
+    private let channel: any Channel
+
+    init(channel: any Channel) {
+        self.channel = channel
     }
 
-    /// Counts a connection that a trusted proxy brought for the client that it names; false when that has too many.
-    private func admitForwarded(
-        _ channel: any Channel,
-        _ head: HTTPRequestHead,
-        _ place: SocketPlaces<any Channel>.Number
-    ) -> Bool {
-        guard configuration.isTrustedProxy(ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")),
-            let client = client(of: channel, head), !client.isLoopback
-        else { return true }
-        let now = now()
-        guard clients.mayOpen(client, now: now) else {
-            counts.refused(by: .openings)
-            return false
-        }
-        return settle(places.withLockedValue { $0.name(place, client, now: now) }) != nil
-    }
+    /// The port really listened on.
+    package var port: Int { channel.localAddress?.port ?? 0 }
 
-    /// The place that was given; nil for none.
-    private func settle(_ verdict: SocketPlaces<any Channel>.Verdict) -> SocketPlaces<any Channel>.Number? {
-        switch verdict {
-        case .admitted(let place, let former):
-            if let former {
-                counts.refused(by: .idle)
-                former.pipeline.fireUserInboundEventTriggered(GiveWay())
-                // Whatever its pipeline makes of that, which may be about to change.
-                former.eventLoop.scheduleTask(in: .seconds(configuration.limits.handshakeSeconds)) {
-                    former.close(promise: nil)
-                }
-            }
-            return place
-        case .refused(let limit, let isWorthALine):
-            counts.refused(by: .connections)
-            if isWorthALine {
-                logger.warning("Refusing connections: too many are open", metadata: ["limit": "\(limit)"])
-            }
-            return nil
-        }
+    /// Stops listening; connections that are open stay until they end.
+    package func close() async throws {
+        try await channel.close()
     }
 }

@@ -21,25 +21,14 @@ struct RelayConnection {
 
     private let limits: RelayServerConfiguration.Limits
     private var authentication: ClientAuthentication
-    private var bucket: TokenBucket
-    /// What the client has left over all its connections; nil where nobody knows whose they are.
-    private let share: ClientShare?
-    private let counts: DoorCounts
-    /// Refusals for speed that are answered before the connection ends.
-    private var patience: TokenBucket
+    private var rate: ConnectionRate
+    private var work: ConnectionWork
     private var scanner = EventScanner()
     private var subscriptions: Set<SubscriptionID> = []
     private var live = LiveSubscriptions()
     /// Registrations that are being worked on.
     private var registrations: Set<EventID> = []
     private var hasRegistered = false
-    private var eventsTaken = 0
-    private var eventsAnswered = 0
-    private var bytesInWork = 0
-    /// Queries that came behind events, for whoever registers and then asks must find the registration, or behind other
-    /// queries.
-    private var waitingQueries: [(behind: Int, query: Action)] = []
-    private var queriesInWork = 0
 
     init(
         limits: RelayServerConfiguration.Limits,
@@ -51,21 +40,16 @@ struct RelayConnection {
         now: Int64
     ) {
         self.limits = limits
-        self.share = share
-        self.counts = counts
-        self.authentication = ClientAuthentication(url: url, addresses: addresses, challenge: challenge)
-        self.bucket = TokenBucket(capacity: limits.burst, perSecond: limits.messagesPerSecond, now: now)
-        self.patience = TokenBucket(capacity: 4 * limits.burst, perSecond: limits.messagesPerSecond, now: now)
+        authentication = ClientAuthentication(url: url, addresses: addresses, challenge: challenge)
+        rate = ConnectionRate(limits, share: share, counts: counts, now: now)
+        work = ConnectionWork(limits)
     }
 
     /// What to send before the client says anything.
     var greeting: RelayMessage { .authenticate(challenge: authentication.challenge) }
 
     /// Whether to read on, or to leave what comes in the socket until answers are out.
-    var wantsMore: Bool {
-        eventsTaken - eventsAnswered < limits.eventsInWork && bytesInWork < limits.bytesInWork
-            && waitingQueries.count < limits.subscriptions
-    }
+    var wantsMore: Bool { work.hasRoom }
 
     /// Whether the client has shown a key, or registered a device.
     var isProven: Bool { hasRegistered || !authentication.publicKeys.isEmpty }
@@ -80,8 +64,12 @@ struct RelayConnection {
 
     /// Handles one text message. `now` is in milliseconds since 1970.
     mutating func receive(_ bytes: [UInt8], now: Int64) -> Action {
-        let withinRate = isWithinRate(bytes: bytes.count, now: now)
-        if !withinRate, !patience.take(at: now) { return .disconnect }
+        let withinRate: Bool
+        switch rate.take(bytes: bytes.count, now: now) {
+        case .passes: withinRate = true
+        case .isTooFast: withinRate = false
+        case .wasWarnedOften: return .disconnect
+        }
         let message: ClientMessage
         do throws(MessageError) {
             message = try bytes.withUnsafeBufferPointer { bytes throws(MessageError) in
@@ -105,28 +93,14 @@ struct RelayConnection {
         }
     }
 
-    /// Counts a ping or a pong of so many bytes like a message: it costs as much to read, and an answer. Nobody can be told to slow
-    /// down by it.
+    /// Counts a ping or a pong of so many bytes like a message: it costs as much to read, and an answer. No answer can tell a client
+    /// that its pings are too fast.
     mutating func receive(controlFrameOf bytes: Int, now: Int64) -> Action {
-        count(frameOf: bytes, now: now)
+        rate.take(bytes: bytes, now: now) == .wasWarnedOften ? .disconnect : .nothing
     }
 
-    /// Counts a frame that its message goes on behind. Its bytes count with the message.
-    mutating func receiveFragment(now: Int64) -> Action {
-        count(frameOf: 0, now: now)
-    }
-
-    private mutating func count(frameOf bytes: Int, now: Int64) -> Action {
-        isWithinRate(bytes: bytes, now: now) || patience.take(at: now) ? .nothing : .disconnect
-    }
-
-    private mutating func isWithinRate(bytes: Int, now: Int64) -> Bool {
-        guard let limit = bucket.take(at: now) ? share?.take(messageOf: bytes, now: now) : .messages else {
-            return true
-        }
-        counts.refused(by: limit)
-        return false
-    }
+    /// Counts a frame that its message continues after. Its bytes count with the message.
+    mutating func receiveFragment(now: Int64) -> Action { receive(controlFrameOf: 0, now: now) }
 
     /// The answers to the next `count` events, of `bytes` bytes in all, are out. Returns the queries that waited for them.
     mutating func answered(events count: Int, bytes: Int, _ answers: [EventAnswer] = []) -> [Action] {
@@ -134,41 +108,22 @@ struct RelayConnection {
             guard let id = answer.id, registrations.remove(id) != nil, answer.accepted else { continue }
             hasRegistered = true
         }
-        eventsAnswered += count
-        bytesInWork -= bytes
-        return readyQueries()
+        return work.answered(events: count, bytes: bytes)
     }
 
     /// The answer to a query is out. Returns the queries that waited for it.
-    mutating func answeredQuery() -> [Action] {
-        queriesInWork -= 1
-        return readyQueries()
-    }
-
-    private mutating func readyQueries() -> [Action] {
-        let ready = waitingQueries.prefix { $0.behind <= eventsAnswered }.prefix(limits.queriesInWork - queriesInWork)
-        waitingQueries.removeFirst(ready.count)
-        queriesInWork += ready.count
-        return ready.map(\.query)
-    }
+    mutating func answeredQuery() -> [Action] { work.answeredQuery() }
 
     private mutating func event(_ event: [UInt8], withinRate: Bool, now: Int64) -> Action {
         // What cannot be scanned is handed over all the same: the pipeline says why.
         let scanned = try? event.withUnsafeBytes { try scanner.scan($0) }
         let registers = scanned?.kind == .pushRegistration || scanned?.kind == .addressablePushRegistration
-        guard withinRate, !registers || mayRegister(now: now) else {
+        guard withinRate, !registers || rate.takeRegistration(now: now) else {
             return .send([EventAnswer(id: scanned?.id, accepted: false, message: Self.slowDown).relayMessage])
         }
         if registers, let id = scanned?.id { registrations.insert(id) }
-        eventsTaken += 1
-        bytesInWork += event.count
+        work.take(event: event.count)
         return .submit(event)
-    }
-
-    private mutating func mayRegister(now: Int64) -> Bool {
-        if share?.takeRegistration(now: now) ?? true { return true }
-        counts.refused(by: .registrations)
-        return false
     }
 
     private mutating func request(_ subscription: SubscriptionID, _ filters: [Filter]) -> Action {
@@ -193,13 +148,9 @@ struct RelayConnection {
             )
         }
         subscriptions.insert(subscription)
-        let query = Action.query(subscription, filters: filters, authenticated: authentication.publicKeys)
-        guard eventsTaken == eventsAnswered, waitingQueries.isEmpty, queriesInWork < limits.queriesInWork else {
-            waitingQueries.append((behind: eventsTaken, query: query))
-            return .nothing
-        }
-        queriesInWork += 1
-        return query
+        return work.take(
+            query: .query(subscription, filters: filters, authenticated: authentication.publicKeys)
+        )
     }
 
     private mutating func closed(
@@ -214,9 +165,111 @@ struct RelayConnection {
     private mutating func forget(_ subscription: SubscriptionID) {
         subscriptions.remove(subscription)
         live.close(subscription)
-        waitingQueries.removeAll { waiting in
+        work.forget(subscription)
+    }
+}
+
+/// How fast one connection may ask.
+private struct ConnectionRate {
+    enum Verdict {
+        case passes
+        /// The client is to be told to slow down.
+        case isTooFast
+        /// It was told so too often.
+        case wasWarnedOften
+    }
+
+    private var bucket: TokenBucket
+    /// Refusals for speed that are answered before the connection ends.
+    private var patience: TokenBucket
+    /// What the client has left over all its connections; nil where nobody knows whose they are.
+    private let share: ClientShare?
+    private let counts: DoorCounts
+
+    init(_ limits: RelayServerConfiguration.Limits, share: ClientShare?, counts: DoorCounts, now: Int64) {
+        bucket = TokenBucket(capacity: limits.burst, perSecond: limits.messagesPerSecond, now: now)
+        patience = TokenBucket(capacity: 4 * limits.burst, perSecond: limits.messagesPerSecond, now: now)
+        self.share = share
+        self.counts = counts
+    }
+
+    /// Counts a message of so many bytes.
+    mutating func take(bytes: Int, now: Int64) -> Verdict {
+        guard let limit = bucket.take(at: now) ? share?.take(messageOf: bytes, now: now) : .messages else {
+            return .passes
+        }
+        counts.refused(by: limit)
+        return patience.take(at: now) ? .isTooFast : .wasWarnedOften
+    }
+
+    /// Whether a registration may pass besides.
+    func takeRegistration(now: Int64) -> Bool {
+        if share?.takeRegistration(now: now) ?? true { return true }
+        counts.refused(by: .registrations)
+        return false
+    }
+}
+
+/// What one connection asked for that is not answered yet.
+private struct ConnectionWork {
+    private let limits: RelayServerConfiguration.Limits
+    private var eventsTaken = 0
+    private var eventsAnswered = 0
+    private var bytes = 0
+    /// Queries that came after events, for whoever registers and then asks must find the registration, or after other queries.
+    private var waiting: [(behind: Int, query: RelayConnection.Action)] = []
+    private var queries = 0
+
+    init(_ limits: RelayServerConfiguration.Limits) {
+        self.limits = limits
+    }
+
+    /// Whether more may be read.
+    var hasRoom: Bool {
+        eventsTaken - eventsAnswered < limits.eventsInWork && bytes < limits.bytesInWork
+            && waiting.count < limits.subscriptions
+    }
+
+    mutating func take(event bytes: Int) {
+        eventsTaken += 1
+        self.bytes += bytes
+    }
+
+    /// Returns the query if its turn has come.
+    mutating func take(query: RelayConnection.Action) -> RelayConnection.Action {
+        guard eventsTaken == eventsAnswered, waiting.isEmpty, queries < limits.queriesInWork else {
+            waiting.append((behind: eventsTaken, query: query))
+            return .nothing
+        }
+        queries += 1
+        return query
+    }
+
+    /// Returns the queries whose turn has come.
+    mutating func answered(events count: Int, bytes: Int) -> [RelayConnection.Action] {
+        eventsAnswered += count
+        self.bytes -= bytes
+        return nextQueries()
+    }
+
+    /// Returns the queries whose turn has come.
+    mutating func answeredQuery() -> [RelayConnection.Action] {
+        queries -= 1
+        return nextQueries()
+    }
+
+    /// Forgets the queries of a subscription that wait.
+    mutating func forget(_ subscription: SubscriptionID) {
+        waiting.removeAll { waiting in
             guard case .query(subscription, _, _) = waiting.query else { return false }
             return true
         }
+    }
+
+    private mutating func nextQueries() -> [RelayConnection.Action] {
+        let ready = waiting.prefix { $0.behind <= eventsAnswered }.prefix(limits.queriesInWork - queries)
+        waiting.removeFirst(ready.count)
+        queries += ready.count
+        return ready.map(\.query)
     }
 }

@@ -54,8 +54,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
         audience.leave(self, context: context)
     }
 
-    /// Sends what the client wants of events that just came to be.
-    func tell(_ events: [LiveEvent], context: ChannelHandlerContext) {
+    /// Sends those of these new events that the client wants.
+    func send(_ events: [LiveEvent], context: ChannelHandlerContext) {
         let messages = events.flatMap(connection.messages)
         if !messages.isEmpty { send(messages, context: context) }
     }
@@ -260,5 +260,29 @@ final class WebSocketHandler: ChannelDuplexHandler {
         context.eventLoop.scheduleTask(in: .seconds(limits.handshakeSeconds)) { bound.value.close(promise: nil) }
         context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .connectionClose, data: buffer)))
             .whenComplete { _ in bound.value.close(promise: nil) }
+    }
+}
+
+/// Refuses frames that a client must not send (RFC 6455): unmasked ones (section 5.1), and those of extensions that were never
+/// agreed on (section 5.2). Tells of the parts of messages, which nobody behind the aggregator sees.
+final class FrameRules: ChannelInboundHandler {
+    typealias InboundIn = WebSocketFrame
+    typealias InboundOut = WebSocketFrame
+
+    private static let opcodes: [WebSocketOpcode] = [.continuation, .text, .binary, .connectionClose, .ping, .pong]
+
+    /// The client broke a rule.
+    struct Violation: Error {}
+
+    /// The event that the pipeline behind this is told: a frame came which its message goes on behind.
+    struct Fragment: Sendable {}
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        guard frame.maskKey != nil, Self.opcodes.contains(frame.opcode), !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
+            return context.fireErrorCaught(Violation())
+        }
+        if !frame.fin { context.fireUserInboundEventTriggered(Fragment()) }
+        context.fireChannelRead(data)
     }
 }

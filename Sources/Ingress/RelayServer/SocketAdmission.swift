@@ -1,0 +1,182 @@
+import Listening
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+
+/// Decides who may connect to the socket, and how much each client may send over all its connections.
+final class SocketAdmission: Sendable {
+    typealias Place = SocketPlaces<any Channel>.Number
+
+    private let limits: RelayServerConfiguration.Limits
+    private let isTrustedProxy: @Sendable (String) -> Bool
+    private let places: NIOLockedValueBox<SocketPlaces<any Channel>>
+    private let clients: ClientTables
+    private let counts: DoorCounts
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+
+    /// `now` is in milliseconds since 1970.
+    init(
+        _ configuration: RelayServerConfiguration,
+        counts: DoorCounts,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) {
+        limits = configuration.limits
+        isTrustedProxy = configuration.isTrustedProxy
+        let census = ConnectionCensus(
+            limit: limits.connections,
+            limitPerAddress: limits.connectionsPerClient,
+            now: now()
+        )
+        places = NIOLockedValueBox(SocketPlaces(census: census))
+        clients = ClientTables(limits)
+        self.counts = counts
+        self.now = now
+        self.logger = logger
+    }
+
+    /// What the client behind a connection may send; nil where nobody knows whose connection it is.
+    func share(of channel: any Channel, _ head: HTTPRequestHead) -> ClientShare? {
+        ClientShare(of: client(of: channel, head), in: clients)
+    }
+
+    /// Whose connection this is; nil for a proxy that names nobody.
+    private func client(of channel: any Channel, _ head: HTTPRequestHead? = nil) -> ClientAddress? {
+        ClientAddress(
+            peer: channel.remoteAddress?.ipAddress ?? "",
+            forwardedFor: head?.headers["x-forwarded-for"] ?? [],
+            isTrustedProxy: isTrustedProxy
+        )
+    }
+
+    /// Gives the connection a place until it ends; nil when there is none.
+    func admit(_ channel: any Channel, _ activity: SocketActivity) -> Place? {
+        let address = ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")
+        let client = isTrustedProxy(address) ? nil : ClientAddress(address)
+        let now = now()
+        if let client, !client.isLoopback, !clients.mayOpen(client, now: now) {
+            counts.refused(by: .openings)
+            return nil
+        }
+        let verdict = places.withLockedValue { $0.admit(client, channel, activity, now: now) }
+        guard let place = settle(verdict) else { return nil }
+        counts.opened()
+        channel.closeFuture.whenComplete { _ in
+            self.places.withLockedValue { $0.leave(place) }
+            self.counts.closed()
+        }
+        return place
+    }
+
+    /// Counts a connection that a trusted proxy brought for the client that it names; false when that has too many.
+    func admitForwarded(
+        _ channel: any Channel,
+        _ head: HTTPRequestHead,
+        _ place: Place
+    ) -> Bool {
+        guard isTrustedProxy(ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")),
+            let client = client(of: channel, head), !client.isLoopback
+        else { return true }
+        let now = now()
+        guard clients.mayOpen(client, now: now) else {
+            counts.refused(by: .openings)
+            return false
+        }
+        return settle(places.withLockedValue { $0.name(place, client, now: now) }) != nil
+    }
+
+    /// The place that was given; nil for none.
+    private func settle(_ verdict: SocketPlaces<any Channel>.Verdict) -> Place? {
+        switch verdict {
+        case .admitted(let place, let former):
+            if let former {
+                counts.refused(by: .idle)
+                former.pipeline.fireUserInboundEventTriggered(GiveWay())
+                // Whatever its pipeline makes of that, which may be about to change.
+                former.eventLoop.scheduleTask(in: .seconds(limits.handshakeSeconds)) {
+                    former.close(promise: nil)
+                }
+            }
+            return place
+        case .refused(let limit, let isWorthALine):
+            counts.refused(by: .connections)
+            if isWorthALine {
+                logger.warning("Refusing connections: too many are open", metadata: ["limit": "\(limit)"])
+            }
+            return nil
+        }
+    }
+}
+
+/// How much each client sends over all its connections. After a bounded number of others a client is forgotten, and begins anew.
+final class ClientTables: Sendable {
+    /// Some 100 bytes each.
+    private static let capacity = 50_000
+
+    private struct Tables {
+        var openings: ClientRates
+        var messages: ClientRates
+        var bytes: ClientRates
+        var registrations: ClientRates
+    }
+
+    private let tables: NIOLockedValueBox<Tables>
+
+    init(_ limits: RelayServerConfiguration.Limits) {
+        func table(_ burst: Int, _ perSecond: Double) -> ClientRates {
+            ClientRates(burst: burst, perSecond: perSecond, capacity: Self.capacity)
+        }
+        let openings = limits.openingsPerClientPerMinute
+        // A message of the longest kind must be possible.
+        let bytesBurst = max(limits.bytesPerClientPerSecond * 8, limits.messageBytes)
+        tables = NIOLockedValueBox(
+            Tables(
+                openings: table(openings, Double(openings) / 60),
+                messages: table(limits.clientBurst, Double(limits.messagesPerClientPerSecond)),
+                bytes: table(bytesBurst, Double(limits.bytesPerClientPerSecond)),
+                registrations: table(Int(limits.registrationBurst), limits.registrationsPerSecond)
+            )
+        )
+    }
+
+    /// Whether `client` may open one more connection at `now`, in milliseconds since 1970.
+    func mayOpen(_ client: ClientAddress, now: Int64) -> Bool {
+        tables.withLockedValue { $0.openings.take(client, now: now) }
+    }
+
+    fileprivate func take(messageOf bytes: Int, from client: ClientAddress, now: Int64) -> ClientLimit? {
+        tables.withLockedValue { tables in
+            guard tables.messages.take(client, now: now) else { return .messages }
+            return tables.bytes.take(client, bytes, now: now) ? nil : .bytes
+        }
+    }
+
+    fileprivate func takeRegistration(from client: ClientAddress, now: Int64) -> Bool {
+        tables.withLockedValue { $0.registrations.take(client, now: now) }
+    }
+}
+
+/// One client's part in ``ClientTables``.
+struct ClientShare: Sendable {
+    private let tables: ClientTables
+    private let client: ClientAddress
+
+    /// Nil for this machine and for proxies that name nobody: everybody may be behind them.
+    init?(of client: ClientAddress?, in tables: ClientTables) {
+        guard let client, !client.isLoopback else { return nil }
+        self.tables = tables
+        self.client = client
+    }
+
+    /// The limit that a message of so many bytes exceeds at `now`, in milliseconds since 1970; nil: it may pass.
+    func take(messageOf bytes: Int, now: Int64) -> ClientLimit? {
+        tables.take(messageOf: bytes, from: client, now: now)
+    }
+
+    /// Whether a registration may pass besides.
+    func takeRegistration(now: Int64) -> Bool {
+        tables.takeRegistration(from: client, now: now)
+    }
+}

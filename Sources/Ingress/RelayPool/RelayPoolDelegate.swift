@@ -1,9 +1,9 @@
 import Nostr
 
-/// Whoever makes use of what a ``RelayPool`` reads. Called on the relays' event loops; must not block.
+/// Takes what a ``RelayPool`` reads. Called on the relays' event loops; must not block.
 package protocol RelayPoolDelegate: Sendable {
     /// Takes events, each the bytes of one JSON object, unverified. Calls `completion` once, on any thread, with whether each was
-    /// dealt with; what was not is read again. The pool reads no more of a relay while too much is outstanding.
+    /// dealt with; the others are read again. The pool stops reading from a relay while too much is outstanding.
     func received(
         _ events: [[UInt8]],
         from relay: RelayURL,
@@ -17,20 +17,20 @@ package protocol RelayPoolDelegate: Sendable {
     /// Everything that `relay` had for its established keys up to that moment, in seconds since 1970, was read and dealt with.
     func marked(_ relay: RelayURL, upTo moment: Int64)
 
-    /// So often stored events of `relay` turned out to be out of reach: for each second of which it holds more than it
-    /// gives out, and for each reading that was given up for its length.
+    /// Stored events of `relay` could not be read, so many times: once for each second with more events than the relay gives out,
+    /// and once for each reading that was given up because it was too long.
     func couldNotRead(_ times: Int, at relay: RelayURL)
 }
 
-/// How an event of a relay came to be read, as far as that says whether it is news.
+/// How an event of a relay came to be read, which tells whether it is new.
 package enum Reading: Sendable, Hashable {
     /// After the end of the stored events (NIP-01).
     case live
-    /// Stored, and published while nobody listened: news as well.
+    /// Stored, and published while nobody listened: new as well.
     case stored
-    /// Stored before the key was watched here: no news, to be remembered only.
+    /// Stored before the key was watched here: not new, only to be remembered.
     case baseline
-    /// Asked for by ``RelayPool/fetch(_:from:within:completion:)``: no news.
+    /// Asked for by ``RelayPool/fetch(_:from:within:completion:)``: not new.
     case fetched
 }
 
@@ -42,9 +42,7 @@ package enum PublishResult: Sendable, Hashable {
     case refused(message: String)
     /// The relay could not be connected to, or did not answer in time.
     case unanswered
-}
 
-extension PublishResult {
     /// What an OK says (NIP-01); some relays refuse an event because they have it.
     init(isAccepted: Bool, message: String?) {
         self =
@@ -56,7 +54,7 @@ extension PublishResult {
     }
 }
 
-/// How it stands with one relay, for logs and tests.
+/// The state of one relay, for logs and tests.
 package struct RelayStatus: Sendable, Hashable {
     package enum State: Sendable, Hashable {
         /// Nobody needs it.
@@ -77,7 +75,7 @@ package struct RelayStatus: Sendable, Hashable {
     package internal(set) var isAskedByKind = false
     /// REQs sent since the relay was first needed.
     package internal(set) var requestsSent = 0
-    /// Why there is no connection, if there was one or one was tried.
+    /// Why the last connection ended or could not be opened.
     package internal(set) var lastFailure: ConnectionFailure?
 
     init(url: RelayURL) {

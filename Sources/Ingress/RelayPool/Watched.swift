@@ -20,8 +20,8 @@ package struct Watched: Sendable, Hashable {
     package var interest: Interest
     /// Nothing older concerns the key at this relay, gift wraps apart, which are dated back. In seconds since 1970.
     package var since: Int64
-    /// Whether what the relay had stored for the key was read before. Until it was, stored gift wraps are old ones: their
-    /// date does not tell (NIP-59).
+    /// Whether what the relay had stored for the key was read before. Until it was, stored gift wraps count as old:
+    /// their date says nothing (NIP-59).
     package var isEstablished: Bool
 
     package init(key: PublicKey, interest: Interest, since: Int64, isEstablished: Bool) {

@@ -47,7 +47,7 @@ struct TallyTests {
 
     @Test func anEventPublishedTwiceIsSentOnceAndToldTwice() {
         let told = NIOLockedValueBox(0)
-        var errands = Errands()
+        var errands = PendingRequests()
         let tallies = (0..<2).map { _ in
             PublishTally(event: event, relays: [one]) { _ in told.withLockedValue { $0 += 1 } }
         }

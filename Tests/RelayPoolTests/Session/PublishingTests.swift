@@ -8,13 +8,13 @@ private let event = Event.sample(1, .notificationRelay, at: Exchange.start)
 @Test func anEventIsPublishedWhenConnected() {
     var exchange = Exchange()
     exchange.publish(event)
-    #expect(exchange.session.hasErrands)
+    #expect(exchange.session.hasPendingRequests)
     #expect(exchange.relay.published.isEmpty)
     exchange.pass(milliseconds: 5_000)
     exchange.connect()
     #expect(exchange.relay.published == [event])
     #expect(exchange.published == [event.id: true])
-    #expect(!exchange.session.hasErrands)
+    #expect(!exchange.session.hasPendingRequests)
 }
 
 @Test func publishingEndsAtItsDeadline() {

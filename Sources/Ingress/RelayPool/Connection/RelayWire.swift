@@ -10,21 +10,21 @@ final class RelayWire: ChannelDuplexHandler {
     typealias OutboundOut = WebSocketFrame
 
     private let limits: ConnectionLimits
-    private var heartbeat: Heartbeat
-    private var beat: Scheduled<Void>?
+    private var keepalive: Keepalive
+    private var keepaliveTimer: Scheduled<Void>?
     private var context: ChannelHandlerContext?
     private var owner: (any RelayWireOwner)?
     private var failure: ConnectionFailure?
     private var isClosing = false
     private var readPending = false
-    /// Whether what we wrote lay unread at the last beat.
+    /// Whether what we wrote lay unread at the last check.
     private var isStuck = false
     /// What the last ping said that could not be answered yet; of several only the last needs an answer (section 5.5.3).
     private var owedPong: ByteBuffer?
 
     init(limits: ConnectionLimits, now: Int64) {
         self.limits = limits
-        heartbeat = Heartbeat(silence: limits.silence, now: now)
+        keepalive = Keepalive(silence: limits.silence, now: now)
     }
 
     /// To be called before the first message can come. The owner is let go when the connection ends.
@@ -69,7 +69,7 @@ final class RelayWire: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        scheduleBeat(context: context)
+        scheduleKeepalive(context: context)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -101,7 +101,7 @@ final class RelayWire: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        heartbeat.heard(now: context.eventLoop.now.milliseconds)
+        keepalive.received(now: context.eventLoop.now.milliseconds)
         owner?.receivedAll()
         flush()
         context.fireChannelReadComplete()
@@ -137,15 +137,15 @@ final class RelayWire: ChannelDuplexHandler {
         }
     }
 
-    private func scheduleBeat(context: ChannelHandlerContext) {
-        let wait = max(1, heartbeat.nextTick - context.eventLoop.now.milliseconds)
+    private func scheduleKeepalive(context: ChannelHandlerContext) {
+        let wait = max(1, keepalive.nextTick - context.eventLoop.now.milliseconds)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        beat = context.eventLoop.scheduleTask(in: .milliseconds(wait)) { bound.value.beats() }
+        keepaliveTimer = context.eventLoop.scheduleTask(in: .milliseconds(wait)) { bound.value.checkKeepalive() }
     }
 
-    private func beats() {
+    private func checkKeepalive() {
         guard let context, !isClosing else { return }
-        switch heartbeat.tick(now: context.eventLoop.now.milliseconds, isListening: !readPending) {
+        switch keepalive.tick(now: context.eventLoop.now.milliseconds, isListening: !readPending) {
         case .nothing:
             break
         case .ping:
@@ -156,7 +156,7 @@ final class RelayWire: ChannelDuplexHandler {
         case .giveUp:
             return abort(.silent, context: context)
         }
-        scheduleBeat(context: context)
+        scheduleKeepalive(context: context)
     }
 
     /// A client's frames are masked (RFC 6455, section 5.3).
@@ -175,12 +175,12 @@ final class RelayWire: ChannelDuplexHandler {
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
         guard failure == nil else {
             // The other side is at fault, or has said that it leaves: nothing more is to come from it.
-            beat?.cancel()
+            keepaliveTimer?.cancel()
             context.flush()
             return context.close(promise: nil)
         }
-        beat?.cancel()
-        beat = context.eventLoop.scheduleTask(in: .milliseconds(limits.leaving)) { bound.value.close(promise: nil) }
+        keepaliveTimer?.cancel()
+        keepaliveTimer = context.eventLoop.scheduleTask(in: .milliseconds(limits.leaving)) { bound.value.close(promise: nil) }
         context.flush()
         if readPending {
             readPending = false
@@ -195,7 +195,7 @@ final class RelayWire: ChannelDuplexHandler {
     }
 
     private func end() {
-        beat?.cancel()
+        keepaliveTimer?.cancel()
         guard context != nil else { return }
         context = nil
         let owner = owner
@@ -220,7 +220,7 @@ protocol RelayWireOwner: AnyObject {
 }
 
 /// Tells a silent relay from a dead one. `now` is in milliseconds on a clock that does not jump.
-struct Heartbeat {
+struct Keepalive {
     enum Action: Equatable {
         case nothing
         case ping
@@ -241,7 +241,7 @@ struct Heartbeat {
     }
 
     /// Something came, whatever it was.
-    mutating func heard(now: Int64) {
+    mutating func received(now: Int64) {
         unanswered = 0
         nextTick = now + silence
     }

@@ -1,6 +1,6 @@
 /// How much a relay lets us have open at a time, from what it says (NIP-11), what it refused and what we think is enough.
 struct RelayCapacity: Hashable, Sendable {
-    /// What a refusal told.
+    /// What a refusal stated.
     private struct Lesson: Hashable, Sendable {
         var subscriptions = Int.max
         var bytes = Int.max
@@ -16,8 +16,8 @@ struct RelayCapacity: Hashable, Sendable {
 
     private var said = 20
     private let enough: Int
-    /// What the relay told in words, which holds as long as we live.
-    private var told = Lesson()
+    /// What the relay said in words, which holds as long as this process lives.
+    private var stated = Lesson()
     /// What its refusals let us guess, until ``forgetAt``: they may have had another reason.
     private var guessed = Lesson()
     /// When guesses are given up, in milliseconds.
@@ -29,10 +29,10 @@ struct RelayCapacity: Hashable, Sendable {
     }
 
     /// Subscriptions.
-    var subscriptions: Int { max(Self.least.subscriptions, min(said, told.subscriptions, guessed.subscriptions)) }
+    var subscriptions: Int { max(Self.least.subscriptions, min(said, stated.subscriptions, guessed.subscriptions)) }
 
     /// Bytes of all REQs whose subscriptions are open.
-    var bytes: Int { max(Self.least.bytes, min(enough, told.bytes, guessed.bytes)) }
+    var bytes: Int { max(Self.least.bytes, min(enough, stated.bytes, guessed.bytes)) }
 
     /// The part of ``bytes`` that is kept free of what is open for long, for reading stored events and for replacing subscriptions.
     var spareBytes: Int { bytes / 4 }
@@ -41,10 +41,10 @@ struct RelayCapacity: Hashable, Sendable {
     mutating func says(subscriptions: Int) { said = subscriptions }
 
     /// Takes a refusal that speaks of how many subscriptions there are; so many were open.
-    mutating func learn(subscriptions: Int) { told.add(subscriptions: subscriptions, bytes: .max) }
+    mutating func learn(subscriptions: Int) { stated.add(subscriptions: subscriptions, bytes: .max) }
 
     /// Takes a refusal that speaks of how large the subscriptions are altogether; so many bytes were open.
-    mutating func learn(bytes: Int) { told.add(subscriptions: .max, bytes: bytes) }
+    mutating func learn(bytes: Int) { stated.add(subscriptions: .max, bytes: bytes) }
 
     /// Takes a refusal that seems to mean one or the other.
     mutating func guess(subscriptions: Int, bytes: Int, until moment: Int64) {

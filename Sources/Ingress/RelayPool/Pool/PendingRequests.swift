@@ -1,19 +1,19 @@
 import NIOConcurrencyHelpers
 import Nostr
 
-/// What one relay is to publish and to be asked for, and whom to tell how it went.
-struct Errands {
+/// Events that one relay is to publish and fetches that it is to answer, with who waits for the results.
+struct PendingRequests {
     private var publications: [EventID: [PublishTally]] = [:]
     private var fetches: [UInt64: FetchTally] = [:]
     private var lastFetch: UInt64 = 0
 
-    /// Whether nobody asked for the same event to be published here meanwhile.
+    /// Returns false if the same event is already being published here.
     mutating func add(_ publication: PublishTally) -> Bool {
         publications[publication.event.id, default: []].append(publication)
         return publications[publication.event.id]?.count == 1
     }
 
-    /// Returns the number that the fetch goes by.
+    /// Returns the number of the fetch.
     mutating func add(_ fetch: FetchTally) -> UInt64 {
         lastFetch += 1
         fetches[lastFetch] = fetch
@@ -40,7 +40,7 @@ struct Errands {
     }
 }
 
-/// Collects the results of publishing one event and tells them together, once.
+/// Collects the results of publishing one event and hands them over together, once.
 final class PublishTally: Sendable {
     private struct State {
         var open: Set<RelayURL>
@@ -61,7 +61,7 @@ final class PublishTally: Sendable {
         self.completion = completion
     }
 
-    /// What comes twice for a relay counts once.
+    /// A second result of one relay does not count.
     func add(_ result: PublishResult, from relay: RelayURL) {
         let complete = state.withLockedValue { state -> [RelayURL: PublishResult]? in
             guard state.open.remove(relay) != nil else { return nil }

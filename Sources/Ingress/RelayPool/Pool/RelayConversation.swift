@@ -18,7 +18,7 @@ final class RelayConversation: RelayWireOwner {
     /// Who opens and closes connections.
     weak var link: RelayLink?
     private var session: RelaySession
-    private var errands = Errands()
+    private var pending = PendingRequests()
     private var batches: EventBatches
     private var work: EventsInWork
     private var wire: RelayWire?
@@ -28,7 +28,7 @@ final class RelayConversation: RelayWireOwner {
     private var isOver = false
     private var malformed = 0
     private var idleTalk: RequestPace
-    private var alarm: (at: Int64, task: Scheduled<Void>)?
+    private var alarm = LoopAlarm()
 
     init(url: RelayURL, environment: RelayEnvironment, loop: any EventLoop) {
         self.url = url
@@ -47,7 +47,7 @@ final class RelayConversation: RelayWireOwner {
     var isAskedByKind: Bool { session.isAskedByKind }
     var requestsSent: Int { session.requestsSent }
     /// Whether there is a reason for a connection.
-    var isNeeded: Bool { session.keyCount > 0 || session.hasErrands }
+    var isNeeded: Bool { session.keyCount > 0 || session.hasPendingRequests }
     /// Whether events are handed over and not settled.
     var isWorking: Bool { !work.isEmpty }
     var wantsMore: Bool { hasBegun && !isOver && !work.isFull }
@@ -66,13 +66,13 @@ final class RelayConversation: RelayWireOwner {
     }
 
     func publish(_ publication: PublishTally) {
-        guard errands.add(publication) else { return }
+        guard pending.add(publication) else { return }
         let now = environment.now()
         perform(session.publish(publication.event, deadline: now + environment.limits.publishing, now: now))
     }
 
     func fetch(_ fetch: FetchTally) {
-        let number = errands.add(fetch)
+        let number = pending.add(fetch)
         let now = environment.now()
         perform(session.fetch(number, fetch.filters, deadline: now + fetch.time, now: now))
     }
@@ -100,12 +100,11 @@ final class RelayConversation: RelayWireOwner {
         wire?.close()
     }
 
-    /// Tells everybody who waits that nothing will come, and reads no more, so that what was read can be settled.
+    /// Tells everybody who waits that nothing will come, and stops reading, so that what was read can be settled.
     func abandon() {
         isOver = true
-        alarm?.task.cancel()
-        alarm = nil
-        errands.abandon(at: url)
+        alarm.cancel()
+        pending.abandon(at: url)
     }
 
     func received(_ message: ByteBuffer) {
@@ -199,13 +198,13 @@ final class RelayConversation: RelayWireOwner {
             link?.leftUnread(times)
         case .tooManyRegistrations:
             link?.foundTooManyRegistrations()
-        case .fetchAnswered(let number): errands.noteAnswer(number)
+        case .fetchAnswered(let number): pending.noteAnswer(number)
         case .fetchEnded(let number):
             handOver(batches.takeAll())
-            errands.takeFetch(number)?.end(url)
+            pending.takeFetch(number)?.end(url)
         case .publishEnded(let id, let isAccepted, let message):
             let result = PublishResult(isAccepted: isAccepted, message: message)
-            for publication in errands.takePublications(id) { publication.add(result, from: url) }
+            for publication in pending.takePublications(id) { publication.add(result, from: url) }
         case .rest(let until):
             link?.rest(for: until - environment.now())
         }
@@ -226,22 +225,35 @@ final class RelayConversation: RelayWireOwner {
     }
 
     private func scheduleTick() {
-        guard let next = session.nextTick, !isOver else {
-            alarm?.task.cancel()
-            alarm = nil
-            return
-        }
-        guard alarm?.at != next else { return }
-        alarm?.task.cancel()
+        guard let next = session.nextTick, !isOver else { return alarm.cancel() }
         let bound = NIOLoopBound(self, eventLoop: loop)
-        let wait = max(1, next - environment.now())
-        alarm = (next, loop.scheduleTask(in: .milliseconds(wait)) { bound.value.tick() })
+        alarm.set(at: next, now: environment.now(), on: loop) { bound.value.tick() }
     }
 
     private func tick() {
-        alarm = nil
+        alarm.passed()
         perform(session.tick(now: environment.now()))
     }
+}
+
+/// A timer of an event loop that is set again and again.
+struct LoopAlarm {
+    private var task: (at: Int64, scheduled: Scheduled<Void>)?
+
+    /// Has `action` run at that moment instead of the one before. Times are milliseconds of one clock.
+    mutating func set(at moment: Int64, now: Int64, on loop: any EventLoop, _ action: @escaping @Sendable () -> Void) {
+        guard task?.at != moment else { return }
+        task?.scheduled.cancel()
+        task = (moment, loop.scheduleTask(in: .milliseconds(max(1, moment - now)), action))
+    }
+
+    mutating func cancel() {
+        task?.scheduled.cancel()
+        task = nil
+    }
+
+    /// To be called first by the action.
+    mutating func passed() { task = nil }
 }
 
 /// What all relays of a pool share.

@@ -20,7 +20,7 @@ final class RelayLink: @unchecked Sendable {
     private var rank: RelayRank
     private var isOpen = false
     private var lastFailure: ConnectionFailure?
-    private var alarm: (at: Int64, task: Scheduled<Void>)?
+    private var alarm = LoopAlarm()
     /// To be fulfilled when nothing of this is open any more.
     private var end: EventLoopPromise<Void>?
     private var isStopping = false
@@ -87,8 +87,9 @@ final class RelayLink: @unchecked Sendable {
         conversation.abandon()
         guard conversation.isWorking, isOpen else { return stopNow() }
         let bound = NIOLoopBound(self, eventLoop: loop)
-        alarm?.task.cancel()
-        alarm = (.max, loop.scheduleTask(in: .milliseconds(patience)) { bound.value.stopNow() })
+        let now = loop.milliseconds
+        alarm.cancel()
+        alarm.set(at: now + patience, now: now, on: loop) { bound.value.stopNow() }
     }
 
     /// Something was said, or something else is waited for.
@@ -210,8 +211,7 @@ final class RelayLink: @unchecked Sendable {
     }
 
     private func stopNow() {
-        alarm?.task.cancel()
-        alarm = nil
+        alarm.cancel()
         guard life.state != .over else { return }
         perform(life.stop())
         publish()
@@ -230,17 +230,13 @@ final class RelayLink: @unchecked Sendable {
     }
 
     private func schedule() {
-        guard alarm?.at != life.nextTick else { return }
-        alarm?.task.cancel()
-        alarm = nil
-        guard let next = life.nextTick else { return }
+        guard let next = life.nextTick else { return alarm.cancel() }
         let bound = NIOLoopBound(self, eventLoop: loop)
-        let wait = max(1, next - loop.milliseconds)
-        alarm = (next, loop.scheduleTask(in: .milliseconds(wait)) { bound.value.tick() })
+        alarm.set(at: next, now: loop.milliseconds, on: loop) { bound.value.tick() }
     }
 
     private func tick() {
-        alarm = nil
+        alarm.passed()
         perform(life.tick(now: loop.milliseconds))
         review()
     }

@@ -12,14 +12,9 @@ struct Fetches: Sendable {
     /// Fetches that wait at one relay at most.
     private static let limit = 256
 
-    private let settings: SessionSettings
     private var fetches: [UInt64: Fetch] = [:]
     /// The first is sent first.
     private var order: [UInt64] = []
-
-    init(settings: SessionSettings) {
-        self.settings = settings
-    }
 
     var isEmpty: Bool { fetches.isEmpty }
 
@@ -71,9 +66,9 @@ struct Fetches: Sendable {
         fetches[number]?.subscription = nil
         switch refusal {
         case .authenticate:
-            fetches[number]?.retry.awaitAuthentication(until: requests.now + settings.answer)
+            fetches[number]?.retry.awaitAuthentication(until: requests.now + requests.settings.answer)
         case .slower, .tooManySubscriptions, .tooLargeSubscriptions, .later:
-            fetches[number]?.retry.failed(until: requests.now + settings.pause(after: fetch.retry.failures))
+            fetches[number]?.retry.failed(until: requests.now + requests.settings.pause(after: fetch.retry.failures))
         case .smaller, .never:
             end(number, &requests)
         }

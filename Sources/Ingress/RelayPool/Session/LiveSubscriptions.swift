@@ -5,6 +5,8 @@ import Nostr
 /// A relay that does not allow so many is asked by kind only, whomever events concern. One that refuses that as well is asked for
 /// as many chunks as it allows; the others are polled: their stored events are read from time to time.
 struct LiveSubscriptions: Sendable {
+    typealias Name = LiveSubscription.Name
+
     /// It may be that the relay will not be asked by kind, but has no word for that.
     private static let patienceByKind = 5
     private static let patienceAtUsers = 3
@@ -16,7 +18,7 @@ struct LiveSubscriptions: Sendable {
     private(set) var plan: FilterPlan
     /// What is asked for on our own key's account.
     private(set) var own: OwnWatch
-    private var live: [LiveSubscription.Name: LiveSubscription] = [:]
+    private var live: [Name: LiveSubscription] = [:]
     private var retired: [SubscriptionID] = []
     /// A live subscription waits until there is room for it.
     private(set) var waitsForRoom = false
@@ -47,7 +49,7 @@ struct LiveSubscriptions: Sendable {
     /// Whether keys are subscribed to by name.
     var hasOpenChunk: Bool { !retired.isEmpty || live.contains { $0.key.chunk != nil && $0.value.open != nil } }
 
-    func isPending(_ name: LiveSubscription.Name, _ id: SubscriptionID) -> Bool { live[name]?.pending == id }
+    func isPending(_ name: Name, _ id: SubscriptionID) -> Bool { live[name]?.pending == id }
 
     /// Whether new events for the keys of a chunk come live or are polled.
     func isOpen(chunk: Int, of size: Int, _ capacity: RelayCapacity) -> Bool {
@@ -266,7 +268,7 @@ struct LiveSubscriptions: Sendable {
         }
     }
 
-    private func isRoom(for name: LiveSubscription.Name, _ roster: Roster, _ requests: RelayRequests) -> Bool {
+    private func isRoom(for name: Name, _ roster: Roster, _ requests: RelayRequests) -> Bool {
         guard requests.subscriptions.count < requests.capacity.subscriptions else { return false }
         // Without keys it is short. Whether the relay has room for that is worth a try, however much is open.
         guard let chunk = name.chunk else { return true }
@@ -275,11 +277,7 @@ struct LiveSubscriptions: Sendable {
     }
 
     /// Whether the relay allows a REQ for this, if need be instead of another. If not, waits for others to end.
-    private mutating func hasPlace(
-        for name: LiveSubscription.Name,
-        _ catchUp: CatchUp,
-        _ requests: RelayRequests
-    ) -> Bool {
+    private mutating func hasPlace(for name: Name, _ catchUp: CatchUp, _ requests: RelayRequests) -> Bool {
         if isRoom(for: name, catchUp.backlog.roster, requests) { return true }
         if requests.subscriptions.count >= requests.capacity.subscriptions {
             return live[name]?.open != nil || !retired.isEmpty
@@ -290,7 +288,7 @@ struct LiveSubscriptions: Sendable {
 
     /// Makes room for one more subscription. Returns the one that is replaced under its own id, for want of room.
     private mutating func makePlace(
-        for name: LiveSubscription.Name,
+        for name: Name,
         _ catchUp: inout CatchUp,
         _ requests: inout RelayRequests
     ) -> SubscriptionID? {
@@ -302,7 +300,7 @@ struct LiveSubscriptions: Sendable {
     }
 
     private mutating func send(
-        _ name: LiveSubscription.Name,
+        _ name: Name,
         replacing id: SubscriptionID?,
         _ catchUp: inout CatchUp,
         _ requests: inout RelayRequests
@@ -330,7 +328,7 @@ struct LiveSubscriptions: Sendable {
 
     // MARK: Answers
 
-    mutating func received(_ name: LiveSubscription.Name, now: Int64) { live[name]?.received(now: now) }
+    mutating func received(_ name: Name, now: Int64) { live[name]?.received(now: now) }
 
     /// Takes a registration for somebody else. Of too many, fewer are asked for from now on, and true is returned.
     mutating func receivedStranger(_ kind: Kind, isLive: Bool, now: Int64) -> Bool {
@@ -341,7 +339,7 @@ struct LiveSubscriptions: Sendable {
 
     /// The stored events of a subscription have ended: new events come live.
     mutating func becameLive(
-        _ name: LiveSubscription.Name,
+        _ name: Name,
         _ id: SubscriptionID,
         _ catchUp: inout CatchUp,
         _ requests: inout RelayRequests
@@ -362,7 +360,7 @@ struct LiveSubscriptions: Sendable {
 
     /// The relay closed a live subscription or did not open it.
     mutating func closed(
-        _ name: LiveSubscription.Name,
+        _ name: Name,
         _ id: SubscriptionID,
         _ refusal: Refusal,
         _ catchUp: inout CatchUp,
@@ -399,12 +397,8 @@ struct LiveSubscriptions: Sendable {
         for name in live.keys { live[name]?.authenticationEnded(now) }
     }
 
-    private mutating func failed(
-        _ name: LiveSubscription.Name,
-        pause: Int64,
-        _ catchUp: inout CatchUp,
-        _ requests: inout RelayRequests
-    ) {
+    private mutating func failed(_ name: Name, pause: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests)
+    {
         live[name]?.failed(until: requests.now + pause)
         let failures = live[name]?.failures
         if name == .kinds, failures == Self.patienceByKind { giveUp(name, &catchUp, &requests) }
@@ -416,11 +410,7 @@ struct LiveSubscriptions: Sendable {
     }
 
     /// The relay will not have this subscription. When it will have none, it is left alone.
-    private mutating func giveUp(
-        _ name: LiveSubscription.Name,
-        _ catchUp: inout CatchUp,
-        _ requests: inout RelayRequests
-    ) {
+    private mutating func giveUp(_ name: Name, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         failed(name, pause: settings.rest, &catchUp, &requests)
         live[name]?.giveUp()
         if name == .kinds {
@@ -444,7 +434,7 @@ struct LiveSubscriptions: Sendable {
     }
 
     /// Leaves a subscription open, if it is, until others have taken over.
-    private mutating func retire(_ name: LiveSubscription.Name, _ requests: inout RelayRequests) {
+    private mutating func retire(_ name: Name, _ requests: inout RelayRequests) {
         guard let subscription = live.removeValue(forKey: name) else { return }
         requests.close(subscription.pending)
         guard let open = subscription.open, requests.subscriptions[open] != nil else { return }
@@ -460,18 +450,13 @@ struct LiveSubscriptions: Sendable {
     }
 
     /// The relay closed a retired subscription.
-    mutating func retiredClosed(
-        _ id: SubscriptionID,
-        _ former: LiveSubscription.Name?,
-        _ now: Int64,
-        _ catchUp: inout CatchUp
-    ) {
+    mutating func retiredClosed(_ id: SubscriptionID, _ former: Name?, _ now: Int64, _ catchUp: inout CatchUp) {
         retired.removeAll { $0 == id }
         retiredEnded(former, now, &catchUp)
     }
 
     /// What a retired subscription brought until now, and nothing else does yet, must be read from now on.
-    private mutating func retiredEnded(_ former: LiveSubscription.Name?, _ now: Int64, _ catchUp: inout CatchUp) {
+    private mutating func retiredEnded(_ former: Name?, _ now: Int64, _ catchUp: inout CatchUp) {
         if isAskedByKind, let chunk = former?.chunk {
             guard live[.kinds]?.open == nil else { return }
             gap(.chunk(chunk), since: now / 1_000, &catchUp)
@@ -484,14 +469,14 @@ struct LiveSubscriptions: Sendable {
     }
 
     /// Closes a live subscription that is not needed any more.
-    private mutating func abandon(_ name: LiveSubscription.Name, _ requests: inout RelayRequests) {
+    private mutating func abandon(_ name: Name, _ requests: inout RelayRequests) {
         guard let subscription = live.removeValue(forKey: name) else { return }
         requests.close(subscription.open)
         requests.close(subscription.pending)
     }
 
     /// What a live subscription brought until now must be read from now on, once it is open again.
-    private mutating func lost(_ name: LiveSubscription.Name, _ now: Int64, _ catchUp: inout CatchUp) {
+    private mutating func lost(_ name: Name, _ now: Int64, _ catchUp: inout CatchUp) {
         let isReplaced = live[name]?.pending != nil && live[name]?.pending != live[name]?.open
         live[name]?.lost()
         gap(name, since: now / 1_000, &catchUp)
@@ -499,7 +484,7 @@ struct LiveSubscriptions: Sendable {
     }
 
     /// Notes that from `since` on, in seconds, events may not have come.
-    private func gap(_ name: LiveSubscription.Name, since: Int64, _ catchUp: inout CatchUp) {
+    private func gap(_ name: Name, since: Int64, _ catchUp: inout CatchUp) {
         if name == .own {
             catchUp.backlog.ownGap(since: since)
         } else {

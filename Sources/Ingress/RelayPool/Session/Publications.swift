@@ -13,12 +13,7 @@ struct Publications: Sendable {
     /// Events that wait to be published at one relay at most.
     private static let limit = 1_000
 
-    private let settings: SessionSettings
     private var publications: [EventID: Publication] = [:]
-
-    init(settings: SessionSettings) {
-        self.settings = settings
-    }
 
     var isEmpty: Bool { publications.isEmpty }
 
@@ -72,11 +67,11 @@ struct Publications: Sendable {
             end(id, isAccepted: true, message, &requests)
             return false
         }
-        let again = requests.now + settings.pause(after: publication.retry.failures)
+        let again = requests.now + requests.settings.pause(after: publication.retry.failures)
         switch authentication.meaning(of: Refusal(message)) {
         case .authenticate:
             publications[id]?.isSent = false
-            publications[id]?.retry.awaitAuthentication(until: requests.now + settings.answer)
+            publications[id]?.retry.awaitAuthentication(until: requests.now + requests.settings.answer)
             return true
         case .slower, .tooManySubscriptions, .tooLargeSubscriptions:
             publications[id]?.isSent = false

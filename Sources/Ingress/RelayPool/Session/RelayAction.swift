@@ -10,8 +10,7 @@ enum RelayAction: Hashable, Sendable {
     case established([PublicKey])
     /// Tell the delegate: all that the relay had up to that moment, in seconds since 1970, was read and dealt with.
     case marked(Int64)
-    /// Tell the delegate: so often stored events turned out to be out of reach, for each second of which the relay
-    /// holds more than it gives out, and for each reading that was given up for its length.
+    /// Tell the delegate: stored events could not be read, so many times (``RelayPoolDelegate/couldNotRead(_:at:)``).
     case unread(Int)
     /// Tell the operator: the relay has so many registrations for others that named devices are only found by a `p` tag
     /// there.
@@ -23,8 +22,7 @@ enum RelayAction: Hashable, Sendable {
     /// What became of an event that was to be published; `message` is the relay's and not to be trusted. It is nil when the
     /// relay gave no answer in time.
     case publishEnded(EventID, isAccepted: Bool, message: String?)
-    /// Nothing is to be had here, for it wants nothing to do with us: disconnect, and stay away until that moment, in
-    /// milliseconds since 1970.
+    /// The relay refuses everything: disconnect, and stay away until that moment, in milliseconds since 1970.
     case rest(until: Int64)
 }
 

@@ -4,7 +4,7 @@ import Nostr
 ///
 /// The other parts of a ``RelaySession`` send through this.
 struct RelayRequests: Sendable {
-    private let settings: SessionSettings
+    let settings: SessionSettings
     /// What the relay says about its limits.
     private(set) var limitation = RelayLimitation()
     /// What the relay seems to allow to be open.

@@ -29,8 +29,8 @@ struct RelaySession: Sendable {
     private var authentication = Authentication()
     private var live: LiveSubscriptions
     private var catchUp: CatchUp
-    private var publications: Publications
-    private var fetches: Fetches
+    private var publications = Publications()
+    private var fetches = Fetches()
     private var scanner = EventScanner()
 
     init(settings: SessionSettings) {
@@ -38,14 +38,12 @@ struct RelaySession: Sendable {
         requests = RelayRequests(settings: settings)
         live = LiveSubscriptions(settings: settings)
         catchUp = CatchUp(settings: settings)
-        publications = Publications(settings: settings)
-        fetches = Fetches(settings: settings)
     }
 
     /// Keys watched.
     var keyCount: Int { catchUp.backlog.roster.count }
     /// Whether anything waits to be published or fetched: a reason to connect.
-    var hasErrands: Bool { !publications.isEmpty || !fetches.isEmpty }
+    var hasPendingRequests: Bool { !publications.isEmpty || !fetches.isEmpty }
     var isAskedByKind: Bool { live.isAskedByKind }
     /// What the relay seems to allow to be open.
     var capacity: RelayCapacity { requests.capacity }

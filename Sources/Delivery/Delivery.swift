@@ -1,6 +1,6 @@
 import Notifications
 
-/// One notification for one device: what the outbox keeps until a final outcome.
+/// One notification for one device; the outbox keeps it until a final outcome.
 package struct Delivery: Sendable, Hashable {
     /// A UUID in canonical lower case, the same on every attempt; `apns-id` and the like are this.
     package var id: String
@@ -12,6 +12,9 @@ package struct Delivery: Sendable, Hashable {
     package var notification: Notification
     /// When it was accepted, in milliseconds since 1970.
     package var acceptedAt: Int64
+
+    /// The queue that it waits in.
+    package var queue: QueueName { QueueName(platform: platform, app: app) }
 
     package init(
         id: String,
@@ -28,4 +31,38 @@ package struct Delivery: Sendable, Hashable {
         self.notification = notification
         self.acceptedAt = acceptedAt
     }
+}
+
+/// Names a queue of deliveries. Each platform of each app has its own, so that one push service never starves another.
+package struct QueueName: Hashable, Sendable {
+    package var platform: String
+    package var app: String
+
+    package init(platform: String, app: String) {
+        self.platform = platform
+        self.app = app
+    }
+}
+
+/// What the courier needs from the registry.
+package protocol DeviceDirectory: Sendable {
+    /// Where `device` is now; nil when it is no longer registered.
+    func address(of device: DeviceID) throws -> DeviceAddress?
+    /// Forgets a device that its push service called gone. `registeredAt` belongs to the address that was tried: a
+    /// device that was registered anew since then stays.
+    func removeGone(_ device: DeviceID, registeredAt: Int64) throws
+    /// Notes that the push service accepted a push for the token of each of `devices` for the first time.
+    func markProven(_ devices: [DeviceID]) throws
+}
+
+extension DeviceDirectory {
+    /// For directories in which every device counts as proven.
+    package func markProven(_ devices: [DeviceID]) throws {}
+}
+
+/// Sends deliveries for one platform of one app. Implemented by the plugin host.
+package protocol Transport: Sendable {
+    /// Attempts `delivery` and calls `completion` exactly once, from any thread, perhaps before this returns: the host
+    /// behind it keeps a deadline, so a plugin that never answers ends as a retry.
+    func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void)
 }

@@ -1,6 +1,7 @@
 import Notifications
 
-/// What was decided about a delivery: an attempt's outcome, or its end without one. Metrics and the trace are made of these.
+/// A decision about a delivery: an attempt's outcome, or an end without an attempt. Metrics and the trace are made of
+/// these.
 package struct DeliveryReport: Sendable, Hashable {
     package enum Kind: Sendable, Hashable, CaseIterable {
         /// Final: the push service accepted it.
@@ -11,23 +12,24 @@ package struct DeliveryReport: Sendable, Hashable {
         case rejected
         /// The attempt failed; another one follows at `nextDue`.
         case retry
-        /// It does not fit, shows nothing, or its transport does not do its mode: it goes out again at once, saying less.
+        /// It is too large, shows nothing, or its transport does not support its mode: a reduced version goes out at
+        /// once.
         case reduced
-        /// Our credentials are bad; the queue is paused and another attempt follows, not before `nextDue`.
+        /// Our credentials are bad; the queue is paused, and another attempt follows at `nextDue` or later.
         case misconfigured
-        /// Its turn came and it was not attempted: its host or its endpoint is left in peace until `nextDue`.
+        /// Its turn came, but its host or its endpoint is paused until `nextDue`.
         case postponed
-        /// Final: it was still undelivered when its lifetime or the notification's `expiresAt` came.
+        /// Final: its lifetime or the notification's `expiresAt` ended before it was delivered.
         case expired
-        /// Final: the device is registered no more.
+        /// Final: the device is no longer registered.
         case unregistered
-        /// Final in this queue: the device is registered on another platform or app by now, and the delivery goes on in
-        /// that one's queue under its own id.
+        /// Final in this queue: the device is registered on another platform or app by now, and the delivery continues
+        /// in that queue under the same id.
         case moved
-        /// Final: what the outbox holds cannot be read; written by a newer version, or damaged.
+        /// Final: its row cannot be read; a newer version wrote it, or it is damaged.
         case unreadable
 
-        /// Whether the delivery left the outbox with this.
+        /// Whether the delivery has left the outbox.
         package var isFinal: Bool {
             switch self {
             case .retry, .misconfigured, .reduced, .postponed: false
@@ -48,13 +50,14 @@ package struct DeliveryReport: Sendable, Hashable {
     package var status: UInt32
     /// One word of a small fixed set; never a token, key or content.
     package var reason: String
-    /// Attempts made so far, this one included; 0: it ended without any.
+    /// Attempts made so far, including this one; 0: it ended without any.
     package var attempt: Int
-    /// When the next attempt is due at the earliest, in milliseconds since 1970; nil after a final one.
+    /// The earliest time of the next attempt, in milliseconds since 1970; nil after a final decision.
     package var nextDue: Int64?
-    /// Whether it failed so often that it lets what else there is for its device pass from now on. It may be delivered all the same.
+    /// Whether it failed so often that later deliveries for its device may pass it from now on. It may still be
+    /// delivered.
     package var standsAside: Bool
-    /// When the delivery was accepted, in milliseconds since 1970; nil where what the outbox holds cannot be read.
+    /// When the delivery was accepted, in milliseconds since 1970; nil for an unreadable row.
     package var acceptedAt: Int64?
 
     package init(
@@ -80,4 +83,46 @@ package struct DeliveryReport: Sendable, Hashable {
         self.standsAside = standsAside
         self.acceptedAt = acceptedAt
     }
+}
+
+/// The beginning of an attempt, for metrics.
+package struct AttemptStart: Sendable, Hashable {
+    package var queue: QueueName
+    /// Counted from 1.
+    package var attempt: Int
+    /// How long ago the delivery was accepted, in milliseconds.
+    package var age: Int64
+
+    package init(queue: QueueName, attempt: Int, age: Int64) {
+        self.queue = queue
+        self.attempt = attempt
+        self.age = age
+    }
+}
+
+/// Receives every decision about deliveries. Called on the courier's own queues, one call at a time except for
+/// ``outboxFailed(_:)`` and ``outboxRecovered()``: pass it on and return soon.
+package protocol DeliveryObserver: Sendable {
+    /// Decisions, in order.
+    func deliveriesReported(_ reports: [DeliveryReport])
+    /// A queue paused because a human has to act (credentials are bad or the plugin is missing), or because the push
+    /// service asked for it. Deliveries wait meanwhile.
+    func queuePaused(_ pause: QueuePause)
+    /// The queue works again.
+    func queueResumed(_ queue: QueueName)
+    /// The outbox could not be written or read. Nothing is lost; the courier tries again.
+    func outboxFailed(_ error: any Error)
+    /// The outbox can be written again after a failure.
+    func outboxRecovered()
+    /// Attempts were handed to transports.
+    func attemptsBegan(_ attempts: [AttemptStart])
+    /// The turn of these deliveries came, but they were postponed (``DeliveryReport/Kind/postponed``) without an
+    /// attempt.
+    func deliveriesPostponed(_ reports: [DeliveryReport])
+}
+
+extension DeliveryObserver {
+    package func outboxRecovered() {}
+    package func attemptsBegan(_ attempts: [AttemptStart]) {}
+    package func deliveriesPostponed(_ reports: [DeliveryReport]) {}
 }

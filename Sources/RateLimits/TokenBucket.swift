@@ -28,8 +28,9 @@ package struct TokenBucket: Sendable {
 
 /// One token bucket per key, in bounded memory.
 ///
-/// Two generations: a bucket found in the older one moves to the younger. When the younger is full, the older is dropped. A dropped
-/// key starts with a full bucket again; at least half of `capacity` other keys must arrive before that happens.
+/// Two generations: a bucket found in the older one moves to the younger. When the younger is full, the older is
+/// dropped. A dropped key starts with a full bucket again; at least half of `capacity` other keys must arrive before
+/// that happens.
 package struct RateTable<Key: Hashable & Sendable>: Sendable {
     private let burst: Double
     private let perSecond: Double

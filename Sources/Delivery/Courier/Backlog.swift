@@ -1,55 +1,60 @@
-/// What of a queue is in memory and what only on disk.
+/// Which deliveries of a queue are in memory, and which only on disk.
 ///
-/// First tries come into memory in order, so one key divides them. Retries come by due time: all before `horizon` are in
-/// memory, all from there on are only on disk. While a page of retries is being read nothing moves from memory to disk.
+/// First tries come into memory in order, so one key divides them. Retries come by due time: all before `horizon` are
+/// in memory, all from there on only on disk. While a page of retries is being read nothing moves from memory to disk.
 struct Backlog: Sendable {
     /// The last first try that is or was in memory.
     private(set) var taken: OutboxKey
     /// The last delivery known to be accepted.
-    private(set) var told: OutboxKey
-    /// While a page of first tries is being read: `told` when it was asked for.
-    private(set) var readingUpTo: OutboxKey?
+    private var lastAccepted: OutboxKey
+    /// While a page of first tries is being read: `lastAccepted` when it was asked for.
+    private var readingUpTo: OutboxKey?
     private(set) var horizon: RetryPlace?
     private(set) var isReadingRetries = false
+    /// Deliveries in memory that have a due time on disk: a page of retries may bring them again.
+    private(set) var retrying: Set<OutboxKey> = []
+    /// Those of them that ended while a page was being read, which may bring them once more.
+    private var endedWhileReading: [OutboxKey] = []
 
     /// A queue of which nothing is on disk.
     init(newQueue number: Int) {
         taken = .lowest(of: number)
-        told = taken
+        lastAccepted = taken
     }
 
-    /// A queue that was found on disk, up to `last`.
+    /// A queue that was found on disk, with deliveries up to `last`.
     init(storedQueue number: Int, last: OutboxKey) {
         taken = .lowest(of: number)
-        told = last
+        lastAccepted = last
         horizon = RetryPlace(due: .min, key: taken)
     }
 
     /// Whether first tries wait only on disk.
-    var isBehind: Bool { told > taken }
+    var isBehind: Bool { lastAccepted > taken }
 
     var isReadingFirstTries: Bool { readingUpTo != nil }
 
-    /// Whether a delivery of that key has not been read from disk, and may come into memory now because nothing before it
-    /// waits on disk.
+    /// Notes a delivery that was accepted. Returns whether it may come into memory now: nothing before it waits only on
+    /// disk.
     mutating func accept(_ key: OutboxKey, hasRoom: Bool) -> Bool {
         guard key > taken else { return false }
         let isNext = !isBehind
-        told = max(told, key)
+        lastAccepted = max(lastAccepted, key)
         guard isNext, hasRoom else { return false }
         taken = key
         return true
     }
 
-    mutating func leave(upTo key: OutboxKey) { told = max(told, key) }
+    /// Notes that deliveries up to `key` were accepted and stay on disk.
+    mutating func leave(upTo key: OutboxKey) { lastAccepted = max(lastAccepted, key) }
 
-    mutating func beginReadingFirstTries() { readingUpTo = told }
+    mutating func beginReadingFirstTries() { readingUpTo = lastAccepted }
 
-    /// Whether that row of a page is new.
+    /// Notes a row of a page of first tries. Returns whether it is new.
     mutating func take(_ key: OutboxKey) -> Bool {
         guard key > taken else { return false }
         taken = key
-        told = max(told, key)
+        lastAccepted = max(lastAccepted, key)
         return true
     }
 
@@ -71,6 +76,25 @@ struct Backlog: Sendable {
             horizon = nil
         } else if let last {
             horizon = RetryPlace(due: last.due, key: OutboxKey(rawValue: last.key.rawValue + 1))
+        }
+        retrying.subtract(endedWhileReading)
+        endedWhileReading.removeAll()
+    }
+
+    /// Notes that a delivery in memory has a due time on disk. Returns whether that is new.
+    @discardableResult
+    mutating func noteRetry(_ key: OutboxKey) -> Bool { retrying.insert(key).inserted }
+
+    /// Notes that a delivery is no longer in memory.
+    mutating func forgetRetry(_ key: OutboxKey) { retrying.remove(key) }
+
+    /// Notes that a delivery has ended.
+    mutating func end(_ stored: StoredDelivery) {
+        guard stored.due != nil else { return }
+        if isReadingRetries {
+            endedWhileReading.append(stored.key)
+        } else {
+            retrying.remove(stored.key)
         }
     }
 }

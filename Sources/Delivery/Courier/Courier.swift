@@ -3,20 +3,20 @@ import Notifications
 import Storage
 import Synchronization
 
-/// Takes deliveries, keeps them durably, and attempts each until it finds its end.
+/// Takes deliveries, stores them durably, and attempts each until it has a final outcome.
 ///
-/// ``accept(_:)`` returns when deliveries are on disk. From there on every attempt, retry and end is decided by
-/// ``CourierQueues``, on a serial queue of the courier's own, in batches; transports answer from any thread.
+/// ``accept(_:causes:pace:)`` returns when deliveries are on disk. From there on ``CourierQueues`` decides every
+/// attempt, retry and end, in batches on a serial queue of the courier's own; transports answer from any thread.
 package final class Courier: Sendable {
     enum Message: Sendable {
         case event(CourierEvent)
-        /// A push service says that a device is gone. `registeredAt` is the one of the address that was tried.
-        case gone(Ticket, registeredAt: Int64, Outcome)
-        /// A push service took the token of a device for the first time.
-        case proven(Ticket, Outcome)
-        /// Called when no attempt is under way any more and all outcomes are on disk.
+        /// A push service says that a device is gone. `registeredAt` belongs to the address that was tried.
+        case gone(Attempt, registeredAt: Int64, Outcome)
+        /// A push service accepted the token of a device for the first time.
+        case proven(Attempt, Outcome)
+        /// To be called when no attempt is under way any more and all outcomes are on disk.
         case drain(@Sendable () -> Void)
-        /// Called when everything posted before was worked off.
+        /// To be called when everything posted before has been handled.
         case probe(@Sendable () -> Void)
     }
 
@@ -27,17 +27,18 @@ package final class Courier: Sendable {
         var wakeAt: Int64?
     }
 
-    let environment: CourierEnvironment
-    let log: Logger
+    private let environment: CourierEnvironment
+    private let log: Logger
+    // Internal for tests, which wait until both are idle.
     let mailbox = SerialMailbox<Message>(label: "carillon.courier")
     let writer: OutboxWriter
     let state: Mutex<State>
-    let directoryTrouble: TroubleLog
+    private let resolver: AddressResolver
     private let fullTrouble: TroubleLog
-    /// How the outbox is shared out.
+    /// How the outbox's capacity is divided.
     package let room: OutboxRoom
-    /// Deliveries handed over and not yet taken by the queues.
-    let onTheWay = Atomic<Int>(0)
+    /// Deliveries handed over that the queues have not taken yet.
+    private let onTheWay = Atomic<Int>(0)
     private let mostOnTheWay: Int
 
     /// A courier that attempts nothing before ``start()``. Throws when the store cannot be read.
@@ -50,13 +51,16 @@ package final class Courier: Sendable {
         self.environment = environment
         self.log = log
         mostOnTheWay = limits.window
-        directoryTrouble = TroubleLog("Devices cannot be looked up or removed; trying again", logger: log)
+        resolver = AddressResolver(
+            environment: environment,
+            trouble: TroubleLog("Devices cannot be looked up or removed; trying again", logger: log)
+        )
         fullTrouble = TroubleLog("The outbox is full; sources wait", level: .warning, logger: log)
         let waiting = try environment.store.waitingQueues()
         room = OutboxRoom(
             limit: environment.store.limit,
             host: { [environment] device in
-                // Whoever cannot be looked up now has nothing counted against their host.
+                // A device that cannot be looked up now does not count for its host.
                 (try? environment.directory.address(of: device)).flatMap(environment.chosenHost)
             },
             now: environment.now,
@@ -87,7 +91,7 @@ package final class Courier: Sendable {
         )
     }
 
-    /// Begins with what waits from before, and then takes what is accepted.
+    /// Begins with the deliveries from before, and then takes those that are accepted.
     package func start() {
         mailbox.post(.event(.wake))
         mailbox.open { [weak self] in self?.handle($0) }
@@ -100,10 +104,10 @@ package final class Courier: Sendable {
         return isFull
     }
 
-    /// Deliveries that have not found their end.
+    /// Deliveries without a final outcome.
     package var waiting: Int { environment.store.count }
 
-    /// How each queue is now; queues that never had a delivery are missing.
+    /// The status of each queue; queues that never had a delivery are missing.
     package var status: [QueueStatus] {
         let now = environment.now()
         return state.withLock { $0.queues.status(now: now) }.map { status in
@@ -116,12 +120,10 @@ package final class Courier: Sendable {
     /// Takes responsibility for `deliveries`: when this returns they survive a power cut and will be attempted. When it
     /// throws, none of them was accepted.
     ///
-    /// `causes` are the ids of the events they are for, and of others that shall wake nobody either, kept in the same
-    /// transaction: see ``Outbox/forEachCause(_:)``.
+    /// `causes` are the ids of the events they are for, and of events that wake nobody, stored in the same transaction:
+    /// see ``Outbox/forEachCause(_:)``. `pace` changes the paces of devices, in the same transaction, too.
     ///
-    /// `pace` is what they mean for the paces of devices, in the same transaction too.
-    ///
-    /// Bring them in groups: each call flushes to disk once. Callable from any thread.
+    /// Bring deliveries in groups: each call flushes to disk once. Callable from any thread.
     package func accept(_ deliveries: [Delivery], causes: [[UInt8]] = [], pace: PaceChanges = PaceChanges()) throws {
         try environment.store.insert(deliveries, causes: causes, pace: pace) { stored in
             room.add(deliveries)
@@ -131,19 +133,19 @@ package final class Courier: Sendable {
         }
     }
 
-    /// Calls `answer` once everything that was posted until now is worked off: not before ``start()``, and never if the courier is
-    /// stuck.
+    /// Calls `answer` once everything posted until now has been handled: not before ``start()``, and never if the
+    /// courier is stuck.
     package func probe(_ answer: @escaping @Sendable () -> Void) {
         mailbox.post(.probe(answer))
     }
 
-    /// Lets paused queues probe at once: credentials, transports or plugins were changed.
+    /// Lets paused queues probe at once, after credentials, transports or plugins were changed.
     package func resume() {
         mailbox.post(.event(.lift))
     }
 
     /// Begins no further attempts, and returns when the outcomes of those under way are on disk, or at `deadline`
-    /// (milliseconds since 1970). What has not ended stays in the outbox for the next start.
+    /// (milliseconds since 1970). Deliveries without a final outcome stay in the outbox for the next start.
     package func shutdown(deadline: Int64) async {
         await withCheckedContinuation { continuation in
             let gate = ShutdownGate(continuation)
@@ -152,7 +154,7 @@ package final class Courier: Sendable {
         }
     }
 
-    /// Alarms may ring early; this one does not. If the clock is put back it rings too early rather than much too late.
+    /// An alarm that does not ring early. If the clock is set back it rings too early rather than much too late.
     private func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
         let begin = environment.now()
         environment.alarm.ring(at: time) { [weak self] in
@@ -163,13 +165,166 @@ package final class Courier: Sendable {
         }
     }
 
-    /// Memory has enough on its way: the queues only learn that there is more on disk.
+    /// Only tells the queues that there is more on disk: enough deliveries are on their way to memory.
     private func leaveOnDisk(_ deliveries: [StoredDelivery]) {
         var queues: [Int: StoredQueue] = [:]
         for stored in deliveries {
-            let name = QueueName(platform: stored.delivery.platform, app: stored.delivery.app)
-            queues[stored.key.queue] = StoredQueue(number: stored.key.queue, name: name, last: stored.key)
+            let (number, name) = (stored.key.queue, stored.delivery.queue)
+            queues[number] = StoredQueue(number: number, name: name, last: stored.key)
         }
         for queue in queues.values { mailbox.post(.event(.left(queue))) }
+    }
+
+    // MARK: Working
+
+    /// Handles one batch. Runs only on the mailbox's queue. The lock is held while the state machine decides; its
+    /// actions are carried out without the lock.
+    private func handle(_ messages: [Message]) {
+        let ends = settle(messages)
+        var actions = CourierActions()
+        let now = environment.now()
+        var taken = 0
+        var answers: [@Sendable () -> Void] = []
+        state.withLock { state in
+            for message in ends {
+                switch message {
+                case .gone(let attempt, _, let outcome), .proven(let attempt, let outcome):
+                    state.queues.handle(.ended(attempt, outcome), now: now, into: &actions)
+                case .event(let event):
+                    if case .accepted(let deliveries) = event { taken += deliveries.count }
+                    state.queues.handle(event, now: now, into: &actions)
+                case .drain(let done):
+                    state.queues.handle(.drain, now: now, into: &actions)
+                    state.drains.append(done)
+                case .probe(let answer):
+                    answers.append(answer)
+                }
+            }
+            state.queues.advance(now: now, into: &actions)
+        }
+        onTheWay.subtract(taken, ordering: .relaxed)
+        while true {
+            carryOut(actions)
+            guard !actions.lookups.isEmpty else { break }
+            actions = attempt(actions.lookups, now: now)
+        }
+        if let wakeAt = actions.wakeAt { wake(at: wakeAt) }
+        finishDrains()
+        for answer in answers { answer() }
+    }
+
+    /// Tells the registry about devices that are gone or proven, and returns the messages with the outcomes that
+    /// follow.
+    private func settle(_ messages: [Message]) -> [Message] {
+        var proven: [DeviceID] = []
+        let settled = messages.map { message in
+            switch message {
+            case .gone(let attempt, let registeredAt, let outcome):
+                let settled = resolver.settleGone(attempt, registeredAt: registeredAt, outcome)
+                return Message.event(.ended(attempt, settled))
+            case .proven(let attempt, _):
+                proven.append(attempt.stored.delivery.device)
+                return message
+            case .event, .drain, .probe: return message
+            }
+        }
+        resolver.markProven(proven)
+        return settled
+    }
+
+    private func carryOut(_ actions: CourierActions) {
+        room.remove(actions.reports)
+        if !actions.changes.isEmpty {
+            var changes = actions.changes
+            let now = environment.now()
+            // The sealed ingress has no pace.
+            changes.ends = actions.reports.lazy.filter { $0.device.rawValue >= 0 }.compactMap { PushEnd($0, at: now) }
+            writer.post(.changes(changes))
+        }
+        for read in actions.reads { writer.post(.read(read)) }
+        if !actions.reports.isEmpty { environment.observer.deliveriesReported(actions.reports) }
+        if !actions.postponed.isEmpty { environment.observer.deliveriesPostponed(actions.postponed) }
+        for pause in actions.pauses {
+            let metadata: Logger.Metadata = [
+                "platform": "\(pause.queue.platform)", "app": "\(pause.queue.app)", "reason": "\(pause.reason)",
+            ]
+            switch pause.cause {
+            case .misconfigured: log.error("queue paused: check credentials and plugin", metadata: metadata)
+            case .asked: log.warning("queue paused: the push service asked for it", metadata: metadata)
+            }
+            environment.observer.queuePaused(pause)
+        }
+        for queue in actions.resumed {
+            log.notice("queue works again", metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"])
+            environment.observer.queueResumed(queue)
+        }
+    }
+
+    /// Finds where each attempt goes, and makes those that may be made.
+    private func attempt(_ attempts: [Attempt], now: Int64) -> CourierActions {
+        let targets = resolver.resolve(attempts, now: now) { try accept([$0]) }
+        room.locate(
+            targets.compactMap { target in
+                guard case .found(let host?) = target.resolution, host != CourierEnvironment.newDevices else {
+                    return nil
+                }
+                let delivery = target.attempt.stored.delivery
+                return (delivery.queue, delivery.device, host)
+            }
+        )
+        var actions = CourierActions()
+        let admitted = state.withLock { state in
+            let admitted = targets.filter { target in
+                state.queues.resolved(target.attempt, target.resolution, now: now, into: &actions)
+            }
+            state.queues.advance(now: now, into: &actions)
+            return admitted
+        }
+        var starts: [AttemptStart] = []
+        for target in admitted {
+            guard let address = target.address, let transport = target.transport else { continue }
+            let attempt = target.attempt
+            let delivery = attempt.stored.delivery
+            starts.append(
+                AttemptStart(
+                    queue: delivery.queue,
+                    attempt: attempt.stored.attempts + 1,
+                    age: now - delivery.acceptedAt
+                )
+            )
+            transport.deliver(delivery, to: address) { [mailbox] outcome in
+                switch outcome.kind {
+                case .gone: mailbox.post(.gone(attempt, registeredAt: address.registeredAt, outcome))
+                case .delivered where !address.isProven: mailbox.post(.proven(attempt, outcome))
+                default: mailbox.post(.event(.ended(attempt, outcome)))
+                }
+            }
+        }
+        if !starts.isEmpty { environment.observer.attemptsBegan(starts) }
+        return actions
+    }
+
+    private func wake(at time: Int64) {
+        let isNew = state.withLock { state in
+            if let wakeAt = state.wakeAt, wakeAt <= time { return false }
+            state.wakeAt = time
+            return true
+        }
+        guard isNew else { return }
+        environment.alarm.ring(at: time) { [weak self] in
+            self?.state.withLock { state in
+                if state.wakeAt == time { state.wakeAt = nil }
+            }
+            self?.mailbox.post(.event(.wake))
+        }
+    }
+
+    private func finishDrains() {
+        let drains = state.withLock { state -> [@Sendable () -> Void] in
+            guard state.queues.isDraining, state.queues.inFlight == 0 else { return [] }
+            defer { state.drains = [] }
+            return state.drains
+        }
+        for done in drains { writer.post(.flush(done)) }
     }
 }

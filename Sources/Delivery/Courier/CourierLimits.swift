@@ -1,25 +1,25 @@
-/// How much a courier does at a time, for each queue of one platform and app.
+/// Limits of a courier, for each queue of one platform and app.
 package struct CourierLimits: Sendable, Equatable {
     /// Attempts under way at a time.
     package var inFlight: Int
-    /// Deliveries held in memory, at least twice `inFlight`. The rest stays on disk and is read in pages.
+    /// Deliveries in memory, at least twice `inFlight`. The rest stays on disk and is read in pages.
     package var window: Int
     /// Attempts under way at a time towards one host, where endpoints are chosen by users.
     package var inFlightPerHost: Int
-    /// From this many failed attempts on a delivery stands aside and lets later ones of its device pass; up to then they
+    /// After this many failed attempts a delivery stands aside and lets later ones for its device pass; until then they
     /// wait behind it, in order.
     package var standAsideAfter: Int
-    /// How long a queue pauses when credentials turn out bad, in milliseconds; doubled with every probe that fails.
+    /// How long a queue pauses when its credentials are bad, in milliseconds; doubled with every probe that fails.
     package var firstPause: Int64
     /// The longest pause, in milliseconds.
     package var longestPause: Int64
-    /// How long a host, or a push service as a whole, is left in peace that asked for it and did not say how long, in
-    /// milliseconds; doubled each time until a delivery is accepted.
+    /// How long a host or a whole push service pauses that asked for it without saying how long, in milliseconds;
+    /// doubled each time until it accepts a delivery.
     package var firstBreak: Int64
     /// The longest of these, in milliseconds.
     package var longestBreak: Int64
-    /// The longest that a host which cannot be reached, or a device whose endpoint refuses everything, is left alone,
-    /// in milliseconds. It begins with `firstBreak` as well.
+    /// The longest pause of a host that cannot be reached, and of a device whose endpoint refuses everything, in
+    /// milliseconds. The first lasts `firstBreak`, too.
     package var longestDoubt: Int64
 
     package init(
@@ -44,12 +44,14 @@ package struct CourierLimits: Sendable, Equatable {
         self.longestDoubt = max(self.firstBreak, longestDoubt)
     }
 
-    var breaks: GrowingPause { GrowingPause(first: firstBreak, longest: longestBreak) }
+    var pauses: Pause.Length { Pause.Length(first: firstPause, longest: longestPause) }
 
-    var doubts: GrowingPause { GrowingPause(first: firstBreak, longest: longestDoubt) }
+    var breaks: Pause.Length { Pause.Length(first: firstBreak, longest: longestBreak) }
 
-    /// Deliveries in memory that wait for a time to come; beyond it those that wait longest stay on disk alone.
-    var parked: Int { window / 2 }
+    var doubts: Pause.Length { Pause.Length(first: firstBreak, longest: longestDoubt) }
+
+    /// Deliveries in memory that wait for a due time; beyond it the latest stay on disk alone.
+    var delayed: Int { window / 2 }
 
     /// Deliveries read from disk at once.
     var page: Int { window / 4 }

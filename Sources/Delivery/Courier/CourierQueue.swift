@@ -1,41 +1,23 @@
 import DequeModule
-import HeapModule
 import Notifications
 
-/// The deliveries of one platform and app: which are in memory, which is next, what waits for what.
+/// The deliveries of one platform and app: which are in memory, which is next, and what follows from each outcome.
 ///
-/// A device's deliveries go one at a time and in order; one that failed is tried again before those behind it, until it has
-/// failed so often that it stands aside. A retry that only waits on disk holds up nobody.
+/// A device's deliveries go one at a time and in order; one that failed is tried again before those behind it, until it
+/// has failed so often that it stands aside. A retry that waits only on disk delays nobody.
 struct CourierQueue: Sendable {
     /// This queue's index among the courier's queues.
-    let index: Int
+    private let index: Int
     /// This queue's number in the outbox.
-    let number: Int
-    let name: QueueName
-    let limits: CourierLimits
-    let policy: RetryPolicy
-
-    var backlog: Backlog
-    var gate: PauseGate
-    var service: ServicePause
-    /// The last pause that began, for as long as it goes on.
-    var pause: QueuePause?
-    var hosts: HostLimits
-    var endpoints: EndpointBreaks
-    var lanes = LaneTable()
-    /// Lanes whose first delivery may be attempted, in turn.
-    var ready: Deque<Int> = []
-    var parked = Heap<Parked>()
-    /// Deliveries in `parked`.
-    var parkedCount = 0
-    /// Deliveries in memory.
-    var held = 0
-    /// Lanes with an attempt under way.
-    var inFlight = 0
-    /// Deliveries in memory that have a due time on disk: a page of retries may bring them again.
-    var retrying: Set<OutboxKey> = []
-    /// Of those, the ones that ended while a page was being read, which may bring them once more.
-    var endedWhileReading: [OutboxKey] = []
+    private let number: Int
+    private let name: QueueName
+    private let limits: CourierLimits
+    private let policy: RetryPolicy
+    private(set) var backlog: Backlog
+    private(set) var devices = DeviceQueues()
+    private var throttles: QueueThrottles
+    /// Devices with an attempt under way.
+    private(set) var inFlight = 0
 
     init(index: Int, number: Int, name: QueueName, backlog: Backlog, limits: CourierLimits, policy: RetryPolicy) {
         self.index = index
@@ -44,107 +26,405 @@ struct CourierQueue: Sendable {
         self.backlog = backlog
         self.limits = limits
         self.policy = policy
-        gate = PauseGate(firstPause: limits.firstPause, longestPause: limits.longestPause)
-        service = ServicePause(length: limits.breaks, longest: policy.cap)
-        hosts = HostLimits(
-            limit: limits.inFlightPerHost,
-            room: limits.window / 4,
-            longestWait: policy.cap,
-            breaks: limits.breaks,
-            doubts: limits.doubts,
-            newDeviceLimit: limits.inFlight
-        )
-        endpoints = EndpointBreaks(limit: limits.standAsideAfter, breaks: limits.doubts)
-    }
-
-    /// A delivery that is on disk now, and comes into memory if nothing before it waits on disk and there is room.
-    mutating func accept(_ stored: StoredDelivery) {
-        guard backlog.accept(stored.key, hasRoom: held < limits.window) else { return }
-        held += 1
-        enqueue(stored)
-    }
-
-    /// Puts a delivery that is counted in `held` behind those of its device.
-    mutating func enqueue(_ stored: StoredDelivery) {
-        let lane = lanes.lane(of: stored.delivery.device)
-        lanes[lane].waiting.append(stored)
-        switch lanes[lane].state {
-        case .free: makeReady(lane)
-        case .parked: parkedCount += 1
-        case .ready, .inFlight, .held: break
-        }
-    }
-
-    mutating func makeReady(_ lane: Int) {
-        lanes[lane].state = .ready
-        ready.append(lane)
-    }
-
-    /// Gives the lane its next turn, or gives it up when nothing waits in it.
-    mutating func proceed(_ lane: Int) {
-        if lanes[lane].waiting.isEmpty {
-            lanes.release(lane)
-        } else {
-            makeReady(lane)
-        }
-    }
-
-    /// Begins what may begin: moves what has come due, asks for pages, hands out attempts.
-    mutating func advance(now: Int64, into actions: inout CourierActions) {
-        wakeParked(now: now)
-        moveParkedToDisk(into: &actions)
-        while inFlight < allowance(now: now), let lane = ready.popFirst() {
-            dropExpired(lane, now: now, into: &actions)
-            guard let first = lanes[lane].waiting.first else {
-                let caller = answerCall(lane)
-                lanes.release(lane)
-                callNext(caller)
-                continue
-            }
-            lanes[lane].state = .inFlight
-            inFlight += 1
-            actions.lookups.append(Ticket(queue: index, lane: lane, stored: first))
-        }
-        askForPages(into: &actions)
+        throttles = QueueThrottles(queue: name, limits: limits, policy: policy)
     }
 
     /// When something happens by itself, in milliseconds since 1970.
     var wakeAt: Int64? {
-        guard let until = pausedUntil, !ready.isEmpty else { return parked.min?.place.due }
-        return min(until, parked.min?.place.due ?? until)
-    }
-
-    /// When attempts are made again, in milliseconds since 1970; nil when the queue is not paused.
-    var pausedUntil: Int64? {
-        var ends: [Int64] = []
-        if case .paused(let until) = gate.state { ends.append(until) }
-        if case .paused(let until) = service.state { ends.append(until) }
-        return ends.max()
+        guard let until = throttles.pausedUntil, devices.hasReady else { return devices.nextDue }
+        return min(until, devices.nextDue ?? until)
     }
 
     func status(now: Int64) -> QueueStatus {
-        let until = pausedUntil
+        let pause = throttles.pause
         return QueueStatus(
             queue: name,
             inFlight: inFlight,
-            inMemory: held,
-            waitingForRetry: parkedCount,
-            pausedUntil: until,
-            pauseCause: until == nil ? nil : pause?.cause,
-            pauseReason: until == nil ? nil : pause?.reason,
-            pausedHosts: hosts.paused(now: now)
+            inMemory: devices.count,
+            waitingForRetry: devices.delayedCount,
+            pausedUntil: throttles.pausedUntil,
+            pauseCause: pause?.cause,
+            pauseReason: pause?.reason,
+            pausedHosts: throttles.pausedHosts(now: now)
         )
     }
 
-    /// How many attempts may be under way now.
-    private mutating func allowance(now: Int64) -> Int {
-        let allowed = gate.allowance(of: limits.inFlight, now: now)
-        return min(allowed, service.allowance(of: limits.inFlight, now: now))
+    /// Takes a delivery that is on disk now. It comes into memory if nothing before it waits only on disk and memory
+    /// has space.
+    mutating func accept(_ stored: StoredDelivery) {
+        if backlog.accept(stored.key, hasRoom: devices.count < limits.window) { devices.append(stored) }
     }
 
-    private mutating func dropExpired(_ lane: Int, now: Int64, into actions: inout CourierActions) {
-        while let first = lanes[lane].waiting.first, policy.deadline(of: first.delivery) <= now {
-            end(lane, .expired, reason: "expired", into: &actions)
+    /// Notes that deliveries up to `key` were accepted and left on disk.
+    mutating func leave(upTo key: OutboxKey) { backlog.leave(upTo: key) }
+
+    /// Ends pauses, because somebody repaired something.
+    mutating func lift() { throttles.lift() }
+
+    /// Begins what may begin: wakes what is due, asks for pages, hands out attempts.
+    mutating func advance(now: Int64, into actions: inout CourierActions) {
+        devices.wake(now: now, lifetime: policy.lifetime)
+        moveDelayedToDisk(into: &actions)
+        while inFlight < throttles.allowance(now: now), let device = devices.nextReady() {
+            dropExpired(device, now: now, into: &actions)
+            guard let first = devices[device].waiting.first else {
+                let caller = answerCall(device)
+                devices.release(device)
+                callNext(caller)
+                continue
+            }
+            devices[device].state = .inFlight
+            inFlight += 1
+            actions.lookups.append(Attempt(queue: index, device: device, stored: first))
         }
+        askForPages(into: &actions)
+    }
+
+    private mutating func dropExpired(_ device: Int, now: Int64, into actions: inout CourierActions) {
+        while let first = devices[device].waiting.first, policy.deadline(of: first.delivery) <= now {
+            end(device, .expired, reason: "expired", into: &actions)
+        }
+    }
+
+    // MARK: Attempts
+
+    /// Takes the result of a lookup. Returns whether the attempt is to be made.
+    mutating func resolved(
+        _ attempt: Attempt,
+        _ resolution: Resolution,
+        now: Int64,
+        random: inout some RandomNumberGenerator,
+        into actions: inout CourierActions
+    ) -> Bool {
+        guard devices.isUnderWay(attempt) else { return false }
+        let caller = answerCall(attempt.device)
+        let isAttempted = decide(attempt.device, resolution, now: now, random: &random, into: &actions)
+        callNext(caller)
+        return isAttempted
+    }
+
+    private mutating func decide(
+        _ device: Int,
+        _ resolution: Resolution,
+        now: Int64,
+        random: inout some RandomNumberGenerator,
+        into actions: inout CourierActions
+    ) -> Bool {
+        switch resolution {
+        case .found(nil):
+            return true
+        case .found(let host?):
+            return admit(device, to: host, now: now, into: &actions)
+        case .unregistered:
+            inFlight -= 1
+            end(device, .unregistered, reason: "unregistered", into: &actions)
+            devices.proceed(device)
+        case .moved:
+            inFlight -= 1
+            end(device, .moved, reason: "moved", into: &actions)
+            devices.proceed(device)
+        case .unavailable:
+            inFlight -= 1
+            let outcome = Outcome(.retry, reason: "directory-unavailable")
+            retry(device, .retry, outcome, notBefore: nil, now: now, random: &random, into: &actions)
+        case .noTransport:
+            inFlight -= 1
+            devices.makeNext(device)
+            if let pause = throttles.pauseForCredentials("no-transport", now: now) { actions.pauses.append(pause) }
+        }
+        return false
+    }
+
+    private mutating func admit(
+        _ device: Int,
+        to host: String,
+        now: Int64,
+        into actions: inout CourierActions
+    ) -> Bool {
+        switch throttles.admit(devices[device].device, device, to: host, now: now) {
+        case .send:
+            devices[device].host = host
+            return true
+        case .wait:
+            inFlight -= 1
+            devices[device].state = .held
+        case .postponed(let until, let reason):
+            inFlight -= 1
+            if let stored = devices[device].waiting.first {
+                actions.postponed.append(
+                    report(stored, .postponed, reason: reason, attempt: stored.attempts, nextDue: until)
+                )
+            }
+            devices.delay(device, until: until)
+        case .later(let due):
+            inFlight -= 1
+            devices.delay(device, until: due)
+        }
+        return false
+    }
+
+    /// Notes that a device's turn is about to be decided. Returns the host that called it, if one did.
+    private mutating func answerCall(_ device: Int) -> String? {
+        guard let caller = devices[device].caller else { return nil }
+        devices[device].caller = nil
+        throttles.answerCall(of: caller)
+        return caller
+    }
+
+    /// Calls the next device of a host: the one that it called before may not have used its place.
+    private mutating func callNext(_ caller: String?) {
+        guard let caller else { return }
+        makeReady(throttles.call(caller), calledBy: caller)
+    }
+
+    private mutating func makeReady(_ called: [Int], calledBy host: String) {
+        for device in called {
+            devices[device].caller = host
+            devices.makeReady(device)
+        }
+    }
+
+    // MARK: Outcomes
+
+    /// Takes the outcome of an attempt. Ignores a second one for the same attempt.
+    mutating func ended(
+        _ attempt: Attempt,
+        _ outcome: Outcome,
+        now: Int64,
+        random: inout some RandomNumberGenerator,
+        into actions: inout CourierActions
+    ) {
+        guard devices.isUnderWay(attempt) else { return }
+        let device = attempt.device
+        inFlight -= 1
+        var hostPausedUntil: Int64?
+        if let host = devices[device].host {
+            hostPausedUntil = throttles.learn(from: outcome, of: devices[device].device, at: host, now: now)
+            devices[device].host = nil
+            makeReady(throttles.leave(host), calledBy: host)
+        }
+        switch outcome.kind {
+        case .delivered: finish(device, .delivered, outcome, into: &actions)
+        case .rejected where reduce(device, outcome, into: &actions): devices.makeReady(device)
+        case .rejected: finish(device, .rejected, outcome, into: &actions)
+        // The device's other deliveries find it unregistered when their turn comes.
+        case .gone: finish(device, .gone, outcome, into: &actions)
+        case .retry:
+            if outcome.scope == .transport, let pause = throttles.pauseForService(outcome, now: now) {
+                actions.pauses.append(pause)
+            }
+            retry(device, .retry, outcome, notBefore: hostPausedUntil, now: now, random: &random, into: &actions)
+        case .misconfigured:
+            if let pause = throttles.pauseForCredentials(outcome.reason, now: now) { actions.pauses.append(pause) }
+            retry(device, .misconfigured, outcome, notBefore: nil, now: now, random: &random, into: &actions)
+        }
+    }
+
+    private mutating func finish(
+        _ device: Int,
+        _ kind: DeliveryReport.Kind,
+        _ outcome: Outcome,
+        into actions: inout CourierActions
+    ) {
+        if throttles.succeed(isDelivered: kind == .delivered) { actions.resumed.append(name) }
+        end(device, kind, status: outcome.status, reason: outcome.reason, attempted: 1, into: &actions)
+        devices.proceed(device)
+    }
+
+    /// Ends the device's first delivery for good.
+    private mutating func end(
+        _ device: Int,
+        _ kind: DeliveryReport.Kind,
+        status: UInt32 = 0,
+        reason: String,
+        attempted: Int = 0,
+        into actions: inout CourierActions
+    ) {
+        guard let stored = devices.removeFirst(of: device) else { return }
+        backlog.end(stored)
+        actions.changes.removals.append(stored.key)
+        actions.reports.append(
+            report(stored, kind, status: status, reason: reason, attempt: stored.attempts + attempted)
+        )
+    }
+
+    /// `hostPausedUntil` is the end of its host's pause, in milliseconds since 1970.
+    private mutating func retry(
+        _ device: Int,
+        _ kind: DeliveryReport.Kind,
+        _ outcome: Outcome,
+        notBefore hostPausedUntil: Int64?,
+        now: Int64,
+        random: inout some RandomNumberGenerator,
+        into actions: inout CourierActions
+    ) {
+        guard let stored = devices[device].waiting.first else { return }
+        let delivery = stored.delivery
+        let attempts = stored.attempts + 1
+        let due = policy.nextAttempt(
+            of: delivery,
+            attempts: attempts,
+            retryAfter: outcome.retryAfter,
+            now: now,
+            random: &random
+        )
+        guard var due else {
+            end(device, .expired, status: outcome.status, reason: outcome.reason, attempted: 1, into: &actions)
+            return devices.proceed(device)
+        }
+        if let hostPausedUntil, hostPausedUntil < policy.deadline(of: delivery) { due = max(due, hostPausedUntil) }
+        actions.changes.reschedulings.append(
+            OutboxChanges.Rescheduling(key: stored.key, due: due, attempts: attempts)
+        )
+        // A failure that concerns the device concerns all its deliveries.
+        let standsAside = attempts >= limits.standAsideAfter && outcome.scope != .device
+        var report = report(stored, kind, status: outcome.status, reason: outcome.reason, attempt: attempts)
+        report.nextDue = due
+        report.standsAside = standsAside
+        actions.reports.append(report)
+        backlog.noteRetry(stored.key)
+        let rescheduled = stored.rescheduled(attempts: attempts, due: due)
+        if standsAside {
+            _ = devices.removeFirst(of: device)
+            devices.delay(rescheduled, until: due)
+            devices.proceed(device)
+        } else {
+            devices[device].waiting[0] = rescheduled
+            devices.delay(device, until: due)
+        }
+    }
+
+    /// Replaces the device's first delivery by a version that may pass; false when there is nothing left to leave out.
+    ///
+    /// In memory only: after a restart the whole is tried once more, with the same result.
+    private mutating func reduce(_ device: Int, _ outcome: Outcome, into actions: inout CourierActions) -> Bool {
+        guard let stored = devices[device].waiting.first,
+            let reduced = stored.delivery.notification.lessened(after: outcome)
+        else { return false }
+        var delivery = stored.delivery
+        delivery.notification = reduced
+        let attempts = stored.attempts + 1
+        devices[device].waiting[0] = StoredDelivery(
+            key: stored.key,
+            delivery: delivery,
+            attempts: attempts,
+            due: stored.due
+        )
+        actions.reports.append(
+            report(stored, .reduced, status: outcome.status, reason: outcome.reason, attempt: attempts)
+        )
+        return true
+    }
+
+    private func report(
+        _ stored: StoredDelivery,
+        _ kind: DeliveryReport.Kind,
+        status: UInt32 = 0,
+        reason: String,
+        attempt: Int,
+        nextDue: Int64? = nil
+    ) -> DeliveryReport {
+        DeliveryReport(
+            delivery: stored.delivery.id,
+            device: stored.delivery.device,
+            queue: name,
+            kind: kind,
+            status: status,
+            reason: reason,
+            attempt: attempt,
+            nextDue: nextDue,
+            acceptedAt: stored.delivery.acceptedAt
+        )
+    }
+
+    // MARK: The disk
+
+    /// Leaves the latest due deliveries to the disk, where memory has too many of them. Deliveries that wait behind
+    /// others of their device get the same due time, so that they come back in order.
+    private mutating func moveDelayedToDisk(into actions: inout CourierActions) {
+        guard !backlog.isReadingRetries else { return }
+        while var place = devices.lastPlace,
+            devices.delayedCount > limits.delayed || backlog.isBeyondHorizon(place),
+            let (deliveries, standsAside) = devices.removeLast()
+        {
+            for stored in deliveries {
+                backlog.forgetRetry(stored.key)
+                place.key = min(place.key, stored.key)
+                guard !standsAside, stored.due != place.due else { continue }
+                actions.changes.reschedulings.append(
+                    OutboxChanges.Rescheduling(key: stored.key, due: place.due, attempts: stored.attempts)
+                )
+            }
+            backlog.lowerHorizon(to: place)
+        }
+    }
+
+    private mutating func askForPages(into actions: inout CourierActions) {
+        let capacity = limits.window - devices.count
+        if backlog.isBehind, !backlog.isReadingFirstTries, capacity >= limits.window / 2 {
+            backlog.beginReadingFirstTries()
+            let part = OutboxRead.Part.firstTries(after: backlog.taken)
+            actions.reads.append(OutboxRead(queue: index, number: number, part: part, limit: limits.page))
+        }
+        if let horizon = backlog.horizon, !backlog.isReadingRetries, capacity >= limits.page,
+            devices.delayedCount < limits.page
+        {
+            backlog.beginReadingRetries()
+            let part = OutboxRead.Part.retries(from: horizon)
+            actions.reads.append(OutboxRead(queue: index, number: number, part: part, limit: limits.page))
+        }
+    }
+
+    /// Takes a page that was asked for.
+    mutating func take(
+        _ page: OutboxPage,
+        of part: OutboxRead.Part,
+        now: Int64,
+        into actions: inout CourierActions
+    ) {
+        for row in page.unreadable { drop(row, into: &actions) }
+        switch part {
+        case .firstTries:
+            for stored in page.deliveries where backlog.take(stored.key) { devices.append(stored) }
+            backlog.endReadingFirstTries(isLast: page.isLast)
+        case .retries:
+            var last: RetryPlace?
+            for stored in page.deliveries {
+                last = RetryPlace(due: stored.due ?? .min, key: stored.key)
+                guard backlog.noteRetry(stored.key) else { continue }
+                devices.delay(stored, until: Self.due(stored, at: now))
+            }
+            backlog.endReadingRetries(last: last, isLast: page.isLast)
+        }
+    }
+
+    /// When a retry from disk is due. The acceptance tells whether the clock was set back since it was postponed: then
+    /// it waits no longer than it was meant to.
+    private static func due(_ stored: StoredDelivery, at now: Int64) -> Int64 {
+        let due = stored.due ?? .min
+        let accepted = stored.delivery.acceptedAt
+        let (step, overflow) = accepted.subtractingReportingOverflow(now)
+        guard !overflow, step > CourierQueues.tolerance, due > accepted else { return due }
+        return due - step
+    }
+
+    private func drop(_ row: OutboxPage.Unreadable, into actions: inout CourierActions) {
+        actions.changes.removals.append(row.key)
+        actions.reports.append(
+            DeliveryReport(
+                delivery: row.id,
+                device: DeviceID(rawValue: row.device),
+                queue: name,
+                kind: .unreadable,
+                reason: "unreadable",
+                attempt: 0
+            )
+        )
+    }
+
+    /// Moves all times along with a clock that was set back by `step`.
+    mutating func follow(clockSetBackBy step: Int64, into actions: inout CourierActions) {
+        throttles.follow(clockSetBackBy: step)
+        actions.changes.reschedulings += devices.follow(clockSetBackBy: step)
     }
 }

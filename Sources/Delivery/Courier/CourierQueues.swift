@@ -1,9 +1,10 @@
 import Notifications
 
-/// All queues of a courier: the state machine that decides what is attempted when, and what follows from its outcome.
+/// All queues of a courier: the state machine that decides which attempt is made when, and what follows from its
+/// outcome.
 ///
-/// It knows no clock, lock, disk or network. Events go in, with the time; ``advance(now:into:)`` follows a batch of them;
-/// what is to be done comes out as ``CourierActions``.
+/// It knows no clock, lock, disk or network. Events go in with the time, and ``advance(now:into:)`` follows a batch of
+/// them; ``CourierActions`` come out.
 struct CourierQueues: Sendable {
     private let limits: CourierLimits
     private let policy: RetryPolicy
@@ -12,13 +13,13 @@ struct CourierQueues: Sendable {
     private var indices: [Int: Int] = [:]
     private(set) var isDraining = false
     private var isDiskWritable = true
-    /// The latest moment that the clock has shown.
+    /// The latest time that the clock has shown.
     private var latest = Int64.min
 
-    /// How far a clock may go back before anything is made of it, in milliseconds.
+    /// How far the clock may go back without consequence, in milliseconds.
     static let tolerance: Int64 = 1000
 
-    /// `waiting` is what the outbox holds from before.
+    /// `waiting` are the queues that the outbox holds from before.
     init(
         limits: CourierLimits,
         policy: RetryPolicy,
@@ -44,25 +45,18 @@ struct CourierQueues: Sendable {
         switch event {
         case .accepted(let deliveries):
             for stored in deliveries {
-                let delivery = stored.delivery
-                let queue = index(of: stored.key.queue) {
-                    QueueName(platform: delivery.platform, app: delivery.app)
-                }
-                queues[queue].accept(stored)
+                queues[index(of: stored.key.queue) { stored.delivery.queue }].accept(stored)
             }
         case .left(let stored):
-            queues[index(of: stored.number) { stored.name }].backlog.leave(upTo: stored.last)
-        case .ended(let ticket, let outcome):
-            queues[ticket.queue].ended(ticket, outcome, now: now, random: &random, into: &actions)
+            queues[index(of: stored.number) { stored.name }].leave(upTo: stored.last)
+        case .ended(let attempt, let outcome):
+            queues[attempt.queue].ended(attempt, outcome, now: now, random: &random, into: &actions)
         case .page(let read, let page):
             queues[read.queue].take(page, of: read.part, now: now, into: &actions)
         case .wake:
             break
         case .lift:
-            for queue in queues.indices {
-                queues[queue].gate.lift()
-                queues[queue].service.lift()
-            }
+            for queue in queues.indices { queues[queue].lift() }
         case .disk(let isWritable):
             isDiskWritable = isWritable
         case .drain:
@@ -70,14 +64,14 @@ struct CourierQueues: Sendable {
         }
     }
 
-    /// Answers one of the lookups; true when the attempt shall be made.
+    /// Takes the result of a lookup. Returns whether the attempt is to be made.
     mutating func resolved(
-        _ ticket: Ticket,
+        _ attempt: Attempt,
         _ resolution: Resolution,
         now: Int64,
         into actions: inout CourierActions
     ) -> Bool {
-        queues[ticket.queue].resolved(ticket, resolution, now: now, random: &random, into: &actions)
+        queues[attempt.queue].resolved(attempt, resolution, now: now, random: &random, into: &actions)
     }
 
     /// Begins what may begin now, in every queue up to its own limits.
@@ -91,7 +85,8 @@ struct CourierQueues: Sendable {
         }
     }
 
-    /// Looks at the clock. Where it was put back, what waits for a moment waits as long as it would have, and not until that comes again.
+    /// Looks at the clock. If that was set back, every wait keeps its length instead of lasting until its old end comes
+    /// again.
     private mutating func notice(_ now: Int64, into actions: inout CourierActions) {
         guard latest > .min, now < latest - Self.tolerance else {
             latest = max(latest, now)

@@ -1,23 +1,23 @@
-/// How one queue is at a moment: for metrics and the console.
+/// The state of one queue at a moment, for metrics and the console.
 package struct QueueStatus: Sendable, Hashable {
     package var queue: QueueName
-    /// Deliveries that have not found their end, in memory or on disk.
+    /// Deliveries without a final outcome, in memory or on disk.
     package var waiting: Int
-    /// From how many of these on what comes for the queue's devices is gathered.
+    /// From this many on, later events for the queue's devices are merged.
     package var share: Int
     /// Attempts under way.
     package var inFlight: Int
-    /// Deliveries in memory, those under way included. More may wait on disk.
+    /// Deliveries in memory, including those under way. More may wait on disk.
     package var inMemory: Int
-    /// Of those, the ones that wait for a time to come.
+    /// Those of them that wait for a due time.
     package var waitingForRetry: Int
-    /// Until when the queue is paused, in milliseconds since 1970; nil: it is not.
+    /// The end of the queue's pause, in milliseconds since 1970; nil: it is not paused.
     package var pausedUntil: Int64?
-    /// Who has to end the pause.
+    /// Why it is paused, and so who has to end the pause.
     package var pauseCause: QueuePause.Cause?
-    /// The transport's reason for it, one word of a small fixed set.
+    /// The transport's reason, one word of a small fixed set.
     package var pauseReason: String?
-    /// Hosts that are left in peace for a while, of those that users chose.
+    /// How many hosts that users chose are paused.
     package var pausedHosts = 0
 
     package init(
@@ -42,5 +42,29 @@ package struct QueueStatus: Sendable, Hashable {
         self.pauseCause = pauseCause
         self.pauseReason = pauseReason
         self.pausedHosts = pausedHosts
+    }
+}
+
+/// A pause of a queue: it attempts nothing for a while.
+package struct QueuePause: Sendable, Hashable {
+    package enum Cause: Sendable, Hashable, CaseIterable {
+        /// Credentials are bad or the plugin is missing: a human has to act.
+        case misconfigured
+        /// The push service asked for it: it ends by itself.
+        case asked
+    }
+
+    package var queue: QueueName
+    /// When the first few attempts are made again, in milliseconds since 1970.
+    package var until: Int64
+    /// The transport's reason, or `no-transport`.
+    package var reason: String
+    package var cause: Cause
+
+    package init(queue: QueueName, until: Int64, reason: String, cause: Cause = .misconfigured) {
+        self.queue = queue
+        self.until = until
+        self.reason = reason
+        self.cause = cause
     }
 }

@@ -1,16 +1,16 @@
 import Dispatch
 import Synchronization
 
-/// Messages from any thread, worked off in batches and in order, one batch at a time, on a queue of its own.
+/// Takes messages from any thread and hands them out in order, in batches, one batch at a time, on a queue of its own.
 ///
-/// Posting takes one short lock and, when nothing is being worked off, wakes the queue. Nobody is called on the poster's thread.
+/// Posting takes one short lock and wakes the queue when that is idle. Never calls out on the poster's thread.
 final class SerialMailbox<Message: Sendable>: Sendable {
     private struct State {
         var messages: [Message] = []
         var isScheduled = false
         var receive: (@Sendable ([Message]) -> Void)?
 
-        /// Whether the caller has to start the queue.
+        /// Returns whether the caller has to start the queue.
         mutating func schedule() -> Bool {
             guard !isScheduled, receive != nil, !messages.isEmpty else { return false }
             isScheduled = true
@@ -25,7 +25,7 @@ final class SerialMailbox<Message: Sendable>: Sendable {
         queue = DispatchQueue(label: label)
     }
 
-    /// Begins to hand out messages; those posted before come first.
+    /// Begins to hand out messages, first those posted before.
     func open(_ receive: @escaping @Sendable ([Message]) -> Void) {
         let schedule = state.withLock { state in
             state.receive = receive
@@ -53,5 +53,21 @@ final class SerialMailbox<Message: Sendable>: Sendable {
             guard !messages.isEmpty else { return }
             receive?(messages)
         }
+    }
+}
+
+/// Resumes one waiting task at the first call of ``open()``.
+final class ShutdownGate: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Void, Never>?>
+
+    init(_ continuation: CheckedContinuation<Void, Never>) {
+        self.continuation = Mutex(continuation)
+    }
+
+    func open() {
+        continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }?.resume()
     }
 }

@@ -2,13 +2,13 @@ import Notifications
 
 /// The durable queue behind the courier: ``Outbox`` on one machine, a stream of a cluster elsewhere.
 package protocol DeliveryStore: Sendable {
-    /// Stores all of `deliveries` in one transaction, or throws and stores none. When this returns they survive a power cut.
+    /// Stores all of `deliveries` in one transaction, or throws and stores none. When this returns they survive a power
+    /// cut.
     ///
-    /// `causes` are the ids of the events that they are for, and of others that shall wake nobody either: stored with them and
-    /// kept beyond their end, so that an event that comes again after a restart is known. There may be causes alone.
-    /// `pace` is applied in the same transaction.
-    /// `handOver` is called once if there are deliveries, after the commit and before any other insertion begins: what it passes on arrives in the
-    /// order of the keys.
+    /// `causes` are the ids of the events that they are for, and of events that wake nobody: stored with the deliveries
+    /// and kept beyond their end, so that an event is recognized when it comes again after a restart. Causes may come
+    /// alone. `pace` is applied in the same transaction. `handOver` is called once if there are deliveries, after the
+    /// commit and before any other insertion begins: so what it passes on arrives in the order of the keys.
     func insert(
         _ deliveries: [Delivery],
         causes: [[UInt8]],
@@ -16,30 +16,30 @@ package protocol DeliveryStore: Sendable {
         handOver: ([StoredDelivery]) -> Void
     ) throws
 
-    /// Applies all of `changes` in one transaction, or throws and applies none. When this returns they survive the process;
-    /// a power cut may undo those since the last insertion, which means repeats.
+    /// Applies all of `changes` in one transaction, or throws and applies none. When this returns they survive the
+    /// process; a power cut may undo those since the last insertion, which means repeats.
     func apply(_ changes: OutboxChanges) throws
 
-    /// Deliveries of `queue` that wait for their first attempt, behind `after`, in order of acceptance.
+    /// Deliveries of `queue` after `after` that wait for their first attempt, in order of acceptance.
     func firstTries(of queue: Int, after: OutboxKey, limit: Int) throws -> OutboxPage
 
-    /// Deliveries of `queue` that wait for a further attempt, from `place` on, by due time.
+    /// Deliveries of `queue` from `place` on that wait for a further attempt, by due time.
     func retries(of queue: Int, from place: RetryPlace, limit: Int) throws -> OutboxPage
 
-    /// The queues in which something waits.
+    /// The queues that have deliveries.
     func waitingQueues() throws -> [StoredQueue]
 
     /// Calls `body` with each delivery's queue and device, in no particular order.
     func forEachWaiting(_ body: (QueueName, DeviceID) -> Void) throws
 
-    /// From how many deliveries on sources should stop.
+    /// Sources should stop from this many deliveries on.
     var limit: Int { get }
 
     /// Deliveries stored at this moment.
     var count: Int { get }
 
-    /// Whether sources should stop: the limit is reached. Insertions succeed all the same, so that what was already
-    /// taken in is not lost.
+    /// Whether sources should stop because the limit is reached. Insertions still succeed, so that nothing already
+    /// taken in is lost.
     var isFull: Bool { get }
 }
 
@@ -50,5 +50,38 @@ extension DeliveryStore {
         handOver: ([StoredDelivery]) -> Void
     ) throws {
         try insert(deliveries, causes: causes, pace: PaceChanges(), handOver: handOver)
+    }
+}
+
+/// Changes to deliveries in the outbox, gathered for one transaction.
+package struct OutboxChanges: Sendable, Equatable {
+    /// A delivery that waits for a further attempt.
+    package struct Rescheduling: Sendable, Equatable {
+        package var key: OutboxKey
+        /// Milliseconds since 1970.
+        package var due: Int64
+        /// Attempts that have ended so far.
+        package var attempts: Int
+    }
+
+    /// Deliveries that have a final outcome.
+    package var removals: [OutboxKey] = []
+    /// Applied in this order, before the removals.
+    package var reschedulings: [Rescheduling] = []
+    /// What the ends of deliveries mean for their devices' paces.
+    package var ends: [PushEnd] = []
+
+    package init() {}
+
+    package var isEmpty: Bool { removals.isEmpty && reschedulings.isEmpty && ends.isEmpty }
+
+    mutating func append(_ later: OutboxChanges) {
+        if isEmpty {
+            self = later
+        } else {
+            removals += later.removals
+            reschedulings += later.reschedulings
+            ends += later.ends
+        }
     }
 }

@@ -5,34 +5,34 @@ import Synchronization
 
 /// The durable queue of deliveries, in SQLite: written before anything is sent, and deleted from on a final outcome.
 ///
-/// Every insertion is flushed to disk (`synchronous = FULL` in WAL mode), so callers bring deliveries in groups. What becomes
-/// of them is flushed with the next one: see ``apply(_:)``. It stores
-/// notifications and numbers of devices, never a token or endpoint. One process may have it open at a time.
+/// Every insertion is flushed to disk (`synchronous = FULL` in WAL mode), so callers bring deliveries in groups.
+/// Outcomes are flushed with the next insertion: see ``apply(_:)``. It stores notifications and numbers of devices,
+/// never a token or endpoint. Only one process may have it open at a time.
 package final class Outbox: DeliveryStore {
     package static let kind = StoreKind(
         name: "the outbox",
         costOfLoss: "loses the pushes that wait in it, and lets events push again that come a second time",
-        migrator: migrator
+        migrator: OutboxMigrations.migrator
     )
 
-    struct State {
+    private struct State {
         var nextSequence: Int64
         var queues: [QueueName: Int]
     }
 
-    let writer: any DatabaseWriter
-    let watch: DamageWatch
-    let state: Mutex<State>
-    let stored = Atomic<Int>(0)
-    /// From how many deliveries on sources should stop.
+    private let writer: any DatabaseWriter
+    private let watch: DamageWatch
+    private let state: Mutex<State>
+    private let stored = Atomic<Int>(0)
+    /// Sources should stop from this many deliveries on.
     package let limit: Int
-    let causeLimit: Int
+    private let causeLimit: Int
 
     /// Opens the outbox inside a database that others may use too. All tables are named `outbox_…`.
     ///
-    /// The writer's connection is set to `synchronous = FULL` for everybody, and read back: a pool sets it to NORMAL by
-    /// itself when it opens. `limit` is the count of deliveries from which on sources should stop, `causeLimit` how many events
-    /// are remembered at most.
+    /// Sets the writer's connection to `synchronous = FULL` for everybody, and reads that back: a pool sets it to
+    /// NORMAL when it opens. Sources should stop from `limit` deliveries on; at most `causeLimit` events are
+    /// remembered.
     package convenience init(_ writer: any DatabaseWriter, limit: Int = 1_000_000, causeLimit: Int = 500_000) throws {
         let watch = DamageWatch(StoreFile(path: "in memory", kind: Self.kind)) { _ in }
         try self.init(writer, watch, limit: limit, causeLimit: causeLimit)
@@ -44,11 +44,11 @@ package final class Outbox: DeliveryStore {
         self.limit = limit
         self.causeLimit = causeLimit
         let (queues, waiting, count) = try watch.reading {
-            try Outbox.makeDurable(writer)
-            try Outbox.migrator.migrate(writer)
+            try Durability.prepare(writer)
+            try OutboxMigrations.migrator.migrate(writer)
             return try writer.read { database in
-                let queues = try Outbox.queues(database)
-                return (queues, try Outbox.waiting(database, queues), try Outbox.count(database))
+                let queues = try OutboxRows.queues(database)
+                return (queues, try OutboxRows.waiting(database, queues), try OutboxRows.count(database))
             }
         }
         let last = waiting.map(\.last.sequence).max() ?? 0
@@ -56,9 +56,9 @@ package final class Outbox: DeliveryStore {
         stored.store(count, ordering: .relaxed)
     }
 
-    /// Opens or creates the outbox in a file of its own, which only this user can read. `damaged` is told once when that turns out
-    /// damaged later; nothing is written to it from then on. Throws a `StoreFault` for a file that cannot be used, and leaves it
-    /// as it was.
+    /// Opens or creates the outbox in a file of its own, which only this user can read. Calls `damaged` once if the
+    /// file turns out damaged later; nothing is written to it from then on. Throws a `StoreFault` for a file that
+    /// cannot be used, and leaves that file as it was.
     package convenience init(
         path: String,
         limit: Int = 1_000_000,
@@ -74,34 +74,182 @@ package final class Outbox: DeliveryStore {
         try self.init(pool, DamageWatch(file, report: damaged), limit: limit, causeLimit: 500_000)
     }
 
-    /// The damage that was met since it was opened; nil while all is well.
-    package var damage: StoreFault? { watch.damage }
-
-    /// Copies the log into the file, so that the file alone is the whole outbox. For the end of an orderly stop; where the disk
-    /// does not take it, the log stays and nothing is lost.
-    package func settle() {
-        _ = try? watch.writing { try writer.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
+    /// Whether the outbox at `path`, if there is one, holds anything that only a router with a registry puts there:
+    /// deliveries, held groups or accepted events. Throws a `StoreFault` when that cannot be determined. Changes
+    /// nothing.
+    package static func isFilled(at path: String) throws -> Bool {
+        let file = StoreFile(path: path, kind: kind)
+        guard try file.exists() else { return false }
+        return try file.reading { database in
+            try ["outbox_delivery", "outbox_held", "outbox_cause"].contains { table in
+                guard try database.tableExists(table) else { return false }
+                return try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM \(table))") ?? false
+            }
+        }
     }
+
+    /// The damage found since the outbox was opened; nil while all is well.
+    package var damage: StoreFault? { watch.damage }
 
     package var count: Int { stored.load(ordering: .relaxed) }
 
     package var isFull: Bool { count >= limit }
 
-    package func forEachWaiting(_ body: (QueueName, DeviceID) -> Void) throws {
-        try watch.reading {
-            try writer.read { database in
-                let names = try Dictionary(Outbox.queues(database).map { (Int64($1), $0) }) { first, _ in first }
-                let select = try RawStatement(database, "SELECT queue, device FROM outbox_delivery")
-                defer { select.reset() }
-                while try select.step() {
-                    guard let name = names[select.integer(at: 0)] else { continue }
-                    body(name, DeviceID(rawValue: select.integer(at: 1)))
+    /// Copies the log into the file, so that the file alone is the whole outbox. For the end of an orderly stop; where
+    /// the disk does not take it, the log stays and nothing is lost.
+    package func settle() {
+        _ = try? watch.writing { try writer.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
+    }
+
+    package func insert(
+        _ deliveries: [Delivery],
+        causes: [[UInt8]],
+        pace: PaceChanges,
+        handOver: ([StoredDelivery]) -> Void
+    ) throws {
+        guard !deliveries.isEmpty || !causes.isEmpty || !pace.isEmpty else { return }
+        let blobs = deliveries.map(\.notification.blob)
+        try state.withLock { state in
+            var next = state
+            var inserted: [StoredDelivery] = []
+            try watch.writing {
+                try writer.writeWithoutTransaction { database in
+                    try Durability.flushEveryCommit(database)
+                    try database.inTransaction(.immediate) {
+                        let keys = try deliveries.map { delivery in
+                            defer { next.nextSequence += 1 }
+                            let queue = try OutboxRows.queue(of: delivery, in: &next.queues, database)
+                            return OutboxKey(queue: queue, sequence: next.nextSequence)
+                        }
+                        try OutboxRows.insert(deliveries, blobs, keys, database)
+                        try OutboxRows.remember(causes, atMost: causeLimit, database)
+                        try PaceStatements.apply(pace, database)
+                        inserted = zip(keys, deliveries).map { StoredDelivery(key: $0, delivery: $1) }
+                        return .commit
+                    }
                 }
+            }
+            state = next
+            stored.add(inserted.count, ordering: .relaxed)
+            if !inserted.isEmpty { handOver(inserted) }
+        }
+    }
+
+    package func apply(_ changes: OutboxChanges) throws {
+        guard !changes.isEmpty else { return }
+        var removed = 0
+        try watch.writing {
+            try writer.writeWithoutTransaction { database in
+                try Durability.flushCheckpointsOnly(database)
+                let written = Result {
+                    try database.inTransaction(.immediate) {
+                        removed = try OutboxRows.apply(changes, database)
+                        return .commit
+                    }
+                }
+                try Durability.flushEveryCommit(database)
+                try written.get()
+            }
+        }
+        stored.subtract(removed, ordering: .relaxed)
+    }
+
+    package func firstTries(of queue: Int, after: OutboxKey, limit: Int) throws -> OutboxPage {
+        try page(of: queue) { name, database in
+            try OutboxRows.firstTries(of: queue, name, after: after, limit: limit, database)
+        }
+    }
+
+    package func retries(of queue: Int, from place: RetryPlace, limit: Int) throws -> OutboxPage {
+        try page(of: queue) { name, database in
+            try OutboxRows.retries(of: queue, name, from: place, limit: limit, database)
+        }
+    }
+
+    private func page(of queue: Int, _ read: (QueueName, Database) throws -> OutboxPage) throws -> OutboxPage {
+        let name = state.withLock { state in state.queues.first { $0.value == queue }?.key }
+        guard let name else { return OutboxPage(isLast: true) }
+        return try watch.reading { try writer.read { try read(name, $0) } }
+    }
+
+    package func waitingQueues() throws -> [StoredQueue] {
+        try watch.reading { try writer.read { try OutboxRows.waiting($0, OutboxRows.queues($0)) } }
+    }
+
+    package func forEachWaiting(_ body: (QueueName, DeviceID) -> Void) throws {
+        try watch.reading { try writer.read { try OutboxRows.forEachWaiting($0, body) } }
+    }
+
+    /// Calls `body` with the id of each event remembered, the oldest first.
+    package func forEachCause(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        try watch.reading { try writer.read { try OutboxRows.forEachCause($0, body) } }
+    }
+}
+
+extension Outbox: PaceStore {
+    package func loadPaces(at now: Int64, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws {
+        try watch.writing {
+            try writer.write { database in
+                try PaceStatements.settle(database, at: now)
+                try PaceStatements.readPaces(database, pace)
+                try PaceStatements.readHeld(database, held)
             }
         }
     }
 
-    package func waitingQueues() throws -> [StoredQueue] {
-        try watch.reading { try writer.read { try Outbox.waiting($0, Outbox.queues($0)) } }
+    package func heldNotification(_ key: HeldKey) throws -> HeldNotification? {
+        // The writer's connection: what a reader would see may be older.
+        try watch.reading { try writer.writeWithoutTransaction { try PaceStatements.notification($0, of: key) } }
     }
+}
+
+/// When commits reach the disk. SQLite takes these settings between transactions only.
+private enum Durability {
+    /// How many pages of 4 KiB the WAL may grow to before a commit has to copy them back, which takes several flushes.
+    private static let pagesBetweenCheckpoints = 8000
+
+    static func prepare(_ writer: any DatabaseWriter) throws {
+        try writer.writeWithoutTransaction { database in
+            try database.execute(sql: "PRAGMA wal_autocheckpoint = \(pagesBetweenCheckpoints)")
+            try flushEveryCommit(database)
+        }
+    }
+
+    /// From here on what is committed survives a power cut. Read back, because SQLite reports no failure of this
+    /// setting.
+    static func flushEveryCommit(_ database: Database) throws {
+        try database.cachedStatement(sql: "PRAGMA synchronous = FULL").execute()
+        let level = try Int.fetchOne(database.cachedStatement(sql: "PRAGMA synchronous")) ?? -1
+        guard level >= 2 else { throw OutboxError.notDurable(synchronous: level) }
+    }
+
+    /// From here on what is committed survives the process, and a power cut once anything later is flushed.
+    static func flushCheckpointsOnly(_ database: Database) throws {
+        try database.cachedStatement(sql: "PRAGMA synchronous = NORMAL").execute()
+    }
+}
+
+/// Why the outbox could not do what was asked. Descriptions hold no content of deliveries.
+package struct OutboxError: Error, Equatable, CustomStringConvertible {
+    private enum Code: Equatable {
+        case notDurable(Int)
+        case tooManyQueues
+    }
+
+    private let code: Code
+
+    package var description: String {
+        switch code {
+        case .notDurable(let level):
+            """
+            the outbox database runs with PRAGMA synchronous = \(level); expected 2 (FULL) or 3 (EXTRA): nothing else \
+            may change it
+            """
+        case .tooManyQueues:
+            "more than \(OutboxKey.largestQueue) pairs of platform and app; check which names registrations use"
+        }
+    }
+
+    static func notDurable(synchronous level: Int) -> OutboxError { OutboxError(code: .notDurable(level)) }
+    static let tooManyQueues = OutboxError(code: .tooManyQueues)
 }

@@ -1,7 +1,7 @@
 /// A delivery's place in the outbox: its queue's number and, below it, the order of acceptance.
 ///
-/// Both share one integer, which is SQLite's rowid: the rows of a queue lie together on disk and in order, so that a page
-/// of one queue never reads through another's rows, and no index is needed for it.
+/// Both share one integer, which is SQLite's rowid: the rows of a queue lie together on disk and in order, so that a
+/// page of one queue never reads through another's rows, and no index is needed for it.
 package struct OutboxKey: RawRepresentable, Hashable, Comparable, Sendable {
     package let rawValue: Int64
 
@@ -23,11 +23,27 @@ package struct OutboxKey: RawRepresentable, Hashable, Comparable, Sendable {
 
     package var sequence: Int64 { rawValue & (1 << Self.sequenceBits - 1) }
 
-    /// Below every delivery of that queue.
+    /// Lies below every delivery of that queue.
     static func lowest(of queue: Int) -> OutboxKey { OutboxKey(queue: queue, sequence: 0) }
 
-    /// Above every delivery of that queue.
+    /// Lies above every delivery of that queue.
     static func highest(of queue: Int) -> OutboxKey { OutboxKey(queue: queue, sequence: 1 << sequenceBits - 1) }
 
     package static func < (left: OutboxKey, right: OutboxKey) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A delivery's position among those that wait for a further attempt: by due time, then by acceptance.
+package struct RetryPlace: Hashable, Comparable, Sendable {
+    /// Milliseconds since 1970.
+    package var due: Int64
+    package var key: OutboxKey
+
+    package init(due: Int64, key: OutboxKey) {
+        self.due = due
+        self.key = key
+    }
+
+    package static func < (left: RetryPlace, right: RetryPlace) -> Bool {
+        (left.due, left.key) < (right.due, right.key)
+    }
 }

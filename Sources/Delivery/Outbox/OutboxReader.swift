@@ -1,8 +1,9 @@
 import Foundation
 import GRDB
 import Notifications
+import Storage
 
-/// Reads an outbox, also while a router writes to it, and changes nothing.
+/// Answers questions about an outbox, even while a router writes to it. Changes nothing.
 package struct OutboxReader: Sendable {
     package let path: String
 
@@ -10,7 +11,7 @@ package struct OutboxReader: Sendable {
         self.path = path
     }
 
-    /// Whether an event is remembered as one that shall not be accepted again. Looks at all of them.
+    /// Whether an event is remembered, so that it is not accepted again. Scans all events.
     package func isCause(_ event: [UInt8]) throws -> Bool {
         try read { database in
             try Bool.fetchOne(
@@ -21,7 +22,7 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// Which of these deliveries, named by their ids, have not found their end. Looks at all that there are.
+    /// Those of `deliveries`, given by id, that have no final outcome yet. Scans all deliveries.
     package func contained(of deliveries: Set<String>) throws -> Set<String> {
         guard !deliveries.isEmpty else { return [] }
         return try read { database in
@@ -34,12 +35,12 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// For those of these deliveries that wait behind an earlier one for the same device: when that one is tried again,
-    /// in milliseconds since 1970. Looks at all that there are.
+    /// For those of `deliveries` that wait behind an earlier one for the same device: when that one is tried again,
+    /// in milliseconds since 1970. Scans all deliveries.
     package func predecessors(of deliveries: Set<String>) throws -> [String: Int64] {
         guard !deliveries.isEmpty else { return [:] }
         return try read { database in
-            // Those of a device come in the order in which they were accepted.
+            // A device's deliveries come in the order of acceptance.
             var firstDue: [Int64: Int64] = [:]
             var found: [String: Int64] = [:]
             let rows = try Row.fetchCursor(
@@ -55,7 +56,7 @@ package struct OutboxReader: Sendable {
                     found[id] = first
                     continue
                 }
-                // What failed so often lets the others pass.
+                // A delivery that failed so often lets the others pass.
                 let attempts: Int = row[3]
                 if firstDue[device] == nil, attempts < CourierLimits().standAsideAfter { firstDue[device] = due }
             }
@@ -63,7 +64,7 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// How many deliveries wait for each of these devices; none are left out. Looks at all that there are.
+    /// How many deliveries wait for each of `devices`; a device without any is absent. Scans all deliveries.
     package func waiting(for devices: [DeviceID]) throws -> [DeviceID: Int] {
         let wanted = Set(devices.map(\.rawValue))
         guard !wanted.isEmpty else { return [:] }
@@ -77,12 +78,93 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    /// Whether a queue, in an outbox for `limit` deliveries, holds so many that new ones for it may have to wait for
+    /// capacity.
+    package func isCrowded(_ queue: QueueName, limit: Int) throws -> Bool {
+        try read { database in
+            guard let number = try OutboxRows.queues(database)[queue] else { return false }
+            let few = QueueQuota(of: limit).hostLimit
+            // There is no need to count further.
+            let waiting = try Int.fetchOne(
+                database,
+                sql: "SELECT count(*) FROM (SELECT 1 FROM outbox_delivery WHERE number BETWEEN ? AND ? LIMIT ?)",
+                arguments: [OutboxKey.lowest(of: number).rawValue, OutboxKey.highest(of: number).rawValue, few]
+            )
+            return waiting == few
+        }
+    }
+
+    /// When devices were woken lately, and the groups they hold, without their notifications. Devices that were never
+    /// paced are absent, as are all in an outbox from before pacing.
+    package func paces(of devices: [DeviceID]) throws -> [DeviceID: (row: PaceRow, held: [HeldRow])] {
+        try read { database in
+            guard try database.tableExists("outbox_pace") else { return [:] }
+            var paces: [DeviceID: (row: PaceRow, held: [HeldRow])] = [:]
+            for device in devices {
+                var row: PaceRow?
+                var held: [HeldRow] = []
+                try PaceStatements.readPaces(database, of: device) { row = $0 }
+                try PaceStatements.readHeld(database, of: device) { held.append($0) }
+                if row != nil || !held.isEmpty { paces[device] = (row ?? PaceRow(device: device), held) }
+            }
+            return paces
+        }
+    }
+
+    /// The devices that hold a group whose first event is `event`, an id of 32 bytes. Scans all groups.
+    package func devices(holding event: [UInt8]) throws -> [DeviceID] {
+        try read { database in
+            guard try database.tableExists("outbox_held") else { return [] }
+            let isFormer = try !database.columns(in: "outbox_held").contains { $0.name == "nature" }
+            return try Int64.fetchAll(
+                database,
+                sql: "SELECT number FROM outbox_held WHERE event = ? ORDER BY number",
+                arguments: [Data(event)]
+            )
+            .map { (isFormer ? HeldKey(former: $0) : HeldKey(rawValue: $0)).device }
+        }
+    }
+    private func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? queue.close() }
         return try queue.read(body)
+    }
+}
+
+/// Examines every row of an outbox's file, even while a router runs on it. Changes nothing.
+package struct OutboxExamination: Sendable {
+    package struct Report: Sendable {
+        package var deliveries = 0
+        /// What is wrong, a sentence each, without content of deliveries.
+        package var findings: [String] = []
+    }
+
+    private let file: StoreFile
+
+    package init(path: String) {
+        file = StoreFile(path: path, kind: Outbox.kind)
+    }
+
+    /// Throws a `StoreFault` when the file cannot be opened, or is no outbox.
+    package func run() throws -> Report {
+        guard try file.exists() else { return Report() }
+        var report = Report(findings: try StoreInspection(file).thoroughFindings())
+        guard report.findings.isEmpty else { return report }
+        try file.reading { database in
+            let select = try RawStatement(database, "SELECT notification FROM outbox_delivery")
+            defer { select.reset() }
+            var unreadable = 0
+            while try select.step() {
+                report.deliveries += 1
+                if (try? Notification(blob: select.bytes(at: 0))) == nil { unreadable += 1 }
+            }
+            if unreadable > 0 {
+                report.findings.append("\(unreadable) deliveries cannot be read: they will be reported and removed")
+            }
+        }
+        return report
     }
 }

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Brings changes to the outbox, many in one transaction, and reads pages from it behind the changes posted before.
+/// Writes changes to the outbox, many in one transaction, and reads pages from it after the changes posted before.
 ///
-/// A disk that refuses is tried again until it does not: nothing posted here is lost while the process lives, and pages and
-/// flushes wait for the changes before them.
+/// Tries again until the disk accepts: nothing posted here is lost while the process lives, and pages and flushes wait
+/// for the changes before them.
 final class OutboxWriter: Sendable {
     enum Message: Sendable {
         case changes(OutboxChanges)
@@ -16,13 +16,14 @@ final class OutboxWriter: Sendable {
     private let store: any DeliveryStore
     private let now: @Sendable () -> Int64
     private let alarm: any Alarm
+    // Internal for tests, which wait until it is idle.
     let mailbox = SerialMailbox<Message>(label: "carillon.outbox")
     private let pending = Mutex(PendingWrites())
     private let received: @Sendable (OutboxRead, OutboxPage) -> Void
     private let isWritable: @Sendable (Bool) -> Void
     private let failed: @Sendable (any Error) -> Void
 
-    /// `isWritable` is told when changes cannot be written any more, and when they can again.
+    /// Calls `isWritable` when changes can no longer be written, and when they can again.
     init(
         store: any DeliveryStore,
         now: @escaping @Sendable () -> Int64,
@@ -73,5 +74,57 @@ final class OutboxWriter: Sendable {
         case .firstTries(let after): try store.firstTries(of: read.number, after: after, limit: read.limit)
         case .retries(let place): try store.retries(of: read.number, from: place, limit: read.limit)
         }
+    }
+}
+
+/// The work that an ``OutboxWriter`` has left, and when to try it.
+struct PendingWrites: Sendable {
+    private(set) var changes = OutboxChanges()
+    private(set) var reads: [OutboxRead] = []
+    private(set) var flushes: [@Sendable () -> Void] = []
+    private var wait = Pause.Length(first: 100, longest: 10_000)
+    private var retryAt: Int64?
+
+    mutating func add(_ message: OutboxWriter.Message) {
+        switch message {
+        case .changes(let later): changes.append(later)
+        case .read(let read): reads.append(read)
+        case .flush(let done): flushes.append(done)
+        case .retry: retryAt = nil
+        }
+    }
+
+    /// Whether the disk is left alone for now.
+    var isWaiting: Bool { retryAt != nil }
+
+    /// Whether the disk refused changes.
+    private(set) var isUnwritten = false
+
+    /// Notes that all changes are on disk. Returns whether the disk had refused them before.
+    mutating func written() -> Bool {
+        changes = OutboxChanges()
+        wait.reset()
+        defer { isUnwritten = false }
+        return isUnwritten
+    }
+
+    mutating func takeReads() -> [OutboxRead] {
+        defer { reads = [] }
+        return reads
+    }
+
+    mutating func takeFlushes() -> [@Sendable () -> Void] {
+        defer { flushes = [] }
+        return flushes
+    }
+
+    /// Notes that the disk refused, with the pages that were not read. Returns when to try again, in milliseconds since
+    /// 1970.
+    mutating func failed(now: Int64, unread: [OutboxRead]) -> Int64 {
+        reads = unread + reads
+        isUnwritten = !changes.isEmpty
+        let end = now + wait.next()
+        retryAt = end
+        return end
     }
 }

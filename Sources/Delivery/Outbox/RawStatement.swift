@@ -1,8 +1,8 @@
 import GRDB
 import GRDBSQLite
 
-/// A statement that GRDB prepared, caches and closes, and that is bound and stepped through SQLite itself: on the path of
-/// every delivery GRDB's own values and rows cost as much again as the statement.
+/// A statement that GRDB prepared, caches and closes, and that is bound and stepped through SQLite itself: on the path
+/// of every delivery GRDB's own values and rows cost as much again as the statement.
 struct RawStatement {
     // Keeps the handle alive.
     private let statement: Statement
@@ -24,8 +24,17 @@ struct RawStatement {
         try check(sqlite3_bind_int64(handle, index, value))
     }
 
+    /// Binds `text` while `body` runs, which is to run the statement.
+    func bind(_ text: String, at index: Int32, while body: () throws -> Void) throws {
+        var text = text
+        try text.withUTF8 { bytes in
+            try bind(text: bytes, at: index)
+            try body()
+        }
+    }
+
     /// `bytes` must stay where they are until ``reset()``.
-    func bind(text bytes: UnsafeBufferPointer<UInt8>, at index: Int32) throws {
+    private func bind(text bytes: UnsafeBufferPointer<UInt8>, at index: Int32) throws {
         // SQLite takes a null pointer for NULL; any other pointer of length 0 is an empty text.
         let start = bytes.baseAddress ?? RawStatement.emptyText.utf8Start
         let text = UnsafeRawPointer(start).assumingMemoryBound(to: CChar.self)

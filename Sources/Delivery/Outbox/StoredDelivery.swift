@@ -1,8 +1,9 @@
-/// A delivery as the outbox has it. A class because a delivery is a large value with many strings, and queues only pass it on.
+/// A delivery as the outbox stores it. A class, because a delivery is a large value with many strings that queues only
+/// pass on.
 package final class StoredDelivery: Sendable {
     package let key: OutboxKey
     package let delivery: Delivery
-    /// Attempts that came to an end so far.
+    /// Attempts that have ended so far.
     package let attempts: Int
     /// When the next attempt is due, in milliseconds since 1970; nil: it waits for its first turn, in order.
     package let due: Int64?
@@ -16,5 +17,45 @@ package final class StoredDelivery: Sendable {
 
     func rescheduled(attempts: Int, due: Int64) -> StoredDelivery {
         StoredDelivery(key: key, delivery: delivery, attempts: attempts, due: due)
+    }
+}
+
+/// A queue with deliveries on disk, as found when the outbox was opened.
+package struct StoredQueue: Sendable {
+    package var number: Int
+    package var name: QueueName
+    /// The last of its deliveries that is still stored.
+    package var last: OutboxKey
+
+    package init(number: Int, name: QueueName, last: OutboxKey) {
+        self.number = number
+        self.name = name
+        self.last = last
+    }
+}
+
+/// Part of a queue's deliveries on disk, in the order in which they are to be attempted.
+package struct OutboxPage: Sendable {
+    /// A row that cannot be read; it is reported and removed.
+    package struct Unreadable: Sendable {
+        package let key: OutboxKey
+        package let id: String
+        package let device: Int64
+
+        package init(key: OutboxKey, id: String, device: Int64) {
+            self.key = key
+            self.id = id
+            self.device = device
+        }
+    }
+
+    package var deliveries: [StoredDelivery] = []
+    package var unreadable: [Unreadable] = []
+    /// Whether there was nothing behind this page when it was read.
+    package var isLast: Bool
+
+    package init(deliveries: [StoredDelivery] = [], isLast: Bool) {
+        self.deliveries = deliveries
+        self.isLast = isLast
     }
 }

@@ -66,18 +66,18 @@ struct CourierBacklogTests {
         driver.handle(.page(driver.reads[0], OutboxPage(deliveries: [row(1), row(2), row(3)], isLast: true)))
         driver.handle(.accepted([row(3), row(4)]))
         #expect(driver.numbersUnderWay == [1, 2, 3, 4])
-        #expect(driver.queues.queues[0].held == 4)
+        #expect(driver.queues.queues[0].devices.count == 4)
     }
 
     @Test func memoryHoldsAWindowAndTheDiskTheRest() {
         var driver = QueuesDriver(limits: Self.limits)
         driver.handle(.accepted((1...50).map { row($0) }))
-        #expect(driver.queues.queues[0].held == 16)
+        #expect(driver.queues.queues[0].devices.count == 16)
         #expect(driver.reads.isEmpty)
         for number in 1...8 { driver.end(number, delivered) }
         #expect(driver.reads.map(\.part) == [.firstTries(after: row(16).key)])
         driver.handle(.page(driver.reads[0], OutboxPage(deliveries: (17...20).map { row($0) }, isLast: false)))
-        #expect(driver.queues.queues[0].held == 12)
+        #expect(driver.queues.queues[0].devices.count == 12)
     }
 
     @Test func retriesBeyondTheirShareWaitOnDisk() {
@@ -88,8 +88,8 @@ struct CourierBacklogTests {
             driver.end(number, Outcome(.retry, status: 503, reason: "down"))
         }
         let queue = driver.queues.queues[0]
-        #expect(queue.held == 8)
-        #expect(queue.parkedCount == 8)
+        #expect(queue.devices.count == 8)
+        #expect(queue.devices.delayedCount == 8)
         let due = driver.changes.reschedulings[8].due
         #expect(queue.backlog.horizon == RetryPlace(due: due, key: row(9).key))
         driver.advance(to: due)
@@ -102,7 +102,7 @@ struct CourierBacklogTests {
         driver.handle(.accepted((1...10).map { StoredDelivery(key: key($0), delivery: .sample($0, device: 1)) }))
         driver.end(1, Outcome(.retry, status: 503, reason: "down"))
         let due = driver.now + 1000
-        #expect(driver.queues.queues[0].held == 0)
+        #expect(driver.queues.queues[0].devices.count == 0)
         #expect(driver.changes.reschedulings.map(\.key) == (1...10).map(key))
         #expect(driver.changes.reschedulings.allSatisfy { $0.due == due })
         #expect(driver.changes.reschedulings.map(\.attempts) == [1] + Array(repeating: 0, count: 9))
@@ -135,7 +135,7 @@ struct CourierBacklogTests {
         driver.handle(.page(second, OutboxPage(deliveries: [row(1, due: due)], isLast: true)))
         #expect(driver.numbersUnderWay.isEmpty)
         #expect(driver.reports.filter { $0.kind.isFinal }.count == 5)
-        #expect(driver.queues.queues[0].held == 0)
-        #expect(driver.queues.queues[0].retrying.isEmpty)
+        #expect(driver.queues.queues[0].devices.count == 0)
+        #expect(driver.queues.queues[0].backlog.retrying.isEmpty)
     }
 }

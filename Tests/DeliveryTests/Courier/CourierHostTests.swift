@@ -95,7 +95,7 @@ struct CourierHostTests {
         driver.resolve = { .found(host: "\($0.device.rawValue % 10)") }
         driver.accept((1...190).map { .sample($0, device: Int64($0)) })
         let held = driver.queues.queues[0]
-        let waiting = held.held - held.inFlight - held.parkedCount
+        let waiting = held.devices.count - held.inFlight - held.devices.delayedCount
         #expect(waiting >= 50 && waiting <= 50 + 10 * 2)
     }
 

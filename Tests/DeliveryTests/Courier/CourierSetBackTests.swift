@@ -33,7 +33,7 @@ struct CourierSetBackTests {
             #expect(driver.numbersUnderWay == [number])
             driver.end(number, delivered)
         }
-        #expect(driver.queues.queues[0].held == 0)
+        #expect(driver.queues.queues[0].devices.count == 0)
     }
 
     @Test func whatStandsAsideWaitsNoLongerEither() {

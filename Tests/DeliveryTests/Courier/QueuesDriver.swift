@@ -7,7 +7,7 @@ struct QueuesDriver {
     var queues: CourierQueues
     var now: Int64 = 1_700_000_000_000
     /// Attempts under way, in the order in which they began.
-    private(set) var attempts: [Ticket] = []
+    private(set) var attempts: [Attempt] = []
     private(set) var reports: [DeliveryReport] = []
     private(set) var postponed: [DeliveryReport] = []
     private(set) var changes = OutboxChanges()
@@ -68,9 +68,9 @@ struct QueuesDriver {
             guard !actions.lookups.isEmpty else { return }
             let lookups = actions.lookups
             actions = CourierActions()
-            for ticket in lookups {
-                let resolution = resolve(ticket.stored.delivery)
-                if queues.resolved(ticket, resolution, now: now, into: &actions) { attempts.append(ticket) }
+            for attempt in lookups {
+                let resolution = resolve(attempt.stored.delivery)
+                if queues.resolved(attempt, resolution, now: now, into: &actions) { attempts.append(attempt) }
             }
             queues.advance(now: now, into: &actions)
         }

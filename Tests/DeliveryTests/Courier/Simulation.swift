@@ -12,6 +12,7 @@ struct Simulation {
     }
 
     let outbox: Outbox
+    private let database: any DatabaseWriter
     var queues: CourierQueues
     var random: SeededGenerator
     var now: Int64 = 1_700_000_000_000
@@ -19,7 +20,7 @@ struct Simulation {
     private var handedOver: [CourierEvent] = []
     private var writes: [Write] = []
     private var pages: [CourierEvent] = []
-    private(set) var underWay: [Ticket] = []
+    private(set) var underWay: [Attempt] = []
     private(set) var ends: [String: [DeliveryReport.Kind]] = [:]
     private(set) var reports = 0
     private(set) var mostInFlight = 0
@@ -32,6 +33,7 @@ struct Simulation {
     var hosts = 0
 
     init(_ database: any DatabaseWriter, limits: CourierLimits, seed: UInt64) throws {
+        self.database = database
         outbox = try Outbox(database)
         self.limits = limits
         random = SeededGenerator(seed: seed)
@@ -71,8 +73,8 @@ struct Simulation {
             advance()
         default:
             guard !underWay.isEmpty else { return }
-            let ticket = underWay.remove(at: Int.random(in: 0..<underWay.count, using: &random))
-            handle(.ended(ticket, answer(ticket.stored, &random)))
+            let attempt = underWay.remove(at: Int.random(in: 0..<underWay.count, using: &random))
+            handle(.ended(attempt, answer(attempt.stored, &random)))
         }
     }
 
@@ -94,7 +96,7 @@ struct Simulation {
     }
 
     private func idsOnDisk() -> [OutboxKey: String] {
-        let rows = try? outbox.writer.read {
+        let rows = try? database.read {
             try Row.fetchAll($0, sql: "SELECT number, id FROM outbox_delivery").map { row in
                 (OutboxKey(rawValue: row[0]), row[1] as String)
             }
@@ -133,22 +135,22 @@ struct Simulation {
             guard !actions.lookups.isEmpty else { break }
             let lookups = actions.lookups
             actions = CourierActions()
-            for ticket in lookups {
-                let host = hosts > 0 ? "\(ticket.stored.delivery.device.rawValue % Int64(hosts))" : nil
-                if queues.resolved(ticket, .found(host: host), now: now, into: &actions) { begin(ticket) }
+            for attempt in lookups {
+                let host = hosts > 0 ? "\(attempt.stored.delivery.device.rawValue % Int64(hosts))" : nil
+                if queues.resolved(attempt, .found(host: host), now: now, into: &actions) { begin(attempt) }
             }
             queues.advance(now: now, into: &actions)
         }
         mostInFlight = max(mostInFlight, queues.queues.map(\.inFlight).max() ?? 0)
-        mostHeld = max(mostHeld, queues.queues.map(\.held).max() ?? 0)
+        mostHeld = max(mostHeld, queues.queues.map(\.devices.count).max() ?? 0)
     }
 
-    private mutating func begin(_ ticket: Ticket) {
-        let delivery = ticket.stored.delivery
-        if underWay.contains(where: { $0.stored.delivery.device == delivery.device && $0.queue == ticket.queue }) {
+    private mutating func begin(_ attempt: Attempt) {
+        let delivery = attempt.stored.delivery
+        if underWay.contains(where: { $0.stored.delivery.device == delivery.device && $0.queue == attempt.queue }) {
             collisions += 1
         }
-        underWay.append(ticket)
+        underWay.append(attempt)
     }
 
     private mutating func keep(_ actions: CourierActions) {

@@ -51,8 +51,12 @@ struct SimulationTests {
         #expect(simulation.mostInFlight <= 8)
         #expect(simulation.mostHeld <= 64 + 2 * Self.tight.page)
         #expect(simulation.pagesRead > 20)
-        #expect(simulation.queues.queues.allSatisfy { $0.held == 0 && $0.parkedCount == 0 && $0.retrying.isEmpty })
-        #expect(simulation.queues.queues.allSatisfy { $0.lanes.count == 0 && $0.inFlight == 0 })
+        #expect(
+            simulation.queues.queues.allSatisfy {
+                $0.devices.count == 0 && $0.devices.delayedCount == 0 && $0.backlog.retrying.isEmpty
+            }
+        )
+        #expect(simulation.queues.queues.allSatisfy { $0.devices.deviceCount == 0 && $0.inFlight == 0 })
     }
 
     @Test(arguments: [11, 12, 13, 14] as [UInt64])

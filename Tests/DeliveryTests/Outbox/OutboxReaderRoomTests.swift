@@ -10,7 +10,7 @@ struct OutboxReaderRoomTests {
         let outbox = try Outbox(path: path)
         let reader = OutboxReader(path: path)
         let limit = 48
-        let few = QueueShare(of: limit).hostLimit
+        let few = QueueQuota(of: limit).hostLimit
         try #require(few == 3)
         for number in 1...few {
             #expect(try !reader.isCrowded(QueueName(platform: "ios", app: "default"), limit: limit))

@@ -187,7 +187,8 @@ struct OutboxPaceTests {
     }
 
     @Test func whatStandsAsideIsTakenDownAsFailedUnlessTooManyDid() throws {
-        let outbox = try Outbox(DatabaseQueue())
+        let database = try DatabaseQueue()
+        let outbox = try Outbox(database)
         let (first, last, delivered) = (row(1, underWay: "a", pushes: 3), row(2, underWay: "b"), row(3, underWay: "c"))
         try put(outbox) { changes in
             changes.rows = zip([first, last, delivered], [1, PaceRow.mostAside, 2]).map { row, aside in
@@ -209,7 +210,7 @@ struct OutboxPaceTests {
         try outbox.apply(changes)
         var paces: [PaceRow] = []
         // Without what a start makes of it.
-        try outbox.writer.read { try Outbox.readPaces($0) { paces.append($0) } }
+        try database.read { try PaceStatements.readPaces($0) { paces.append($0) } }
         #expect(paces.map(\.underWay) == [nil, "b", nil])
         #expect(paces.map(\.aside) == [2, PaceRow.mostAside, 0])
         #expect(paces.map(\.pushes) == [2, 1, 1])

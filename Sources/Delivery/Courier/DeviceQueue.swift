@@ -1,0 +1,240 @@
+import DequeModule
+import HeapModule
+import Notifications
+
+/// The deliveries of one device that are in memory, in order: one is under way at a time.
+struct DeviceQueue: Sendable {
+    enum State: Sendable {
+        /// Belongs to no device.
+        case free
+        /// Waits for its turn.
+        case ready
+        /// Its first delivery is being attempted.
+        case inFlight
+        /// Waits for a due time.
+        case delayed
+        /// Waits for another attempt towards the same host to end.
+        case held
+    }
+
+    var device: DeviceID
+    var state: State
+    var waiting: Deque<StoredDelivery> = []
+    /// The host of the attempt under way, where attempts per host are counted.
+    var host: String?
+    /// The host that called this device, until its turn is decided.
+    var caller: String?
+}
+
+/// The deliveries of one courier queue that are in memory: by device, with the devices whose turn is next, and all that
+/// waits for a due time.
+///
+/// A device keeps its index as long as it has deliveries here; then the next device takes over the index and its
+/// memory.
+struct DeviceQueues: Sendable {
+    /// Something that waits for a due time.
+    private struct Delayed: Comparable, Sendable {
+        enum Content: Sendable {
+            /// The whole queue of a device.
+            case device(Int)
+            /// One delivery that stands aside from its device's queue.
+            case single(StoredDelivery)
+        }
+
+        let place: RetryPlace
+        let content: Content
+
+        static func < (left: Delayed, right: Delayed) -> Bool { left.place < right.place }
+
+        static func == (left: Delayed, right: Delayed) -> Bool { left.place == right.place }
+    }
+
+    private var queues: [DeviceQueue] = []
+    private var indices: [DeviceID: Int] = [:]
+    private var free: [Int] = []
+    private var ready: Deque<Int> = []
+    private var delayed = Heap<Delayed>()
+    /// Deliveries in memory.
+    private(set) var count = 0
+    /// Those of them that wait for a due time.
+    private(set) var delayedCount = 0
+
+    subscript(index: Int) -> DeviceQueue {
+        _read { yield queues[index] }
+        _modify { yield &queues[index] }
+    }
+
+    /// Devices that have deliveries here.
+    var deviceCount: Int { indices.count }
+
+    var hasReady: Bool { !ready.isEmpty }
+
+    /// The earliest due time, in milliseconds since 1970.
+    var nextDue: Int64? { delayed.min?.place.due }
+
+    /// The place of what waits for the latest due time.
+    var lastPlace: RetryPlace? { delayed.max?.place }
+
+    /// Whether `attempt` is under way: false for a second completion of the same attempt.
+    func isUnderWay(_ attempt: Attempt) -> Bool {
+        guard queues.indices.contains(attempt.device), queues[attempt.device].state == .inFlight else { return false }
+        return queues[attempt.device].waiting.first === attempt.stored
+    }
+
+    /// Puts a delivery behind those of its device.
+    mutating func append(_ stored: StoredDelivery) {
+        count += 1
+        enqueue(stored)
+    }
+
+    /// Takes a device's first delivery out.
+    mutating func removeFirst(of index: Int) -> StoredDelivery? {
+        guard let stored = queues[index].waiting.popFirst() else { return nil }
+        count -= 1
+        return stored
+    }
+
+    /// The device whose turn it is.
+    mutating func nextReady() -> Int? { ready.popFirst() }
+
+    mutating func makeReady(_ index: Int) {
+        queues[index].state = .ready
+        ready.append(index)
+    }
+
+    /// Gives a device the next turn of all.
+    mutating func makeNext(_ index: Int) {
+        queues[index].state = .ready
+        ready.prepend(index)
+    }
+
+    /// Gives a device another turn, or its index up when it has no more deliveries.
+    mutating func proceed(_ index: Int) {
+        if queues[index].waiting.isEmpty {
+            release(index)
+        } else {
+            makeReady(index)
+        }
+    }
+
+    mutating func release(_ index: Int) {
+        indices[queues[index].device] = nil
+        queues[index].waiting.removeAll(keepingCapacity: queues[index].waiting.count < 16)
+        queues[index].state = .free
+        queues[index].host = nil
+        queues[index].caller = nil
+        free.append(index)
+    }
+
+    /// Lets a device with all its deliveries wait until `due`.
+    mutating func delay(_ index: Int, until due: Int64) {
+        guard let first = queues[index].waiting.first else { return }
+        queues[index].state = .delayed
+        delayedCount += queues[index].waiting.count
+        delayed.insert(Delayed(place: RetryPlace(due: due, key: first.key), content: .device(index)))
+    }
+
+    /// Lets a delivery wait until `due`, beside its device's queue.
+    mutating func delay(_ stored: StoredDelivery, until due: Int64) {
+        count += 1
+        delayedCount += 1
+        delayed.insert(Delayed(place: RetryPlace(due: due, key: stored.key), content: .single(stored)))
+    }
+
+    /// Gives a turn to all that is due, and to what waits for longer than `lifetime`: its due time is from before the
+    /// clock was set back.
+    mutating func wake(now: Int64, lifetime: Int64) {
+        while let first = delayed.min, first.place.due <= now {
+            wake(delayed.removeMin())
+        }
+        while let last = delayed.max, last.place.due.subtractingReportingOverflow(now).partialValue > lifetime {
+            wake(delayed.removeMax())
+        }
+    }
+
+    private mutating func wake(_ entry: Delayed) {
+        switch entry.content {
+        case .device(let index):
+            delayedCount -= queues[index].waiting.count
+            makeReady(index)
+        case .single(let stored):
+            delayedCount -= 1
+            enqueue(stored)
+        }
+    }
+
+    /// Takes out what waits for the latest due time: a device with all its deliveries, or one that stands aside.
+    mutating func removeLast() -> (deliveries: Deque<StoredDelivery>, standsAside: Bool)? {
+        guard let last = delayed.popMax() else { return nil }
+        let standsAside: Bool
+        let deliveries: Deque<StoredDelivery>
+        switch last.content {
+        case .single(let stored): (deliveries, standsAside) = ([stored], true)
+        case .device(let index):
+            (deliveries, standsAside) = (queues[index].waiting, false)
+            release(index)
+        }
+        count -= deliveries.count
+        delayedCount -= deliveries.count
+        return (deliveries, standsAside)
+    }
+
+    /// Moves all due times along with a clock that was set back by `step`, and returns what the disk has to know: after
+    /// a restart nobody would.
+    mutating func follow(clockSetBackBy step: Int64) -> [OutboxChanges.Rescheduling] {
+        var reschedulings: [OutboxChanges.Rescheduling] = []
+        let entries = delayed.unordered
+        delayed = Heap(
+            entries.map { entry in
+                var place = entry.place
+                place.due.setBack(by: step)
+                switch entry.content {
+                case .single(let stored):
+                    let moved = stored.setBack(by: step, &reschedulings)
+                    return Delayed(place: place, content: .single(moved))
+                case .device(let index):
+                    for position in queues[index].waiting.indices {
+                        queues[index].waiting[position] = queues[index].waiting[position]
+                            .setBack(by: step, &reschedulings)
+                    }
+                    return Delayed(place: place, content: entry.content)
+                }
+            }
+        )
+        return reschedulings
+    }
+
+    private mutating func enqueue(_ stored: StoredDelivery) {
+        let index = index(of: stored.delivery.device)
+        queues[index].waiting.append(stored)
+        switch queues[index].state {
+        case .free: makeReady(index)
+        case .delayed: delayedCount += 1
+        case .ready, .inFlight, .held: break
+        }
+    }
+
+    private mutating func index(of device: DeviceID) -> Int {
+        if let index = indices[device] { return index }
+        let index: Int
+        if let reused = free.popLast() {
+            index = reused
+            queues[index].device = device
+        } else {
+            index = queues.count
+            queues.append(DeviceQueue(device: device, state: .free))
+        }
+        indices[device] = index
+        return index
+    }
+}
+
+extension StoredDelivery {
+    /// A delivery that waits for its first attempt has no due time.
+    fileprivate func setBack(by step: Int64, _ reschedulings: inout [OutboxChanges.Rescheduling]) -> StoredDelivery {
+        guard var due else { return self }
+        due.setBack(by: step)
+        reschedulings.append(OutboxChanges.Rescheduling(key: key, due: due, attempts: attempts))
+        return rescheduled(attempts: attempts, due: due)
+    }
+}

@@ -1,0 +1,56 @@
+import Notifications
+
+/// Pauses devices whose endpoint refuses one push after the other, where users choose the endpoint.
+///
+/// A refusal ends its push and asks for no pause, so without this an endpoint that refuses at once would be sent more
+/// than one that accepts everything.
+struct EndpointPauses: Sendable {
+    private struct Endpoint: Sendable {
+        var refusals = 0
+        var refusedAt = Int64.min
+        var pause: Pause
+        var length: Pause.Length
+    }
+
+    /// An endpoint is forgotten after so many times the longest pause without a refusal.
+    private static let memory: Int64 = 10
+
+    private var endpoints: [DeviceID: Endpoint] = [:]
+    private var sweepAt = 256
+    private let limit: Int
+    private let length: Pause.Length
+
+    /// `limit` is the number of refusals in a row after which the first pause begins.
+    init(limit: Int, length: Pause.Length) {
+        self.limit = limit
+        self.length = length
+    }
+
+    /// The end of a device's pause, in milliseconds since 1970; nil when it is not paused.
+    func pausedUntil(_ device: DeviceID, now: Int64) -> Int64? { endpoints[device]?.pause.end(at: now) }
+
+    mutating func refused(_ device: DeviceID, now: Int64) {
+        sweep(now: now)
+        var endpoint = endpoints[device] ?? Endpoint(pause: Pause(longest: length.longest), length: length)
+        endpoint.refusals += 1
+        endpoint.refusedAt = now
+        if endpoint.refusals >= limit { endpoint.pause.begin(lasting: endpoint.length.next(), now: now) }
+        endpoints[device] = endpoint
+    }
+
+    /// The endpoint accepted a push, or its device is gone.
+    mutating func forget(_ device: DeviceID) { endpoints[device] = nil }
+
+    mutating func follow(clockSetBackBy step: Int64) {
+        for device in endpoints.keys {
+            endpoints[device]?.refusedAt.setBack(by: step)
+            endpoints[device]?.pause.follow(clockSetBackBy: step)
+        }
+    }
+
+    private mutating func sweep(now: Int64) {
+        guard endpoints.count > sweepAt else { return }
+        endpoints = endpoints.filter { $0.value.refusedAt > now - Self.memory * length.longest }
+        sweepAt = max(256, 2 * endpoints.count)
+    }
+}

@@ -1,0 +1,176 @@
+import Notifications
+
+/// All that holds back the attempts of one queue: pauses of the queue, of its push service, of hosts and of endpoints.
+/// Learns from outcomes which of them to begin and to end.
+struct QueueThrottles: Sendable {
+    enum Admission {
+        case send
+        /// The device is kept here until it is called (``HostLimits/Admission/wait``).
+        case wait
+        /// Its host or endpoint is paused until then, in milliseconds since 1970.
+        case postponed(until: Int64, reason: String)
+        /// Come back at that time, in milliseconds since 1970.
+        case later(Int64)
+    }
+
+    /// A pause that the push service prolongs by less is not reported again, in milliseconds: the answers to attempts
+    /// that were under way together come a little apart.
+    private static let reportedProlongation: Int64 = 5_000
+
+    private let queue: QueueName
+    private let limit: Int
+    private var credentials: Throttle
+    private var service: Throttle
+    private var hosts: HostLimits
+    private var endpoints: EndpointPauses
+    /// The last pause that was reported.
+    private var reported: QueuePause?
+
+    init(queue: QueueName, limits: CourierLimits, policy: RetryPolicy) {
+        self.queue = queue
+        limit = limits.inFlight
+        credentials = .credentials(limits.pauses)
+        service = .service(limits.breaks, longestAsked: policy.cap)
+        hosts = HostLimits(
+            limit: limits.inFlightPerHost,
+            capacity: limits.window / 4,
+            longestWait: policy.cap,
+            breaks: limits.breaks,
+            doubts: limits.doubts,
+            newDeviceLimit: limits.inFlight
+        )
+        endpoints = EndpointPauses(limit: limits.standAsideAfter, length: limits.doubts)
+    }
+
+    // MARK: The queue
+
+    /// How many attempts may be under way now.
+    mutating func allowance(now: Int64) -> Int {
+        let allowed = credentials.allowance(of: limit, now: now)
+        return min(allowed, service.allowance(of: limit, now: now))
+    }
+
+    /// When attempts are made again, in milliseconds since 1970; nil when the queue is not paused.
+    var pausedUntil: Int64? { [credentials.pausedUntil, service.pausedUntil].compactMap(\.self).max() }
+
+    /// The pause that goes on, as it was reported.
+    var pause: QueuePause? { pausedUntil == nil ? nil : reported }
+
+    /// How many hosts are paused.
+    func pausedHosts(now: Int64) -> Int { hosts.paused(now: now) }
+
+    /// Pauses the queue because its credentials are bad or its transport is missing. Returns the pause if it is a new
+    /// one.
+    mutating func pauseForCredentials(_ reason: String, now: Int64) -> QueuePause? {
+        credentials.pause(now: now).map { report(.misconfigured, until: $0, reason) }
+    }
+
+    /// Pauses the queue because its push service asked for it. Returns the pause if it is a new one, or much longer
+    /// than before.
+    mutating func pauseForService(_ outcome: Outcome, now: Int64) -> QueuePause? {
+        if let until = service.pause(asked: Int64(outcome.retryAfter), now: now) {
+            return report(.asked, until: until, outcome.reason)
+        }
+        guard let until = service.pausedUntil, let before = reported?.until, until - before >= Self.reportedProlongation
+        else { return nil }
+        return report(.asked, until: until, outcome.reason)
+    }
+
+    /// Notes that an attempt came to an end at the push service. Returns whether that ends a pause.
+    mutating func succeed(isDelivered: Bool) -> Bool {
+        let isRepaired = credentials.succeed(limit: limit)
+        let isServed = isDelivered && service.succeed(limit: limit)
+        return isRepaired || isServed
+    }
+
+    /// Probes at once, because somebody repaired something.
+    mutating func lift() {
+        credentials.lift()
+        service.lift()
+    }
+
+    mutating func follow(clockSetBackBy step: Int64) {
+        credentials.follow(clockSetBackBy: step)
+        service.follow(clockSetBackBy: step)
+        hosts.follow(clockSetBackBy: step)
+        endpoints.follow(clockSetBackBy: step)
+        reported?.until.setBack(by: step)
+    }
+
+    private mutating func report(_ cause: QueuePause.Cause, until: Int64, _ reason: String) -> QueuePause {
+        let pause = QueuePause(queue: queue, until: until, reason: reason, cause: cause)
+        reported = pause
+        return pause
+    }
+
+    // MARK: Hosts and endpoints
+
+    /// Decides whether an attempt for `device`, whose index in the queue is `index`, may go to `host`.
+    mutating func admit(_ device: DeviceID, _ index: Int, to host: String, now: Int64) -> Admission {
+        if host != HostLimits.newDevices, let until = endpoints.pausedUntil(device, now: now) {
+            return .postponed(until: until, reason: "endpoint-refuses")
+        }
+        return switch hosts.admit(index, to: host, now: now) {
+        case .send: .send
+        case .wait: .wait
+        case .paused(let until): .postponed(until: until, reason: "host-paused")
+        case .later(let due): .later(due)
+        }
+    }
+
+    /// Notes that an attempt towards `host` ended. Returns the devices that are called now, by their indices.
+    mutating func leave(_ host: String) -> [Int] { hosts.leave(host) }
+
+    /// Notes that the turn of a device which `host` called is about to be decided; ``call(_:)`` must follow.
+    mutating func answerCall(of host: String) { hosts.answered(host) }
+
+    /// Calls devices for the free places of a host, and returns their indices.
+    mutating func call(_ host: String) -> [Int] { hosts.call(host) }
+
+    /// Learns from the outcome of an attempt towards `host`. Returns the end of that host's pause, in milliseconds
+    /// since 1970; nil when it is not paused.
+    mutating func learn(from outcome: Outcome, of device: DeviceID, at host: String, now: Int64) -> Int64? {
+        if host == HostLimits.newDevices {
+            judgeNewDevice(outcome)
+        } else {
+            judgeHost(outcome, host, now: now)
+            judgeEndpoint(outcome, of: device, now: now)
+        }
+        return hosts.pausedUntil(host, now: now)
+    }
+
+    private mutating func judgeHost(_ outcome: Outcome, _ host: String, now: Int64) {
+        switch outcome.kind {
+        case .delivered: hosts.trust(host, hasAccepted: true)
+        case .gone, .rejected: hosts.trust(host, hasAccepted: false)
+        case .misconfigured: break
+        case .retry:
+            switch outcome.scope {
+            case .host:
+                hosts.pause(host, retryAfter: Int64(outcome.retryAfter), now: now)
+            case .usual where outcome.retryAfter > 0 || outcome.status == 429:
+                hosts.pause(host, retryAfter: Int64(outcome.retryAfter), now: now)
+            case .usual where outcome.status == 0: hosts.doubt(host, now: now)
+            case .usual, .device, .transport: break
+            }
+        }
+    }
+
+    private mutating func judgeNewDevice(_ outcome: Outcome) {
+        switch outcome.kind {
+        case .delivered: hosts.judgeNewDevice(isTaken: true)
+        // The push service knew that one.
+        case .gone where outcome.status == 410: break
+        case .gone, .rejected: hosts.judgeNewDevice(isTaken: false)
+        case .retry, .misconfigured: break
+        }
+    }
+
+    private mutating func judgeEndpoint(_ outcome: Outcome, of device: DeviceID, now: Int64) {
+        switch outcome.kind {
+        case .delivered, .gone: endpoints.forget(device)
+        case .rejected: endpoints.refused(device, now: now)
+        case .retry, .misconfigured: break
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Notifications
+
+/// A held group as the outbox keeps it: events that wait until their device may be woken again, and then become one
+/// push.
+package struct HeldRow: Sendable, Hashable {
+    /// What to store as the notification of the first event, or of the latest where only that counts.
+    package enum Content: Sendable, Hashable {
+        /// Leave the stored one as it is.
+        case asBefore
+        /// None: there are several events, and the push will state their number.
+        case none
+        case notification(HeldNotification)
+    }
+
+    package var key: HeldKey
+    package var nature: PushNature
+    /// Identifies events of which only the latest counts; nil: all count.
+    package var mark: Int64?
+    /// When the notification's event was created, in seconds since 1970; 0 where all count.
+    package var madeAt: Int64
+    /// The account of the device: 32 bytes.
+    package var account: [UInt8]
+    /// The id of the first event: 32 bytes.
+    package var event: [UInt8]
+    package var isMessage: Bool
+    /// Whether they wait for the end of the window too.
+    package var hasOverflowed: Bool
+    package var signal: Signal
+    package var mode: Mode
+    package var urgency: Urgency
+    package var count: UInt32
+    /// When the first event arrived, in milliseconds since 1970.
+    package var since: Int64
+    /// When the last of them expires, in milliseconds since 1970; 0: never.
+    package var expiresAt: Int64
+    package var content: Content
+
+    package init(
+        key: HeldKey,
+        account: [UInt8],
+        event: [UInt8],
+        isMessage: Bool,
+        hasOverflowed: Bool,
+        signal: Signal,
+        mode: Mode,
+        urgency: Urgency,
+        count: UInt32,
+        since: Int64,
+        expiresAt: Int64,
+        content: Content,
+        nature: PushNature = .alert,
+        mark: Int64? = nil,
+        madeAt: Int64 = 0
+    ) {
+        self.key = key
+        self.nature = nature
+        self.mark = mark
+        self.madeAt = madeAt
+        self.account = account
+        self.event = event
+        self.isMessage = isMessage
+        self.hasOverflowed = hasOverflowed
+        self.signal = signal
+        self.mode = mode
+        self.urgency = urgency
+        self.count = count
+        self.since = since
+        self.expiresAt = expiresAt
+        self.content = content
+    }
+}
+
+/// The notification of a group that consists of one event.
+package struct HeldNotification: Sendable, Hashable {
+    package var notification: Notification
+    /// Identifies the key that it is encrypted to; nil where it is not encrypted, or the key is unknown.
+    package var sealedTo: Int64?
+
+    package init(_ notification: Notification, sealedTo: Int64? = nil) {
+        self.notification = notification
+        self.sealedTo = sealedTo
+    }
+}
+
+/// Identifies a held group: its device's number and, below it, the group's slot.
+package struct HeldKey: RawRepresentable, Hashable, Sendable {
+    package let rawValue: Int64
+
+    package static let slots = 32
+    private static let slotBits: Int64 = 5
+    private static let slotMask: Int64 = 31
+    /// How many bits a slot had before the migration `outbox-held-natures`.
+    private static let formerSlotBits: Int64 = 2
+
+    package init(rawValue: Int64) {
+        self.rawValue = rawValue
+    }
+
+    package init(device: DeviceID, slot: UInt8) {
+        rawValue = device.rawValue << Self.slotBits | (Int64(slot) & Self.slotMask)
+    }
+
+    package var device: DeviceID { DeviceID(rawValue: rawValue >> Self.slotBits) }
+
+    package var slot: UInt8 { UInt8(truncatingIfNeeded: rawValue & Self.slotMask) }
+
+    /// Reads a number of an outbox from before the migration `outbox-held-natures`.
+    init(former number: Int64) {
+        self.init(
+            device: DeviceID(rawValue: number >> Self.formerSlotBits),
+            slot: UInt8(truncatingIfNeeded: number & (1 << Self.formerSlotBits - 1))
+        )
+    }
+
+    /// All keys of a device in an outbox from before the migration `outbox-held-natures`.
+    static func allFormer(of device: DeviceID) -> ClosedRange<Int64> {
+        let first = device.rawValue << formerSlotBits
+        return first...(first | (1 << formerSlotBits - 1))
+    }
+
+    /// All keys of a device.
+    static func all(of device: DeviceID) -> ClosedRange<Int64> {
+        HeldKey(device: device, slot: 0).rawValue...HeldKey(device: device, slot: UInt8(slots - 1)).rawValue
+    }
+}

@@ -1,0 +1,229 @@
+import Notifications
+
+extension Notification {
+    /// The first byte of a blob: 1, 2 for those with neutral texts or an envelope, 3 for those whose neutral texts have
+    /// a presentation. Readers refuse others; a new field needs a new number.
+    package static let blobVersion: UInt8 = 3
+    private static let versionOfNeutralTexts: UInt8 = 2
+    private static let firstBlobVersion: UInt8 = 1
+
+    /// The notification in a compact form of its own: a wake-up takes some twenty bytes. It holds no token or endpoint.
+    package var blob: [UInt8] {
+        var writer = BlobWriter(capacity: 48 + title.utf8.count + body.utf8.count + data.utf8.count)
+        let version = requiredBlobVersion
+        writer.write(byte: version)
+        writer.write(byte: UInt8(truncatingIfNeeded: mode.rawValue))
+        writer.write(byte: UInt8(truncatingIfNeeded: urgency.rawValue))
+        writer.write(UInt64(count))
+        writer.write(UInt64(bitPattern: expiresAt))
+        for text in [signal.rawValue, title, subtitle, body, category, thread, collapseKey, url, data] {
+            writer.write(text)
+        }
+        writer.write(actions)
+        writer.write(native)
+        if version >= Notification.versionOfNeutralTexts {
+            for text in [neutral.title, neutral.body, sealed] { writer.write(text) }
+        }
+        if version == Notification.blobVersion {
+            let presentation = neutralPresentation
+            for text in [
+                presentation.subtitle, presentation.category, presentation.thread, presentation.collapseKey,
+                presentation.url, presentation.data,
+            ] {
+                writer.write(text)
+            }
+            writer.write(presentation.actions)
+            writer.write(presentation.native)
+        }
+        return writer.bytes
+    }
+
+    /// Reads ``blob``. The bytes may be anything; throws unless they are one whole notification.
+    package init(blob: UnsafeRawBufferPointer) throws(NotificationBlobError) {
+        var reader = BlobReader(blob)
+        let version = try reader.byte()
+        guard (Notification.firstBlobVersion...Notification.blobVersion).contains(version) else {
+            throw .unknownVersion(version)
+        }
+        guard let mode = Mode(rawValue: Int32(try reader.byte())) else {
+            throw .invalidValue(field: "mode", offset: reader.offset)
+        }
+        guard let urgency = Urgency(rawValue: Int32(try reader.byte())) else {
+            throw .invalidValue(field: "urgency", offset: reader.offset)
+        }
+        guard let count = UInt32(exactly: try reader.integer()) else {
+            throw .invalidValue(field: "count", offset: reader.offset)
+        }
+        let expiresAt = Int64(bitPattern: try reader.integer())
+        self.init(mode: mode, signal: Signal(rawValue: try reader.text()), urgency: urgency, count: count)
+        self.expiresAt = expiresAt
+        title = try reader.text()
+        subtitle = try reader.text()
+        body = try reader.text()
+        category = try reader.text()
+        thread = try reader.text()
+        collapseKey = try reader.text()
+        url = try reader.text()
+        data = try reader.text()
+        actions = try reader.actions()
+        native = try reader.blocks()
+        if version >= Notification.versionOfNeutralTexts {
+            neutral = NeutralTexts(title: try reader.text(), body: try reader.text())
+            sealed = try reader.text()
+        }
+        if version == Notification.blobVersion {
+            neutralPresentation.subtitle = try reader.text()
+            neutralPresentation.category = try reader.text()
+            neutralPresentation.thread = try reader.text()
+            neutralPresentation.collapseKey = try reader.text()
+            neutralPresentation.url = try reader.text()
+            neutralPresentation.data = try reader.text()
+            neutralPresentation.actions = try reader.actions()
+            neutralPresentation.native = try reader.blocks()
+        }
+        guard reader.remaining == 0 else { throw .trailingBytes(reader.remaining) }
+    }
+
+    private var requiredBlobVersion: UInt8 {
+        if !neutralPresentation.isEmpty { return Notification.blobVersion }
+        return neutral.isEmpty && sealed.isEmpty ? Notification.firstBlobVersion : Notification.versionOfNeutralTexts
+    }
+}
+
+extension BlobWriter {
+    fileprivate mutating func write(_ actions: [NotificationAction]) {
+        write(UInt64(actions.count))
+        for action in actions {
+            write(action.id)
+            write(action.label)
+            write(action.url)
+            write(action.icon)
+        }
+    }
+
+    fileprivate mutating func write(_ blocks: [String: String]) {
+        write(UInt64(blocks.count))
+        for (platform, block) in blocks.sorted(by: { $0.key < $1.key }) {
+            write(platform)
+            write(block)
+        }
+    }
+}
+
+extension BlobReader {
+    fileprivate mutating func actions() throws(NotificationBlobError) -> [NotificationAction] {
+        var actions: [NotificationAction] = []
+        for _ in 0..<(try count()) {
+            actions.append(
+                NotificationAction(id: try text(), label: try text(), url: try text(), icon: try text())
+            )
+        }
+        return actions
+    }
+
+    fileprivate mutating func blocks() throws(NotificationBlobError) -> [String: String] {
+        var blocks: [String: String] = [:]
+        for _ in 0..<(try count()) {
+            let platform = try text()
+            blocks[platform] = try text()
+        }
+        return blocks
+    }
+}
+
+/// Reads what ``BlobWriter`` writes, from bytes that may be anything.
+private struct BlobReader {
+    private let bytes: UnsafeRawBufferPointer
+    private(set) var offset = 0
+
+    /// `bytes` must outlive the reader.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    var remaining: Int { bytes.count - offset }
+
+    mutating func byte() throws(NotificationBlobError) -> UInt8 {
+        guard offset < bytes.count else { throw .truncated(offset: offset) }
+        defer { offset += 1 }
+        return bytes[offset]
+    }
+
+    mutating func integer() throws(NotificationBlobError) -> UInt64 {
+        let start = offset
+        var value: UInt64 = 0
+        var shift: UInt64 = 0
+        while true {
+            let byte = try byte()
+            let bits = UInt64(byte & 0x7F)
+            guard shift < 63 || (shift == 63 && bits <= 1) else { throw .invalidValue(field: "integer", offset: start) }
+            value |= bits << shift
+            if byte < 0x80 { return value }
+            shift += 7
+        }
+    }
+
+    /// A count of items of at least one byte each, so never more than the bytes left.
+    mutating func count() throws(NotificationBlobError) -> Int {
+        let start = offset
+        let value = try integer()
+        guard value <= UInt64(remaining) else { throw .truncated(offset: start) }
+        return Int(value)
+    }
+
+    mutating func text() throws(NotificationBlobError) -> String {
+        let length = try count()
+        guard length > 0 else { return "" }
+        let slice = UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + length])
+        guard let text = String(validating: slice, as: UTF8.self) else { throw .invalidUTF8(offset: offset) }
+        offset += length
+        return text
+    }
+}
+
+/// Writes integers as LEB128 and texts as their length and UTF-8 bytes.
+private struct BlobWriter {
+    private(set) var bytes: [UInt8] = []
+
+    init(capacity: Int) {
+        bytes.reserveCapacity(capacity)
+    }
+
+    mutating func write(byte: UInt8) {
+        bytes.append(byte)
+    }
+
+    mutating func write(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    mutating func write(_ text: String) {
+        write(UInt64(text.utf8.count))
+        bytes.append(contentsOf: text.utf8)
+    }
+}
+
+/// Why bytes are no notification.
+package enum NotificationBlobError: Error, Equatable, CustomStringConvertible {
+    case unknownVersion(UInt8)
+    case truncated(offset: Int)
+    case invalidValue(field: String, offset: Int)
+    case invalidUTF8(offset: Int)
+    case trailingBytes(Int)
+
+    package var description: String {
+        switch self {
+        case .unknownVersion(let version):
+            "notification of format \(version); expected \(Notification.blobVersion): written by a newer Carillon?"
+        case .truncated(let offset): "notification ends at byte \(offset), in the middle of a field"
+        case .invalidValue(let field, let offset): "notification has no valid \(field) at byte \(offset)"
+        case .invalidUTF8(let offset): "notification has text that is not UTF-8 at byte \(offset)"
+        case .trailingBytes(let count): "notification is followed by \(count) unexpected bytes"
+        }
+    }
+}

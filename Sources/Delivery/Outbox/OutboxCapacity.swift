@@ -1,0 +1,124 @@
+import Logging
+import Notifications
+import Storage
+import Synchronization
+
+/// Whether the outbox has capacity for one more delivery. For one thread that makes deliveries in batches.
+package protocol DeliveryRoom: Sendable {
+    /// Reserves a place for a delivery to a device of `queue`; false when it has to wait until others have left.
+    /// Reservations count until ``settle()``.
+    func take(for device: DeviceID, of queue: QueueName) -> Bool
+
+    /// Ends all reservations: their deliveries are in the outbox by now, or never will be.
+    func settle()
+}
+
+/// Divides the outbox's capacity among push services, and among the hosts that users choose (``QueueQuota``).
+///
+/// Counts by device and looks hosts up, so that the disk needs to store nothing more.
+package final class OutboxRoom: DeliveryRoom {
+    private struct State: Sendable {
+        var quotas: [QueueName: QueueQuota] = [:]
+        var troubles: [QueueName: TroubleLog] = [:]
+    }
+
+    private let limit: Int
+    private let host: @Sendable (DeviceID) -> String?
+    private let now: @Sendable () -> Int64
+    private let log: Logger
+    private let state = Mutex(State())
+
+    /// The capacity of an outbox for `limit` deliveries. `host` looks up the host of a device, if users choose it.
+    init(
+        limit: Int,
+        host: @escaping @Sendable (DeviceID) -> String?,
+        now: @escaping @Sendable () -> Int64,
+        log: Logger
+    ) {
+        self.limit = limit
+        self.host = host
+        self.now = now
+        self.log = log
+    }
+
+    package func take(for device: DeviceID, of queue: QueueName) -> Bool {
+        var verdict = withQuota(of: queue) { $0.take(device) }
+        if verdict == .dependsOnHost {
+            // May read the disk: not under the lock.
+            let host = host(device)
+            verdict = withQuota(of: queue) { $0.take(device, at: host) }
+        }
+        guard verdict != .taken else { return true }
+        trouble(of: queue)?.occurred(at: now())
+        return false
+    }
+
+    package func settle() {
+        state.withLock { state in
+            for queue in state.quotas.keys { state.quotas[queue]?.settle() }
+        }
+    }
+
+    /// How many more deliveries a queue takes from callers that can be asked to come again.
+    package func roomForCallers(of queue: QueueName) -> Int { withQuota(of: queue) { $0.capacityForCallers } }
+
+    /// How many deliveries of a queue wait, and how many may.
+    func usage(of queue: QueueName) -> (waiting: Int, limit: Int) { withQuota(of: queue) { ($0.count, $0.limit) } }
+
+    /// Counts deliveries for a device that are in the outbox.
+    func add(_ count: Int, for device: DeviceID, of queue: QueueName) {
+        withQuota(of: queue) { $0.add(count, for: device) }
+    }
+
+    func add(_ deliveries: [Delivery]) {
+        state.withLock { state in
+            for delivery in deliveries {
+                state.quotas[delivery.queue, default: QueueQuota(of: limit)].add(for: delivery.device)
+            }
+        }
+    }
+
+    /// Releases the places of deliveries that ended.
+    func remove(_ reports: [DeliveryReport]) {
+        let passed = state.withLock { state in
+            var passed: [TroubleLog] = []
+            for report in reports where report.kind.isFinal {
+                guard let wasBehind = state.quotas[report.queue]?.isBehind else { continue }
+                state.quotas[report.queue]?.remove(for: report.device)
+                guard wasBehind, state.quotas[report.queue]?.isBehind == false else { continue }
+                if let trouble = state.troubles[report.queue] { passed.append(trouble) }
+            }
+            return passed
+        }
+        for trouble in passed { trouble.passed(at: now()) }
+    }
+
+    /// Notes the hosts of devices.
+    func locate(_ found: [(queue: QueueName, device: DeviceID, host: String)]) {
+        guard !found.isEmpty else { return }
+        state.withLock { state in
+            for (queue, device, host) in found { state.quotas[queue]?.locate(device, at: host) }
+        }
+    }
+
+    private func withQuota<Result: Sendable>(of queue: QueueName, _ body: (inout QueueQuota) -> Result) -> Result {
+        state.withLock { body(&$0.quotas[queue, default: QueueQuota(of: limit)]) }
+    }
+
+    /// Where to log that a queue is behind; nil when it is not, and devices were only limited to one delivery at a
+    /// time. The log names no host: it is a user's.
+    private func trouble(of queue: QueueName) -> TroubleLog? {
+        state.withLock { state in
+            guard state.quotas[queue]?.isBehind == true else { return nil }
+            if let trouble = state.troubles[queue] { return trouble }
+            let trouble = TroubleLog(
+                "A push service or a user's server is behind; what comes for it is gathered",
+                level: .warning,
+                metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"],
+                logger: log
+            )
+            state.troubles[queue] = trouble
+            return trouble
+        }
+    }
+}

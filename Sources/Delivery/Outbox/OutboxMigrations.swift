@@ -1,0 +1,110 @@
+import GRDB
+
+/// The outbox's tables, version by version. Published versions never change.
+///
+/// `outbox_delivery.number` is an ``OutboxKey``. `due` is null until the first attempt has failed: the index holds only
+/// deliveries that wait for a retry, because an index in random order over a million first tries makes filling ten
+/// times slower.
+enum OutboxMigrations {
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        for (name, sql) in versions { migrator.registerMigration(name) { try $0.execute(sql: sql) } }
+        return migrator
+    }
+
+    private static let versions = [
+        (
+            "outbox-1",
+            """
+            CREATE TABLE outbox_queue (
+                number INTEGER PRIMARY KEY,
+                platform TEXT NOT NULL,
+                app TEXT NOT NULL,
+                UNIQUE (platform, app)
+            ) STRICT;
+            CREATE TABLE outbox_delivery (
+                number INTEGER PRIMARY KEY,
+                queue INTEGER NOT NULL,
+                id TEXT NOT NULL,
+                device INTEGER NOT NULL,
+                accepted INTEGER NOT NULL,
+                attempts INTEGER NOT NULL DEFAULT 0,
+                due INTEGER,
+                notification BLOB NOT NULL
+            ) STRICT;
+            CREATE INDEX outbox_delivery_retry ON outbox_delivery (queue, due) WHERE due IS NOT NULL;
+            """
+        ),
+        ("outbox-2", "CREATE TABLE outbox_cause (number INTEGER PRIMARY KEY, id BLOB NOT NULL) STRICT"),
+        (
+            "outbox-3",
+            """
+            CREATE TABLE outbox_pace (
+                device INTEGER PRIMARY KEY,
+                pushed INTEGER NOT NULL,
+                window_start INTEGER NOT NULL,
+                matches INTEGER NOT NULL,
+                day INTEGER NOT NULL,
+                pushes INTEGER NOT NULL,
+                under_way TEXT,
+                released INTEGER NOT NULL
+            ) STRICT;
+            CREATE TABLE outbox_held (
+                number INTEGER PRIMARY KEY,
+                account BLOB NOT NULL,
+                event BLOB NOT NULL,
+                is_message INTEGER NOT NULL,
+                has_overflowed INTEGER NOT NULL,
+                signal TEXT NOT NULL,
+                mode INTEGER NOT NULL,
+                urgency INTEGER NOT NULL,
+                count INTEGER NOT NULL,
+                since INTEGER NOT NULL,
+                expires INTEGER NOT NULL,
+                notification BLOB
+            ) STRICT;
+            """
+        ),
+        (
+            // Of a group of several events only the expiry of the first was known so far.
+            "outbox-4",
+            """
+            ALTER TABLE outbox_held ADD COLUMN sealed_to INTEGER;
+            ALTER TABLE outbox_pace ADD COLUMN aside INTEGER NOT NULL DEFAULT 0;
+            UPDATE outbox_held SET expires = 0 WHERE count > 1;
+            """
+        ),
+        (
+            // Held groups are told apart by their nature, and a device may have more of them (``HeldKey``). Earlier
+            // rows all become part of a batch.
+            "outbox-held-natures",
+            """
+            ALTER TABLE outbox_held RENAME TO outbox_held_former;
+            CREATE TABLE outbox_held (
+                number INTEGER PRIMARY KEY,
+                account BLOB NOT NULL,
+                event BLOB NOT NULL,
+                is_message INTEGER NOT NULL,
+                has_overflowed INTEGER NOT NULL,
+                signal TEXT NOT NULL,
+                mode INTEGER NOT NULL,
+                urgency INTEGER NOT NULL,
+                count INTEGER NOT NULL,
+                since INTEGER NOT NULL,
+                expires INTEGER NOT NULL,
+                notification BLOB,
+                sealed_to INTEGER,
+                nature INTEGER NOT NULL,
+                mark INTEGER,
+                made INTEGER NOT NULL
+            ) STRICT;
+            INSERT INTO outbox_held
+                SELECT (number >> 2) << 5 | (number & 3), account, event, is_message, has_overflowed, signal, mode, urgency,
+                    count, since, expires, notification, sealed_to, mode = 0, NULL, 0
+                FROM outbox_held_former;
+            DROP TABLE outbox_held_former;
+            ALTER TABLE outbox_pace ADD COLUMN silent BLOB;
+            """
+        ),
+    ]
+}

@@ -1,0 +1,228 @@
+import GRDB
+import GRDBSQLite
+import Notifications
+
+/// Reads and writes the rows of queues, deliveries and causes, within a transaction of the caller's.
+enum OutboxRows {
+    private static let columns = "number, id, device, accepted, attempts, due, notification"
+
+    // MARK: Queues
+
+    static func queues(_ database: Database) throws -> [QueueName: Int] {
+        var queues: [QueueName: Int] = [:]
+        let rows = try Row.fetchCursor(database, sql: "SELECT platform, app, number FROM outbox_queue")
+        while let row = try rows.next() {
+            queues[QueueName(platform: row[0], app: row[1])] = row[2]
+        }
+        return queues
+    }
+
+    /// The number of a delivery's queue; a new queue gets a row, and a place in `queues`.
+    static func queue(of delivery: Delivery, in queues: inout [QueueName: Int], _ database: Database) throws -> Int {
+        let name = QueueName(platform: delivery.platform, app: delivery.app)
+        if let number = queues[name] { return number }
+        try database.execute(
+            sql: "INSERT INTO outbox_queue (platform, app) VALUES (?, ?)",
+            arguments: [name.platform, name.app]
+        )
+        let number = Int(database.lastInsertedRowID)
+        guard number <= OutboxKey.largestQueue else { throw OutboxError.tooManyQueues }
+        queues[name] = number
+        return number
+    }
+
+    /// Those of `queues` in which something waits.
+    static func waiting(_ database: Database, _ queues: [QueueName: Int]) throws -> [StoredQueue] {
+        try queues.sorted { $0.value < $1.value }.compactMap { name, number in
+            let last = try Int64.fetchOne(
+                database,
+                sql: "SELECT max(number) FROM outbox_delivery WHERE number BETWEEN ? AND ?",
+                arguments: [OutboxKey.lowest(of: number).rawValue, OutboxKey.highest(of: number).rawValue]
+            )
+            return last.map { StoredQueue(number: number, name: name, last: OutboxKey(rawValue: $0)) }
+        }
+    }
+
+    // MARK: Deliveries
+
+    static func count(_ database: Database) throws -> Int {
+        try Int.fetchOne(database, sql: "SELECT count(*) FROM outbox_delivery") ?? 0
+    }
+
+    static func forEachWaiting(_ database: Database, _ body: (QueueName, DeviceID) -> Void) throws {
+        let names = try Dictionary(queues(database).map { (Int64($1), $0) }) { first, _ in first }
+        let select = try RawStatement(database, "SELECT queue, device FROM outbox_delivery")
+        defer { select.reset() }
+        while try select.step() {
+            guard let name = names[select.integer(at: 0)] else { continue }
+            body(name, DeviceID(rawValue: select.integer(at: 1)))
+        }
+    }
+
+    static func firstTries(
+        of queue: Int,
+        _ name: QueueName,
+        after: OutboxKey,
+        limit: Int,
+        _ database: Database
+    ) throws -> OutboxPage {
+        try page(
+            """
+            SELECT \(columns) FROM outbox_delivery
+            WHERE number > ? AND number <= ? AND due IS NULL ORDER BY number LIMIT ?
+            """,
+            [max(after, .lowest(of: queue)).rawValue, OutboxKey.highest(of: queue).rawValue],
+            of: name,
+            limit: limit,
+            database
+        )
+    }
+
+    static func retries(
+        of queue: Int,
+        _ name: QueueName,
+        from place: RetryPlace,
+        limit: Int,
+        _ database: Database
+    ) throws -> OutboxPage {
+        try page(
+            """
+            SELECT \(columns) FROM outbox_delivery
+            WHERE queue = ? AND due IS NOT NULL AND (due, number) >= (?, ?) ORDER BY due, number LIMIT ?
+            """,
+            [Int64(queue), place.due, place.key.rawValue],
+            of: name,
+            limit: limit,
+            database
+        )
+    }
+
+    private static func page(
+        _ sql: String,
+        _ arguments: [Int64],
+        of queue: QueueName,
+        limit: Int,
+        _ database: Database
+    ) throws -> OutboxPage {
+        let select = try RawStatement(database, sql)
+        defer { select.reset() }
+        for (index, value) in (arguments + [Int64(limit)]).enumerated() {
+            try select.bind(value, at: Int32(index) + 1)
+        }
+        var page = OutboxPage(isLast: false)
+        var rows = 0
+        while try select.step() {
+            rows += 1
+            read(select, of: queue, into: &page)
+        }
+        page.isLast = rows < limit
+        return page
+    }
+
+    private static func read(_ row: RawStatement, of queue: QueueName, into page: inout OutboxPage) {
+        let key = OutboxKey(rawValue: row.integer(at: 0))
+        let id = row.text(at: 1)
+        let device = row.integer(at: 2)
+        guard let notification = try? Notification(blob: row.bytes(at: 6)) else {
+            page.unreadable.append(OutboxPage.Unreadable(key: key, id: id, device: device))
+            return
+        }
+        let delivery = Delivery(
+            id: id,
+            device: DeviceID(rawValue: device),
+            platform: queue.platform,
+            app: queue.app,
+            notification: notification,
+            acceptedAt: row.integer(at: 3)
+        )
+        page.deliveries.append(
+            StoredDelivery(
+                key: key,
+                delivery: delivery,
+                attempts: Int(row.integer(at: 4)),
+                due: row.isNull(at: 5) ? nil : row.integer(at: 5)
+            )
+        )
+    }
+
+    static func insert(
+        _ deliveries: [Delivery],
+        _ blobs: [[UInt8]],
+        _ keys: [OutboxKey],
+        _ database: Database
+    ) throws {
+        let insert = try RawStatement(
+            database,
+            "INSERT INTO outbox_delivery (number, queue, id, device, accepted, notification) VALUES (?, ?, ?, ?, ?, ?)"
+        )
+        defer { insert.reset() }
+        for ((delivery, blob), key) in zip(zip(deliveries, blobs), keys) {
+            try insert.bind(key.rawValue, at: 1)
+            try insert.bind(Int64(key.queue), at: 2)
+            try insert.bind(delivery.device.rawValue, at: 4)
+            try insert.bind(delivery.acceptedAt, at: 5)
+            try insert.bind(delivery.id, at: 3) {
+                try blob.withUnsafeBytes { blob in
+                    try insert.bind(blob: blob, at: 6)
+                    try insert.run()
+                    insert.reset()
+                }
+            }
+        }
+    }
+
+    /// Applies `changes` and returns how many deliveries were removed.
+    static func apply(_ changes: OutboxChanges, _ database: Database) throws -> Int {
+        if !changes.reschedulings.isEmpty {
+            let update = try RawStatement(
+                database,
+                "UPDATE outbox_delivery SET due = ?, attempts = ? WHERE number = ?"
+            )
+            defer { update.reset() }
+            for change in changes.reschedulings {
+                try update.bind(change.due, at: 1)
+                try update.bind(Int64(change.attempts), at: 2)
+                try update.bind(change.key.rawValue, at: 3)
+                try update.run()
+                update.reset()
+            }
+        }
+        try PaceStatements.apply(changes.ends, database)
+        let delete = try RawStatement(database, "DELETE FROM outbox_delivery WHERE number = ?")
+        defer { delete.reset() }
+        var removed = 0
+        for key in changes.removals {
+            try delete.bind(key.rawValue, at: 1)
+            try delete.run()
+            removed += Int(sqlite3_changes(database.sqliteConnection))
+            delete.reset()
+        }
+        return removed
+    }
+
+    // MARK: Causes
+
+    static func forEachCause(_ database: Database, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        let select = try RawStatement(database, "SELECT id FROM outbox_cause ORDER BY number")
+        defer { select.reset() }
+        while try select.step() { try body(select.bytes(at: 0)) }
+    }
+
+    /// Rows only come at one end and go at the other, so this costs little however many there are.
+    static func remember(_ causes: [[UInt8]], atMost limit: Int, _ database: Database) throws {
+        guard !causes.isEmpty else { return }
+        let insert = try RawStatement(database, "INSERT INTO outbox_cause (id) VALUES (?)")
+        defer { insert.reset() }
+        for cause in causes {
+            try cause.withUnsafeBytes { cause in
+                try insert.bind(blob: cause, at: 1)
+                try insert.run()
+                insert.reset()
+            }
+        }
+        let forget = try RawStatement(database, "DELETE FROM outbox_cause WHERE number <= ?")
+        defer { forget.reset() }
+        try forget.bind(database.lastInsertedRowID - Int64(limit), at: 1)
+        try forget.run()
+    }
+}

@@ -1,0 +1,117 @@
+import Notifications
+
+/// How a device was woken lately, as the outbox keeps it beside the deliveries. Times are in milliseconds since 1970.
+package struct PaceRow: Sendable, Hashable {
+    package var device: DeviceID
+    /// When the last push was delivered; 0: never.
+    package var pushedAt: Int64
+    package var windowStart: Int64
+    /// Matches in the current window.
+    package var matches: Int32
+    /// The UTC day that `pushes` are of, counted from 1970.
+    package var dayOfPushes: Int32
+    package var pushes: Int32
+    /// The id of the delivery that was released last; nil once its end is known.
+    package var underWay: String?
+    package var releasedAt: Int64
+    /// How many deliveries in a row stood aside and let the next one go.
+    package var aside: Int32
+    /// When the last silent pushes were released, up to the number that an hour allows; empty where these are not
+    /// limited.
+    package var silentPushes: [Int64]
+
+    /// After this many in a row the push service is considered down, and later events are merged.
+    package static let mostAside: Int32 = 3
+
+    package init(
+        device: DeviceID,
+        pushedAt: Int64 = 0,
+        windowStart: Int64 = 0,
+        matches: Int32 = 0,
+        dayOfPushes: Int32 = 0,
+        pushes: Int32 = 0,
+        underWay: String? = nil,
+        releasedAt: Int64 = 0,
+        aside: Int32 = 0,
+        silentPushes: [Int64] = []
+    ) {
+        self.device = device
+        self.pushedAt = pushedAt
+        self.windowStart = windowStart
+        self.matches = matches
+        self.dayOfPushes = dayOfPushes
+        self.pushes = pushes
+        self.underWay = underWay
+        self.releasedAt = releasedAt
+        self.aside = aside
+        self.silentPushes = silentPushes
+    }
+}
+
+/// The end of a delivery for its device's pace. A delivery that stands aside ends here too, whatever becomes of it
+/// later.
+package struct PushEnd: Sendable, Hashable {
+    package var device: DeviceID
+    /// The delivery's id.
+    package var delivery: String
+    /// Whether it counts as a push: it was delivered, or the push service received and refused it.
+    package var counts: Bool
+    /// Whether it may still be delivered, but no longer keeps others waiting.
+    package var standsAside: Bool
+    /// Milliseconds since 1970.
+    package var moment: Int64
+
+    /// Nil for a report after which the delivery goes on, perhaps in another queue.
+    package init?(_ report: DeliveryReport, at moment: Int64) {
+        guard report.standsAside || (report.kind.isFinal && report.kind != .moved) else { return nil }
+        self.init(
+            device: report.device,
+            delivery: report.delivery,
+            counts: report.kind == .delivered || report.kind == .rejected,
+            standsAside: report.standsAside,
+            moment: moment
+        )
+    }
+
+    package init(
+        device: DeviceID,
+        delivery: String,
+        counts: Bool,
+        standsAside: Bool = false,
+        moment: Int64
+    ) {
+        self.device = device
+        self.delivery = delivery
+        self.counts = counts
+        self.standsAside = standsAside
+        self.moment = moment
+    }
+}
+
+/// Changes to devices' paces, applied in the transaction that stores the deliveries and their causes.
+package struct PaceChanges: Sendable, Hashable {
+    /// Devices that are no longer registered: all their rows are deleted. Applied first.
+    package var forgotten: [DeviceID] = []
+    /// Each replaces its device's former row.
+    package var rows: [PaceRow] = []
+    package var held: [HeldRow] = []
+    /// Groups that no longer wait.
+    package var released: [HeldKey] = []
+
+    package init() {}
+
+    package var isEmpty: Bool { forgotten.isEmpty && rows.isEmpty && held.isEmpty && released.isEmpty }
+}
+
+/// Keeps devices' paces together with the deliveries, so that a released group becomes a delivery in the same
+/// transaction. Changes come through ``Courier/accept(_:causes:pace:)``.
+package protocol PaceStore: Sendable {
+    /// Calls `pace` with each device's row and then `held` with each group, without its notification. Call it once,
+    /// before anything is accepted or attempted: a delivery that was under way and is no longer in the outbox counts as
+    /// delivered. Drops rows that have no effect any more at `now`, in milliseconds since 1970.
+    func loadPaces(at now: Int64, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws
+
+    /// The notification of a group's only event, or of the latest where only that counts; nil when there is none, or it
+    /// cannot be read.
+    func heldNotification(_ key: HeldKey) throws -> HeldNotification?
+}

@@ -1,0 +1,133 @@
+import Notifications
+
+/// How many deliveries wait for one push service, and how many more may, so that no push service and no user's server
+/// fills the outbox.
+///
+/// A queue may use a part of the outbox, and a host that users chose a part of that. As soon as a queue holds as many
+/// deliveries as one host may have, each device gets one delivery at a time, so that many names for one server do not
+/// multiply its quota. Knows no lock and no log.
+struct QueueQuota: Sendable {
+    enum Verdict: Equatable, Sendable {
+        case taken
+        /// It has to wait.
+        case refused
+        /// It depends on the device's host: ask again with that.
+        case dependsOnHost
+    }
+
+    private struct Place: Sendable {
+        var count = 0
+        /// Nil when it is not known yet, or the device has none.
+        var host: String?
+    }
+
+    /// A queue may use one part in so many of the outbox.
+    private static let partsOfOutbox = 4
+    /// A host may use one part in so many of its queue's quota.
+    private static let partsOfQueue = 4
+
+    /// How many deliveries may wait.
+    let limit: Int
+    /// How many may wait for one host; from this many on, each device gets one delivery at a time.
+    let hostLimit: Int
+    /// How many deliveries wait.
+    private(set) var count = 0
+    private var places: [DeviceID: Place] = [:]
+    private var hosts: [String: Int] = [:]
+    /// Places that are reserved: their deliveries are not in the outbox yet.
+    private var taken = 0
+    /// The devices and hosts with a reservation, as far as they matter.
+    private var takers: [DeviceID: String?] = [:]
+    private var takenTowards: [String: Int] = [:]
+    private var isFull = false
+    private var fullHosts: Set<String> = []
+
+    /// The quota of a queue in an outbox for `outbox` deliveries.
+    init(of outbox: Int) {
+        limit = max(1, outbox / Self.partsOfOutbox)
+        hostLimit = max(1, limit / Self.partsOfQueue)
+    }
+
+    /// Whether a delivery had to wait because the quota, or a host's, was used up, and more than half of that is still
+    /// in use.
+    var isBehind: Bool { isFull || !fullHosts.isEmpty }
+
+    /// How many more may come from callers that can be asked to come again: up to half of the quota, so that others
+    /// find a place.
+    var capacityForCallers: Int { max(0, max(1, limit / 2) - count) }
+
+    /// Reserves a place for a device, if that can be decided without its host.
+    mutating func take(_ device: DeviceID) -> Verdict {
+        guard count + taken >= hostLimit else {
+            taken += 1
+            return .taken
+        }
+        guard count + taken < limit else {
+            isFull = true
+            return .refused
+        }
+        guard places[device] == nil, takers[device] == nil else {
+            if let host = places[device]?.host, hosts[host, default: 0] >= hostLimit { fullHosts.insert(host) }
+            return .refused
+        }
+        return .dependsOnHost
+    }
+
+    /// Reserves a place for a device at `host`; nil: at none that users chose.
+    mutating func take(_ device: DeviceID, at host: String?) -> Verdict {
+        let verdict = take(device)
+        guard verdict == .dependsOnHost else { return verdict }
+        if let host {
+            guard hosts[host, default: 0] + takenTowards[host, default: 0] < hostLimit else {
+                fullHosts.insert(host)
+                return .refused
+            }
+            takenTowards[host, default: 0] += 1
+        }
+        takers[device] = .some(host)
+        taken += 1
+        return .taken
+    }
+
+    /// Ends all reservations.
+    mutating func settle() {
+        guard taken > 0 else { return }
+        taken = 0
+        takers.removeAll(keepingCapacity: true)
+        takenTowards.removeAll(keepingCapacity: true)
+    }
+
+    /// Counts deliveries for a device that are in the outbox.
+    mutating func add(_ added: Int = 1, for device: DeviceID) {
+        count += added
+        var place = places[device] ?? Place(host: takers[device] ?? nil)
+        place.count += added
+        places[device] = place
+        if let host = place.host { hosts[host, default: 0] += added }
+    }
+
+    /// Counts a delivery for a device that left the outbox.
+    mutating func remove(for device: DeviceID) {
+        guard var place = places[device] else { return }
+        count -= 1
+        place.count -= 1
+        places[device] = place.count > 0 ? place : nil
+        if let host = place.host { leave(host, 1) }
+        if isFull, count <= limit / 2 { isFull = false }
+    }
+
+    /// Notes the host of a device, and counts its deliveries there.
+    mutating func locate(_ device: DeviceID, at host: String) {
+        guard var place = places[device], place.host != host else { return }
+        if let former = place.host { leave(former, place.count) }
+        place.host = host
+        places[device] = place
+        hosts[host, default: 0] += place.count
+    }
+
+    private mutating func leave(_ host: String, _ number: Int) {
+        let left = hosts[host, default: 0] - number
+        hosts[host] = left > 0 ? left : nil
+        if left <= hostLimit / 2 { fullHosts.remove(host) }
+    }
+}

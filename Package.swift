@@ -465,10 +465,8 @@ if Context.environment["CARILLON_FUZZ"] == "1" {
             ),
             .target(
                 name: "HTTPLanes",
-                path: "Sources/HTTPLanes/Address",
-                sources: [
-                    "AddressBlock.swift", "AddressGuard.swift", "IPAddress.swift", "Origin.swift", "URLParts.swift",
-                ]
+                path: "Sources/HTTPLanes",
+                sources: ["AddressGuard.swift", "IPAddress.swift", "URLParts.swift"]
             ),
             .systemLibrary(name: "CLibFuzzer", path: "contrib/fuzz/CLibFuzzer"),
             .executableTarget(

@@ -4,40 +4,40 @@ import NIOConcurrencyHelpers
 import NIOCore
 import Synchronization
 
-/// All outgoing HTTP: lanes of HTTP/2 for busy origins, libcurl for everything else.
+/// All outgoing HTTP: HTTP/2 connections of our own for busy origins, libcurl for everything else.
 ///
-///     let lanes = try HTTPLanes(configuration: .init(), group: group, logger: logger)
-///     lanes.send(HTTPRequest(method: "POST", url: "https://api.push.apple.com/3/device/…", multiplexed: true)) { … }
-///     await lanes.shutdown()  // before the group's
+///     let http = try HTTPLanes(configuration: .init(), group: group, logger: logger)
+///     http.send(HTTPRequest(method: "POST", url: "https://api.push.apple.com/3/device/…", multiplexed: true)) { … }
+///     await http.shutdown()  // before the group's
 package final class HTTPLanes: HTTPSender {
-    private let pool: LanePool
+    private let pool: ConnectionPool
     private let curl: CurlClients
-    private let usesLanes: Bool
+    private let usesHTTP2: Bool
     private let hasProxy: Bool
     private let addressGuard: AddressGuard
     private let shares = Synchronization.Atomic<UInt32>(0)
 
     /// - Parameters:
     ///   - configuration: Roots, proxy, exceptions, limits.
-    ///   - group: Carries the lanes; must outlive them.
-    ///   - logger: For what concerns connections, never requests.
+    ///   - group: Carries the connections; must outlive them.
+    ///   - logger: Logs about connections, never about requests.
     /// - Throws: `HTTPLanesError` when a file, the proxy or a block of addresses cannot be used.
     package convenience init(configuration: Configuration, group: any EventLoopGroup, logger: Logger) throws {
-        try self.init(configuration: configuration, group: group, logger: logger, names: LaneNames())
+        try self.init(configuration: configuration, group: group, logger: logger, names: NameLookups())
     }
 
-    /// `names` looks names up for lanes.
-    init(configuration: Configuration, group: any EventLoopGroup, logger: Logger, names: LaneNames) throws {
+    /// `names` looks names up for HTTP/2 connections.
+    init(configuration: Configuration, group: any EventLoopGroup, logger: Logger, names: NameLookups) throws {
         addressGuard = try AddressGuard(allowing: configuration.allowPrivate)
         let proxy = try configuration.proxy.map { url in
             guard let proxy = Proxy(url) else { throw HTTPLanesError.notAProxy }
             return proxy
         }
-        usesLanes = proxy?.carriesLanes ?? true
+        usesHTTP2 = proxy?.canTunnel ?? true
         hasProxy = proxy != nil
-        let connector: LaneConnector
+        let connector: TLSConnector
         do {
-            connector = try LaneConnector(
+            connector = try TLSConnector(
                 caFile: configuration.caFile,
                 addressGuard: addressGuard,
                 tunnel: proxy.map { ProxyTunnel(proxy: $0, log: logger) },
@@ -48,9 +48,9 @@ package final class HTTPLanes: HTTPSender {
         }
         let curl = try CurlClients(configuration: configuration, addressGuard: addressGuard, logger: logger)
         self.curl = curl
-        pool = LanePool(
+        pool = ConnectionPool(
             group: group,
-            surroundings: OriginLanes.Surroundings(
+            surroundings: OriginConnections.Surroundings(
                 connector: connector,
                 settings: configuration.lanes,
                 jitter: { Double.random(in: 0...1) },
@@ -73,13 +73,13 @@ package final class HTTPLanes: HTTPSender {
         }
         let deadline = NIODeadline.now().milliseconds + Int64(request.timeout)
         let exchange = Exchange(request: request, url: url, deadline: deadline, completion: completion)
-        let isMultiplexed = request.multiplexed && url.origin.isSecure && usesLanes
+        let isMultiplexed = request.multiplexed && url.origin.isSecure && usesHTTP2
         guard isMultiplexed ? pool.send(exchange) : curl.send(exchange) else {
             return Self.later { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
         }
     }
 
-    /// Why no request to a user's URL could ever be sent; nil where one may be, if the names in it lead to permitted
+    /// Why no request to a user's URL could ever be sent; nil if one may be sent as long as its name leads to permitted
     /// addresses. A proxy judges addresses itself.
     package func objection(toUserURL url: String) -> HTTPFailure.Reason? {
         guard let url = URLParts(url) else { return .invalidURL }
@@ -93,18 +93,18 @@ package final class HTTPLanes: HTTPSender {
     }
 
     package func share() -> any HTTPSender {
-        LanesShare(lanes: self, number: shares.add(1, ordering: .relaxed).newValue)
+        AccountSender(http: self, number: shares.add(1, ordering: .relaxed).newValue)
     }
 
-    /// What is open at this moment.
+    /// What is open now.
     package func snapshot() async -> LanesSnapshot {
         var snapshot = await pool.snapshot()
         snapshot.otherRequests = curl.outstanding
         return snapshot
     }
 
-    /// Fails what is outstanding, and every request from now on, as `shutdown`, and closes all connections. To be called
-    /// before the event loop group shuts down.
+    /// Fails what is outstanding, and every request from now on, as `shutdown`, and closes all connections. To be
+    /// called before the event loop group shuts down.
     package func shutdown() async {
         await pool.shutDown()
         await curl.shutDown()
@@ -117,11 +117,106 @@ package final class HTTPLanes: HTTPSender {
         later { completion(.failure(HTTPFailure(reason, mayHaveBeenProcessed: false))) }
     }
 
-    /// On a queue that lives as long as the process, and that nobody looks up names on: a refusal must arrive even when
-    /// nothing of ours runs any more.
+    /// A queue that lives as long as the process and does no name look-ups: a refusal must arrive even when nothing
+    /// else of ours runs any more.
     private static let refusals = DispatchQueue(label: "carillon.http-refusals")
 
     private static func later(_ work: @escaping @Sendable () -> Void) {
         refusals.async(execute: work)
+    }
+}
+
+/// Outgoing HTTP for one account; see ``HTTPSender/share()``.
+struct AccountSender: HTTPSender {
+    let http: HTTPLanes
+    let number: UInt32
+
+    func send(
+        _ request: HTTPRequest,
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+    ) {
+        var request = request
+        request.share = number
+        http.send(request, completion: completion)
+    }
+
+    func retire(_ scope: ConnectionScope) { http.retire(scope) }
+
+    func share() -> any HTTPSender { http.share() }
+}
+
+/// What outgoing HTTP has open at a moment, for metrics.
+package struct LanesSnapshot: Sendable, Hashable {
+    /// All HTTP/2 connections to one origin, or to all origins that users chose.
+    package struct OriginCount: Sendable, Hashable {
+        /// Connections that are open.
+        package var connections = 0
+        /// Connections that are being opened.
+        package var connecting = 0
+        /// Requests under way on them.
+        package var streams = 0
+        /// Requests that wait for a stream.
+        package var waiting = 0
+
+        static func += (left: inout Self, right: Self) {
+            left.connections += right.connections
+            left.connecting += right.connecting
+            left.streams += right.streams
+            left.waiting += right.waiting
+        }
+    }
+
+    /// By host, and port where that is not 443. Only origins that the operator or a plugin chose: users' endpoints are
+    /// their secret.
+    package var origins: [String: OriginCount] = [:]
+    /// All origins that users chose.
+    package var users = OriginCount()
+    /// Requests that libcurl carries, including those that wait.
+    package var otherRequests = 0
+}
+
+/// Why outgoing HTTP cannot start with its configuration.
+package struct HTTPLanesError: Error, Equatable, CustomStringConvertible {
+    private enum Code: Equatable {
+        case notAnAddressBlock(String)
+        case unusableRoots(String)
+        case notAProxy
+        case noLibcurl
+    }
+
+    private var code: Code
+
+    static func notAnAddressBlock(_ text: String) -> Self { Self(code: .notAnAddressBlock(text)) }
+    static func unusableRoots(_ file: String) -> Self { Self(code: .unusableRoots(file)) }
+    static let notAProxy = Self(code: .notAProxy)
+    static let noLibcurl = Self(code: .noLibcurl)
+
+    package var description: String {
+        switch code {
+        case .notAnAddressBlock(let text):
+            "http.allow_private: \"\(text)\" is no block of addresses; write one like 10.1.2.0/24 or fd00:1::/32, "
+                + "with no bits set behind the prefix"
+        case .unusableRoots(let file):
+            "http.ca_file: no certificates could be read from \(file); it must be a readable PEM file"
+        case .notAProxy:
+            // Not what was written: it may hold a password.
+            "http.proxy: write \(Proxy.form)"
+        case .noLibcurl:
+            "libcurl could not be initialised; install version 7.87 or newer"
+        }
+    }
+}
+
+extension AddressGuard {
+    /// A guard that permits `blocks` in CIDR notation besides public addresses.
+    ///
+    /// Throws an ``HTTPLanesError`` when a text is no such block.
+    package init(allowing blocks: [String]) throws {
+        self.init(
+            exceptions: try blocks.map { text in
+                guard let block = AddressBlock(text) else { throw HTTPLanesError.notAnAddressBlock(text) }
+                return block
+            }
+        )
     }
 }

@@ -32,7 +32,7 @@ import Testing
             configuration: .init(allowPrivate: ["127.0.0.0/8"]),
             group: .singletonMultiThreadedEventLoopGroup,
             logger: log,
-            names: LaneNames(operators: names, users: names)
+            names: NameLookups(operators: names, users: names)
         )
 
         // Each device has a host of its own: limits for a host do not help against whoever has many.

@@ -1,15 +1,15 @@
 import CCurl
 import NIOConcurrencyHelpers
 
-/// HTTP/1.1 and HTTP/2 through libcurl, for the many origins that are asked now and then. One thread of its own carries
-/// all transfers, and they share connections.
+/// HTTP/1.1 and HTTP/2 through libcurl, for the many origins that get a request now and then. One thread of its own
+/// carries all transfers, and they share connections.
 final class CurlClient: Sendable {
     private struct State {
         var errand = CurlWorker.Errand()
         var outstanding: FairShares
-        /// For `curl_multi_wakeup` alone, which any thread may call; nil once the thread has ended.
+        /// Wakes the thread; nil once that has ended.
         var waker: CurlWaker?
-        /// Wait for the thread's end.
+        /// Those that wait for the thread's end.
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -18,7 +18,7 @@ final class CurlClient: Sendable {
     /// - Parameters:
     ///   - configuration: Roots, proxy, limits.
     ///   - addressGuard: For users' URLs.
-    ///   - scope: Whose requests share connections; those of other scopes get one each.
+    ///   - scope: The scope whose requests share connections; requests of others get one each.
     /// - Throws: `HTTPLanesError.noLibcurl`.
     init(configuration: HTTPLanes.Configuration, addressGuard: AddressGuard, scope: ConnectionScope? = nil) throws {
         guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK, let multi = curl_multi_init() else {
@@ -37,7 +37,7 @@ final class CurlClient: Sendable {
                     return state.errand
                 }
             }
-            // Whoever retired this client may have sent more before it noticed.
+            // More requests may have come before this client noticed that it was retired.
             let late = state.withLockedValue { state in
                 state.waker = nil
                 return state.errand.arrivals + state.errand.overflow
@@ -61,7 +61,7 @@ final class CurlClient: Sendable {
     /// Requests that were taken and have not ended.
     var outstanding: Int { state.withLockedValue { $0.outstanding.taken } }
 
-    /// False after a shutdown or ``retire()``, with nothing done.
+    /// Sends a request. Returns false, with nothing done, after a shutdown or ``retire()``.
     func send(_ exchange: Exchange) -> Bool {
         state.withLockedValue { state in
             guard state.errand.end == .none else { return false }
@@ -78,7 +78,7 @@ final class CurlClient: Sendable {
         }
     }
 
-    /// Has it finish what it has and end.
+    /// Lets it finish its requests and end.
     func retire() {
         state.withLockedValue { state in
             if state.errand.end == .none { state.errand.end = .whenDone }
@@ -86,7 +86,7 @@ final class CurlClient: Sendable {
         }
     }
 
-    /// Fails what is outstanding and returns when the thread has ended.
+    /// Fails all outstanding requests and returns when the thread has ended.
     func shutDown() async {
         await withCheckedContinuation { continuation in
             let hasEnded = state.withLockedValue { state in
@@ -98,5 +98,21 @@ final class CurlClient: Sendable {
             }
             if hasEnded { continuation.resume() }
         }
+    }
+}
+
+/// Ends a multi handle's wait from another thread.
+///
+/// `@unchecked Sendable`: `curl_multi_wakeup` is the one call libcurl allows from any thread, and the client drops this
+/// under its lock before the handle is cleaned up.
+struct CurlWaker: @unchecked Sendable {
+    private let multi: UnsafeMutableRawPointer
+
+    init(multi: UnsafeMutableRawPointer) {
+        self.multi = multi
+    }
+
+    func wake() {
+        curl_multi_wakeup(multi)
     }
 }

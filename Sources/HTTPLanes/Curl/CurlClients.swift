@@ -6,7 +6,7 @@ import NIOConcurrencyHelpers
 final class CurlClients: Sendable {
     private struct Scoped {
         var client: CurlClient
-        /// In what order it was used last.
+        /// Rises with each use: the client with the lowest one was unused longest.
         var turn: UInt64
     }
 
@@ -33,12 +33,12 @@ final class CurlClients: Sendable {
         }
     }
 
-    /// False after a shutdown, with nothing done.
+    /// Sends a request. Returns false, with nothing done, after a shutdown.
     func send(_ exchange: Exchange) -> Bool {
         if let scope = exchange.request.scope, !scope.isRetired, let client = client(of: scope), client.send(exchange) {
             return true
         }
-        // With a scope that has no client of its own: on a connection of its own.
+        // A request whose scope has no client gets a connection of its own.
         return common.send(exchange)
     }
 
@@ -48,7 +48,7 @@ final class CurlClients: Sendable {
         return clients.reduce(common.outstanding) { $0 + $1.outstanding }
     }
 
-    /// The client of `scope` finishes what it has, and ends.
+    /// Lets the client of `scope` finish its requests and end.
     func retire(_ scope: ConnectionScope) {
         state.withLockedValue { state in
             guard let scoped = state.scoped.removeValue(forKey: scope) else { return }
@@ -65,7 +65,7 @@ final class CurlClients: Sendable {
         await common.shutDown()
     }
 
-    /// Nil when there is no room for another.
+    /// The client of `scope`, a new one if there is none; nil when there are too many.
     private func client(of scope: ConnectionScope) -> CurlClient? {
         state.withLockedValue { state in
             state.turn += 1
@@ -96,6 +96,6 @@ final class CurlClients: Sendable {
         client.retire()
     }
 
-    /// Each is a thread.
+    /// Each uses a thread.
     private static let mostClients = 32
 }

@@ -1,8 +1,8 @@
 import CCurl
 
 extension CurlTransfer {
-    /// Sets every option of the handle; false when libcurl refuses one. Alone, it shares its connection with no other;
-    /// fresh, it opens one that others may use after it.
+    /// Sets every option of the handle; false when libcurl refuses one. With `isAlone` it shares its connection with no
+    /// other transfer, with `isFresh` it opens a connection that others may use after it.
     func prepare(_ configuration: HTTPLanes.Configuration, isAlone: Bool, isFresh: Bool) -> Bool {
         let isProxied = configuration.proxy != nil
         let codes = [
@@ -11,7 +11,8 @@ extension CurlTransfer {
             ccurl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https"),
             ccurl_set_long(easy, CURLOPT_FOLLOWLOCATION, 0),
             ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1),
-            // Else giving up on a name waits for its look-up to end, and everybody's transfers with it: users choose names.
+            // Otherwise giving up on a name waits for its look-up to end, and all transfers wait with it: users choose
+            // names.
             ccurl_set_long(easy, CURLOPT_QUICK_EXIT, 1),
             ccurl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS)),
             ccurl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
@@ -21,9 +22,9 @@ extension CurlTransfer {
             ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.lanes.connectTimeout)),
             // An empty string keeps libcurl from looking into the environment.
             ccurl_set_string(easy, CURLOPT_PROXY, configuration.proxy ?? ""),
-            // The same for NO_PROXY: it would lead past the proxy, which judges addresses in our place.
+            // The same for NO_PROXY: it would bypass the proxy, which judges addresses in our place.
             ccurl_set_string(easy, CURLOPT_NOPROXY, ""),
-            // What goes to a busy origin rather waits for a connection that may be shared than open another.
+            // A request to a busy origin waits for a connection that it can share rather than opening another.
             ccurl_set_long(easy, CURLOPT_PIPEWAIT, exchange.request.multiplexed ? 1 : 0),
             ccurl_set_long(easy, CURLOPT_FRESH_CONNECT, isAlone || isFresh ? 1 : 0),
             ccurl_set_long(easy, CURLOPT_FORBID_REUSE, isAlone ? 1 : 0),
@@ -36,7 +37,7 @@ extension CurlTransfer {
         return codes.allSatisfy { $0 == CURLE_OK }
     }
 
-    /// libcurl knows one file and one folder of roots: the extra file takes the first place, the system's keep the second.
+    /// libcurl knows one file and one folder of roots: the operator's file and the system's folder.
     private func setRoots(_ caFile: String?) -> CURLcode {
         guard let caFile else { return CURLE_OK }
         if ccurl_default_ca_path(easy) == nil, ccurl_set_string(easy, CURLOPT_CAPATH, "/etc/ssl/certs") != CURLE_OK {
@@ -93,7 +94,7 @@ extension CurlTransfer {
         return ccurl_set_headers(easy, list)
     }
 
-    /// libcurl frames the message and knows the host; nobody else may say otherwise.
+    /// libcurl frames the message and knows the host; callers must not contradict it.
     private static func isConnectionSpecific(_ name: String) -> Bool {
         switch name {
         case "connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding",

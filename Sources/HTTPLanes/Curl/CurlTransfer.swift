@@ -8,7 +8,7 @@ final class CurlTransfer {
     private var wasForbidden = false
     private var hasBegun = false
     private var wasRepeated = false
-    /// The connection that was to carry the request was not fit for it, so nothing was sent.
+    /// Whether the connection held unread input, so that nothing was sent.
     private(set) var metUnreadInput = false
     private let addressGuard: AddressGuard
     private let connections: KeptConnections
@@ -34,9 +34,9 @@ final class CurlTransfer {
     /// Whether the request may have left.
     var mayHaveBeenProcessed: Bool { ccurl_may_have_sent(easy) != 0 }
 
-    /// A connection between these ends is about to carry the request. False for another one: when a connection that was
-    /// used before ends without an answer libcurl sends the request again by itself, though it may have been processed.
-    /// False also for one on which something lies that belongs to an earlier exchange.
+    /// Decides whether a connection between these ends may carry the request. A second connection may not: when a
+    /// reused one ends without an answer libcurl sends the request again by itself, although it may have been
+    /// processed. Neither may one with unread input, which belongs to an earlier exchange.
     func begin(_ ends: KeptConnections.Ends?) -> Bool {
         if !hasBegun, let ends, !connections.isClean(ends) {
             metUnreadInput = true
@@ -55,21 +55,22 @@ final class CurlTransfer {
         return true
     }
 
-    /// The request is about to go to `address`. Any address refused before was one of several.
+    /// Decides whether the request may go to `address`, where it is about to go. Addresses that were refused before
+    /// were alternatives.
     func connected(to address: IPAddress?) -> Bool {
         guard permits(address) else { return false }
         wasForbidden = false
         return true
     }
 
-    /// Takes in one header line; false when the answer holds too much.
+    /// Takes a header line; false when the answer's header is too long.
     func received(headerLine line: UnsafeRawBufferPointer) -> Bool {
         headerBytes += line.count
         guard headerBytes <= HTTP2Session.headerLimit else { return false }
         if line.starts(with: "HTTP/".utf8) {
             // Another answer follows an interim one (1xx).
             headers.removeAll()
-            // What a server sends behind these all the same may come after the next request has left.
+            // If a server sends a body all the same, it may arrive after the next request has left.
             if line.starts(with: "HTTP/1.".utf8), Self.statusesWithoutBody.contains(where: line.dropFirst(8).starts) {
                 _ = ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1)
             }
@@ -85,7 +86,7 @@ final class CurlTransfer {
         return true
     }
 
-    /// Takes in a piece of the body; false when no more is wanted.
+    /// Takes a piece of the body; false when no more is wanted.
     func received(body bytes: UnsafeRawBufferPointer) -> Bool {
         let room = Int(exchange.request.maxResponseBytes) - body.count
         body.append(contentsOf: bytes.prefix(room))
@@ -126,7 +127,7 @@ final class CurlTransfer {
 
     private func failure(_ code: CURLcode) -> HTTPFailure {
         switch code {
-        // The URL was read before; libcurl says the latter also of answers that are not HTTP (HTTP/0.9).
+        // The URL was checked before; libcurl also says this about answers that are not HTTP (HTTP/0.9).
         case CURLE_URL_MALFORMAT where !mayHaveBeenProcessed:
             HTTPFailure(.invalidURL, mayHaveBeenProcessed: false)
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:

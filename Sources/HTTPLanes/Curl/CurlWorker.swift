@@ -1,18 +1,18 @@
 import CCurl
 import NIOCore
 
-/// What libcurl's thread does: take requests in, move bytes, hand answers out, until told to stop.
+/// The work of libcurl's thread: takes requests, moves bytes and hands answers out, until told to stop.
 ///
-/// `@unchecked Sendable`: after its making it is used on that thread alone.
+/// `@unchecked Sendable`: once made, it is used on that thread alone.
 final class CurlWorker: @unchecked Sendable {
-    /// What the thread is to do next.
+    /// The next work for the thread.
     struct Errand {
         enum End {
             case none, whenDone, now
         }
 
         var arrivals: [Exchange] = []
-        /// Beyond what may be outstanding: to be refused, which must not happen on the sender's thread.
+        /// Requests beyond the limit. The thread refuses them, as that must not happen on the sender's thread.
         var overflow: [Exchange] = []
         var end = End.none
 
@@ -28,7 +28,7 @@ final class CurlWorker: @unchecked Sendable {
     private var transfers: [UnsafeMutableRawPointer: CurlTransfer] = [:]
     private var spareHandles: [UnsafeMutableRawPointer] = []
     private var soonestDeadline: Int64 = .max
-    /// The shares of what came to its end.
+    /// The accounts of the requests that have ended.
     private var finished: [UInt32] = []
 
     init(
@@ -48,9 +48,9 @@ final class CurlWorker: @unchecked Sendable {
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.otherConnectionsPerHost)
     }
 
-    /// Works until an errand says to stop, then fails what is left.
+    /// Works until an errand says to stop, then fails all that is left.
     ///
-    /// - Parameter nextErrand: Is told the shares of the requests that were completed since it was asked last.
+    /// - Parameter nextErrand: Called with the accounts of the requests that were completed since the last call.
     func run(nextErrand: (_ finished: [UInt32]) -> Errand) {
         while true {
             let errand = nextErrand(finished)
@@ -64,7 +64,7 @@ final class CurlWorker: @unchecked Sendable {
             curl_multi_perform(multi, &running)
             collect()
             expire()
-            // A completion may have asked for more in the meantime: then a wake-up is pending and this returns at once.
+            // If a completion has sent another request, a wake-up is pending and this returns at once.
             curl_multi_poll(multi, nil, 0, pause(), nil)
         }
         for exchange in queue.takeAll() { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
@@ -90,7 +90,7 @@ final class CurlWorker: @unchecked Sendable {
         begin(exchange, on: easy)
     }
 
-    /// Fresh, it goes over a new connection.
+    /// With `isFresh` the request goes over a new connection.
     private func begin(_ exchange: Exchange, on easy: UnsafeMutableRawPointer, isFresh: Bool = false) {
         let transfer = CurlTransfer(
             exchange: exchange,
@@ -144,7 +144,7 @@ final class CurlWorker: @unchecked Sendable {
         soonestDeadline = transfers.values.reduce(.max) { min($0, $1.exchange.deadline) }
     }
 
-    /// How long nothing need happen, in milliseconds.
+    /// How long the thread may sleep, in milliseconds.
     private func pause() -> Int32 {
         if !finished.isEmpty { return 0 }
         let deadline = min(soonestDeadline, queue.soonestDeadline)
@@ -152,7 +152,7 @@ final class CurlWorker: @unchecked Sendable {
         return Int32(min(max(left, 0), 60_000))
     }
 
-    /// Gives handle and place back, with nothing of the transfer on the handle, and returns what remains to be answered.
+    /// Returns a transfer's handle and place, and the exchange that remains to be answered.
     private func end(_ transfer: CurlTransfer) -> Exchange {
         reset(transfer)
         if spareHandles.count < 64 { spareHandles.append(transfer.easy) } else { curl_easy_cleanup(transfer.easy) }
@@ -160,7 +160,7 @@ final class CurlWorker: @unchecked Sendable {
         return transfer.exchange
     }
 
-    /// Leaves nothing of the transfer on its handle.
+    /// Removes all traces of a transfer from its handle.
     private func reset(_ transfer: CurlTransfer) {
         curl_easy_reset(transfer.easy)
         transfer.releaseHeaders()

@@ -1,14 +1,13 @@
 import DequeModule
 
-/// What waits for libcurl, by share: whoever has least under way waits for nobody. Knows no clock: times are milliseconds
-/// and come from outside.
+/// Requests that wait for libcurl, by account, in turn. Knows no clock: times are milliseconds and come from outside.
 struct TransferQueue {
     private var shares: FairShares
     private var waiting: [UInt32: WaitingRequests] = [:]
-    /// Shares with something that waits, in turn.
+    /// Accounts with waiting requests, in turn.
     private var turns: Deque<UInt32> = []
 
-    /// - Parameter places: Transfers under way at most.
+    /// - Parameter places: The most transfers under way.
     init(places: Int) {
         shares = FairShares(room: places)
     }
@@ -20,7 +19,7 @@ struct TransferQueue {
 
     mutating func append(_ exchange: Exchange) {
         let share = exchange.request.share
-        // How much may wait is decided before.
+        // The limit was checked before.
         if waiting[share]?.append(exchange) == nil {
             waiting[share] = WaitingRequests(limit: .max)
             _ = waiting[share]?.append(exchange)
@@ -28,7 +27,7 @@ struct TransferQueue {
         }
     }
 
-    /// The next one to begin; nil when none may begin now.
+    /// The next request to begin; nil when none may begin now.
     mutating func next() -> Exchange? {
         for _ in turns.indices {
             guard let share = turns.popFirst() else { break }
@@ -47,7 +46,7 @@ struct TransferQueue {
         return nil
     }
 
-    /// One that began is over.
+    /// Notes that a request that began has ended.
     mutating func ended(_ exchange: Exchange) {
         shares.giveBack(exchange.request.share)
     }
@@ -70,5 +69,31 @@ struct TransferQueue {
         }
         turns.removeAll { waiting[$0] == nil }
         return taken
+    }
+}
+
+/// Divides a common capacity: each account may use as much as is still free. So one alone gets half of it, two a third
+/// each, and however many fill it, there is space for one more that has nothing yet (dynamic thresholds, Choudhury and
+/// Hahne 1998).
+struct FairShares {
+    let room: Int
+    private(set) var taken = 0
+    private var takenBy: [UInt32: Int] = [:]
+
+    init(room: Int) {
+        self.room = room
+    }
+
+    func hasRoom(for share: UInt32) -> Bool { takenBy[share, default: 0] < room - taken }
+
+    mutating func take(_ share: UInt32) {
+        taken += 1
+        takenBy[share, default: 0] += 1
+    }
+
+    mutating func giveBack(_ share: UInt32) {
+        guard let count = takenBy[share] else { return }
+        taken -= 1
+        takenBy[share] = count == 1 ? nil : count - 1
     }
 }

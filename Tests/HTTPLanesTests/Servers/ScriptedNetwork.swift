@@ -9,7 +9,7 @@ import Testing
 /// Connections in memory on one embedded loop, whose clock stands still until told.
 ///
 /// `@unchecked Sendable`: a test uses it on its one thread.
-final class ScriptedNetwork: LaneConnecting, @unchecked Sendable {
+final class ScriptedNetwork: Connector, @unchecked Sendable {
     final class Connection {
         let channel: EmbeddedChannel
         let peer = ScriptedPeer()
@@ -34,8 +34,8 @@ final class ScriptedNetwork: LaneConnecting, @unchecked Sendable {
     let handedOver = NIOLockedValueBox<[Exchange]>([])
 
     func connect(
-        _ lane: NIOLoopBound<Lane>,
-        along route: LaneRoute,
+        _ lane: NIOLoopBound<HTTP2Connection>,
+        along route: ConnectionRoute,
         timeout: Int64,
         on loop: any EventLoop
     ) -> EventLoopFuture<Void> {
@@ -44,7 +44,7 @@ final class ScriptedNetwork: LaneConnecting, @unchecked Sendable {
         let connection = Connection(loop: self.loop)
         connections.append(connection)
         do {
-            try connection.channel.pipeline.syncOperations.addHandler(LaneHandler(lane: lane.value))
+            try connection.channel.pipeline.syncOperations.addHandler(ConnectionHandler(connection: lane.value))
             connection.channel.connect(to: try SocketAddress(ipAddress: "192.0.2.1", port: 443), promise: nil)
             guard !isMute else { return loop.makeSucceededVoidFuture() }
             self.greets(connection.peer)
@@ -57,8 +57,8 @@ final class ScriptedNetwork: LaneConnecting, @unchecked Sendable {
         }
     }
 
-    func surroundings(_ settings: LaneSettings = LaneSettings()) -> OriginLanes.Surroundings {
-        OriginLanes.Surroundings(
+    func surroundings(_ settings: ConnectionSettings = ConnectionSettings()) -> OriginConnections.Surroundings {
+        OriginConnections.Surroundings(
             connector: self,
             settings: settings,
             jitter: { 1 },
@@ -66,10 +66,10 @@ final class ScriptedNetwork: LaneConnecting, @unchecked Sendable {
         )
     }
 
-    func origin(_ settings: LaneSettings = LaneSettings()) throws -> OriginLanes {
+    func origin(_ settings: ConnectionSettings = ConnectionSettings()) throws -> OriginConnections {
         let url = try #require(URLParts("https://push.example/"))
-        return OriginLanes(
-            route: LaneRoute(origin: url.origin, isGuarded: false),
+        return OriginConnections(
+            route: ConnectionRoute(origin: url.origin, isGuarded: false),
             loop: loop,
             surroundings: surroundings(settings)
         )

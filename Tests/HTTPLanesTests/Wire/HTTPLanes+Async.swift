@@ -6,7 +6,7 @@ import NIOPosix
 extension HTTPLanes {
     static func forTests(
         _ configuration: Configuration = Configuration(),
-        names: LaneNames = LaneNames()
+        names: NameLookups = NameLookups()
     ) throws -> HTTPLanes {
         var logger = Logger(label: "lanes")
         logger.logLevel = .critical

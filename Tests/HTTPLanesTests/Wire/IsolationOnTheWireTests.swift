@@ -98,7 +98,7 @@ import Testing
         var configuration = HTTPLanes.Configuration(caFile: caFile, allowPrivate: ["127.0.0.0/8"])
         // As long as the requests have: a machine may take its time with so many threads.
         configuration.lanes.connectTimeout = 60_000
-        let lanes = try HTTPLanes.forTests(configuration, names: LaneNames(operators: names, users: names))
+        let lanes = try HTTPLanes.forTests(configuration, names: NameLookups(operators: names, users: names))
         let answers = Answers()
         for number in 0..<150 {
             lanes.send(request("hangs-\(number).example", server.port, multiplexed: true)) {

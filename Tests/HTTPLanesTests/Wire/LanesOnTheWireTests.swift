@@ -106,7 +106,7 @@ struct LanesOnTheWireTests {
         let names = ThreadedLookup(limit: 1) { host, port in
             host == "localhost" ? (try? SocketAddress(ipAddress: "127.0.0.1", port: port)).map { [$0] } ?? [] : []
         }
-        let lanes = try HTTPLanes.forTests(names: LaneNames(operators: names, users: names))
+        let lanes = try HTTPLanes.forTests(names: NameLookups(operators: names, users: names))
         #expect(await lanes.failure(of: request(server.port))?.reason == .unreachable)
         #expect(await lanes.failure(of: request(443, host: "nowhere.invalid"))?.reason == .unresolved)
         await lanes.shutdown()

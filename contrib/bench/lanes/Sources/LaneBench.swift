@@ -25,7 +25,7 @@ enum LaneBench {
             FileHandle.standardError.write(Data("\(error)\n\(usage)\n".utf8))
             exit(2)
         }
-        var settings = LaneSettings()
+        var settings = ConnectionSettings()
         settings.connectionsPerOrigin = 1
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let lanes = try HTTPLanes(

@@ -95,7 +95,7 @@ final class ChaosClient {
 
     /// Waits of seconds become waits of a fraction.
     private static func lanes(_ lab: Lab) -> HTTPLanes.Configuration {
-        var settings = LaneSettings()
+        var settings = ConnectionSettings()
         settings.backoffStart = 10
         settings.backoffLimit = 200
         settings.doubtAfterSilence = 1_000

@@ -1,0 +1,102 @@
+import Glibc
+import NIOCore
+import NIOSSL
+import NIOTLS
+
+/// The last handler of a connection's channel, behind TLS: passes bytes and events to its `HTTP2Connection`, and frames
+/// back.
+final class ConnectionHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let connection: HTTP2Connection
+    private var context: ChannelHandlerContext?
+    private var buffer = ByteBuffer()
+
+    init(connection: HTTP2Connection) {
+        self.connection = connection
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        buffer = context.channel.allocator.buffer(capacity: 2 * ConnectionHandler.pieceSize)
+        connection.attach(self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        connection.channelClosed()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted(let negotiated)? = event as? TLSUserEvent {
+            connection.handshakeCompleted(negotiated: negotiated)
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        unwrapInboundIn(data).withUnsafeReadableBytes { connection.received($0) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        connection.readCompleted()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable { connection.flush() }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        connection.channelClosed()
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        connection.failed(TLSFlaw(error, in: context).reason)
+        context.close(promise: nil)
+    }
+
+    /// Sends the frames of `session` while the channel accepts them, in pieces, so that the peer can begin before the
+    /// last one is made.
+    func send(_ session: HTTP2Session) {
+        guard let context else { return }
+        var more = true
+        while more, context.channel.isWritable {
+            buffer.clear()
+            more = session.pump(into: &buffer, upTo: ConnectionHandler.pieceSize)
+            guard buffer.readableBytes > 0 else { return }
+            context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+        }
+    }
+
+    func close() {
+        context?.close(promise: nil)
+    }
+
+    /// The size of a TLS record.
+    private static let pieceSize = 16_384
+}
+
+/// What an error in a channel means for TLS.
+struct TLSFlaw {
+    /// Nil when the error is not from TLS.
+    let reason: HTTPFailure.Reason?
+
+    init(_ error: any Error, in context: ChannelHandlerContext) {
+        switch error {
+        case let error as NIOSSLExtraError:
+            reason = error == .failedToValidateHostname ? .tlsName : .tls
+        // BoringSSL tells no more than this, but the certificate is available.
+        case NIOSSLError.handshakeFailed(let cause) where "\(cause)".contains("CERTIFICATE_VERIFY_FAILED"):
+            let handler = try? context.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
+            reason = handler?.peerCertificate?.isValid(at: time(nil)) == false ? .tlsExpired : .tlsUntrusted
+        default:
+            reason = error is NIOSSLError || error is BoringSSLError ? .tls : nil
+        }
+    }
+}
+
+extension NIOSSLCertificate {
+    fileprivate func isValid(at time: time_t) -> Bool { notValidBefore <= time && time <= notValidAfter }
+}

@@ -1,0 +1,523 @@
+import NIOCore
+
+/// The client's side of one HTTP/2 connection (RFC 9113), bytes in and bytes out.
+///
+/// Belongs to one event loop. Each request that `submit` took comes out of `takeFinished` once, whatever frames a peer
+/// invents.
+final class HTTP2Session {
+    /// What became of a request.
+    enum Finished {
+        case answered(Exchange, HTTPResponse)
+        /// The peer has not processed it; it may be sent again at once.
+        case refused(Exchange)
+        case failed(Exchange, HTTPFailure)
+    }
+
+    private(set) var budget: StreamBudget
+    private(set) var answered = 0
+
+    private var streams: StreamTable
+    /// Requests nothing of which has gone out.
+    private var unsent = StreamQueue()
+    /// Requests whose bodies are under way and that their own windows do not hold back.
+    private var sending = StreamQueue()
+    private var encoder = HPACKEncoder()
+    private var decoder: HPACKDecoder
+    private var reader = FrameReader()
+    private var control = ControlFrames()
+    private var peer = PeerSettings()
+    private var sendWindow = SendWindow()
+    private var receiveWindow = ReceiveWindow(size: HTTP2Session.connectionWindow)
+    private var resetStreams = ResetStreams()
+    private var hasPeerSettings = false
+    /// This side's SETTINGS that the peer has not acknowledged yet.
+    private var isAckDue = true
+    private var blockInProgress: FieldBlock?
+    private var repeated = RepeatedBlock()
+    /// The highest stream whose HEADERS have gone out; above it all are idle.
+    private var lastSent: Int32 = 0
+    /// What the peer's GOAWAY said is the last stream it will answer.
+    private var lastProcessed: Int32?
+    /// Nothing but control frames goes out any more: this side has said GOAWAY.
+    private var hasSaidGoodbye = false
+    private var isAbandoned = false
+    private var nextStreamID: Int32 = 1
+    private var finished: [Finished] = []
+
+    /// Queues the connection preface and this side's SETTINGS; nil without memory.
+    init?(streamLimit: Int) {
+        guard let decoder = HPACKDecoder() else { return nil }
+        self.decoder = decoder
+        budget = StreamBudget(ceiling: streamLimit)
+        streams = StreamTable(expected: streamLimit)
+        control.preface()
+        control.settings([
+            (.enablePush, 0), (.maxConcurrentStreams, 0), (.maxHeaderListSize, UInt32(HTTP2Session.headerLimit)),
+        ])
+        control.windowUpdate(streamID: 0, by: HTTP2Session.connectionWindow - RequestStream.window)
+    }
+
+    /// Whether the connection has nothing left to say or to hear.
+    var isOver: Bool {
+        guard control.isEmpty else { return false }
+        return hasSaidGoodbye || (budget.isDraining && streams.open.isEmpty)
+    }
+
+    /// Opens a stream for `exchange`; its frames go out with the next `pump`. False when no stream can be opened, with
+    /// nothing done.
+    func submit(_ exchange: Exchange, now: Int64) -> Bool {
+        guard budget.free > 0, !hasSaidGoodbye else { return false }
+        let stream = streams.insert(exchange, id: nextStreamID, now: now)
+        unsent.append(stream)
+        budget.opened(streamID: nextStreamID)
+        nextStreamID += 2
+        return true
+    }
+
+    /// What has come to an end since the last call.
+    func takeFinished() -> [Finished] {
+        guard !finished.isEmpty else { return [] }
+        defer {
+            finished = []
+            finished.reserveCapacity(256)
+        }
+        return finished
+    }
+
+    /// Gives up requests whose deadline has passed: their streams are reset and they finish as timed out. Returns the
+    /// soonest deadline left, and when the earliest of those given up had been sent.
+    func expire(now: Int64) -> (nextDeadline: Int64?, earliestSubmission: Int64?) {
+        var next: Int64?
+        var earliest: Int64?
+        for stream in streams.open {
+            let deadline = stream.pointee.deadline
+            if deadline > now {
+                next = min(next ?? .max, deadline)
+                continue
+            }
+            earliest = min(earliest ?? .max, stream.pointee.submittedAt)
+            fail(stream, .timeout, reset: .cancel)
+        }
+        return (next, earliest)
+    }
+
+    func ping() {
+        guard !isAbandoned else { return }
+        control.ping()
+    }
+
+    /// Takes no request any more; those under way may finish.
+    private func drain() {
+        budget.drain()
+    }
+
+    /// Says GOAWAY with the next `pump`, and nothing after it.
+    func sayGoodbye(_ code: HTTP2ErrorCode = .noError) {
+        guard !hasSaidGoodbye else { return }
+        hasSaidGoodbye = true
+        budget.drain()
+        control.goAway(code)
+    }
+
+    /// The connection is gone: every open stream finishes, as refused where the peer has said or cannot but have left
+    /// it unprocessed, else as failed for `reason`. No byte goes in or out any more, also when this is called by what
+    /// `pump` was writing to.
+    func abandon(_ reason: HTTPFailure.Reason) {
+        isAbandoned = true
+        budget.drain()
+        control.removeAll()
+        for stream in streams.open {
+            if stream.pointee.isSent { fail(stream, reason) } else { refuse(stream) }
+        }
+    }
+
+    private func settingsReceived() {
+        hasPeerSettings = true
+        budget.settingsReceived(maxConcurrentStreams: peer.maxConcurrentStreams)
+    }
+
+    /// Its HEADERS go out now.
+    private func markSent(_ stream: StreamPointer) {
+        stream.pointee.isSent = true
+        lastSent = stream.pointee.id
+        budget.startedSending()
+    }
+
+    // Each of the following ends one stream; its pointer is of no use afterwards.
+
+    /// The answer is complete. A request body that is still under way is of no more use.
+    private func finish(_ stream: StreamPointer, isEndedByPeer: Bool) {
+        let id = stream.pointee.id
+        if !stream.pointee.isRequestComplete || !isEndedByPeer {
+            control.reset(streamID: id, .cancel)
+            if !isEndedByPeer { resetStreams.insert(id) }
+        }
+        let response = stream.pointee.answer.take()
+        answered += 1
+        finished.append(.answered(close(stream), response))
+    }
+
+    private func refuse(_ stream: StreamPointer) {
+        finished.append(.refused(close(stream)))
+    }
+
+    /// - Parameters:
+    ///   - stream: The one that fails.
+    ///   - reason: Why.
+    ///   - code: With which to reset it, when the peer does not know yet.
+    private func fail(_ stream: StreamPointer, _ reason: HTTPFailure.Reason, reset code: HTTP2ErrorCode? = nil) {
+        let isSent = stream.pointee.isSent
+        if let code, isSent {
+            control.reset(streamID: stream.pointee.id, code)
+            resetStreams.insert(stream.pointee.id)
+        }
+        finished.append(.failed(close(stream), HTTPFailure(reason, mayHaveBeenProcessed: isSent)))
+    }
+
+    private func close(_ stream: StreamPointer) -> Exchange {
+        if stream.pointee.isSent { sending.remove(stream) } else { unsent.remove(stream) }
+        budget.closed(wasSent: stream.pointee.isSent)
+        return streams.remove(stream)
+    }
+
+    /// What an answer's header fields may take together, in bytes, as RFC 9113 counts them.
+    static let headerLimit = 65_536
+    /// Of this side, for all answers together.
+    private static let connectionWindow = 1 << 20
+
+    // MARK: Sending
+
+    /// Appends frames to `buffer` until it holds about `size` bytes. True when there may be more.
+    func pump(into buffer: inout ByteBuffer, upTo size: Int) -> Bool {
+        guard !isAbandoned else { return false }
+        if !control.isEmpty {
+            buffer.writeBytes(control.bytes)
+            control.removeAll()
+        }
+        guard !hasSaidGoodbye else { return false }
+        while buffer.readableBytes < size {
+            let isWritten =
+                if let stream = sending.first {
+                    writeNext(of: stream, to: &buffer)
+                } else if let stream = unsent.first {
+                    start(stream, to: &buffer)
+                } else {
+                    false
+                }
+            guard isWritten else { return false }
+        }
+        return true
+    }
+
+    /// Sends a request's HEADERS. False when it has to wait: as long as the peer has seen nothing of it, it can still
+    /// be taken elsewhere.
+    private func start(_ stream: StreamPointer, to buffer: inout ByteBuffer) -> Bool {
+        guard budget.sent < budget.allowed else { return false }
+        guard stream.pointee.bodyCount == 0 || sendWindow.available(initially: Self.initialWindow) > 0 else {
+            return false
+        }
+        unsent.remove(stream)
+        markSent(stream)
+        writeHeaders(of: stream, to: &buffer)
+        if !stream.pointee.isRequestComplete { sending.append(stream) }
+        return true
+    }
+
+    /// Sends a piece of a request's body. False when it has to wait for the connection's window.
+    private func writeNext(of stream: StreamPointer, to buffer: inout ByteBuffer) -> Bool {
+        let connection = sendWindow.available(initially: Self.initialWindow)
+        guard connection > 0 else { return false }
+        let left = stream.pointee.bodyCount - stream.pointee.bodySent
+        let window = min(connection, stream.pointee.sendWindow.available(initially: peer.initialWindowSize))
+        let count = min(left, window, FrameHeader.maximumLength)
+        if count > 0 { writeData(of: stream, count, to: &buffer) }
+        // What waits for its own window comes back with a WINDOW_UPDATE or SETTINGS.
+        if count == left || count <= 0 { sending.remove(stream) }
+        return true
+    }
+
+    private func writeData(of stream: StreamPointer, _ count: Int, to buffer: inout ByteBuffer) {
+        let start = stream.pointee.bodySent
+        let isLast = start + count == stream.pointee.bodyCount
+        let header = FrameHeader(
+            length: count,
+            type: .data,
+            flags: isLast ? .endStream : [],
+            streamID: stream.pointee.id
+        )
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: FrameHeader.size + count) { room in
+            guard let frame = room.baseAddress else { return 0 }
+            header.write(to: frame)
+            stream.pointee.withExchange { exchange in
+                exchange.request.body.withUnsafeBytes { body in
+                    guard let first = body.baseAddress else { return }
+                    (frame + FrameHeader.size).copyMemory(from: first + start, byteCount: count)
+                }
+            }
+            return FrameHeader.size + count
+        }
+        stream.pointee.bodySent += count
+        stream.pointee.sendWindow.sent(count)
+        sendWindow.sent(count)
+    }
+
+    private func writeHeaders(of stream: StreamPointer, to buffer: inout ByteBuffer) {
+        let bound = stream.pointee.withExchange { HPACKEncoder.bound($0) }
+        guard bound <= FrameHeader.maximumLength else { return writeLargeHeaders(of: stream, bound, to: &buffer) }
+        let flags: FrameFlags = stream.pointee.bodyCount == 0 ? [.endHeaders, .endStream] : .endHeaders
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: FrameHeader.size + bound) { room in
+            let block = UnsafeMutableRawBufferPointer(rebasing: room[FrameHeader.size...])
+            guard let frame = room.baseAddress, var cursor = BlockCursor(block) else { return 0 }
+            stream.pointee.withExchange { encoder.encode($0, to: &cursor) }
+            FrameHeader(length: cursor.count, type: .headers, flags: flags, streamID: stream.pointee.id)
+                .write(to: frame)
+            return FrameHeader.size + cursor.count
+        }
+    }
+
+    /// A field block that may not fit one frame goes on in CONTINUATION frames (RFC 9113, section 6.10).
+    private func writeLargeHeaders(of stream: StreamPointer, _ bound: Int, to buffer: inout ByteBuffer) {
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bound, alignment: 1)
+        defer { memory.deallocate() }
+        guard var cursor = BlockCursor(memory) else { return }
+        stream.pointee.withExchange { encoder.encode($0, to: &cursor) }
+        var start = 0
+        repeat {
+            let end = min(cursor.count, start + FrameHeader.maximumLength)
+            var flags: FrameFlags = end == cursor.count ? .endHeaders : []
+            if start == 0, stream.pointee.bodyCount == 0 { flags.insert(.endStream) }
+            let header = FrameHeader(
+                length: end - start,
+                type: start == 0 ? .headers : .continuation,
+                flags: flags,
+                streamID: stream.pointee.id
+            )
+            buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: FrameHeader.size) { room in
+                guard let frame = room.baseAddress else { return 0 }
+                header.write(to: frame)
+                return FrameHeader.size
+            }
+            buffer.writeBytes(UnsafeRawBufferPointer(rebasing: memory[start..<end]))
+            start = end
+        } while start < cursor.count
+    }
+
+    /// The connection's own, which no setting changes (RFC 9113, section 6.9.2).
+    private static let initialWindow = 65_535
+
+    // MARK: Receiving
+
+    /// Takes in what the peer sent. False when the connection is beyond repair; what to tell the peer about it goes out
+    /// with the next `pump`.
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard !isAbandoned else { return false }
+        // What a peer says after it was left is not heard.
+        guard !hasSaidGoodbye else { return true }
+        var rest = bytes
+        do throws(HTTP2Violation) {
+            while let frame = try reader.next(&rest) { try received(frame) }
+            guard !control.isFlooded else { throw .connection(.enhanceYourCalm) }
+            return true
+        } catch {
+            if case .connection(let code) = error { sayGoodbye(code) }
+            return false
+        }
+    }
+
+    private func received(_ frame: Frame) throws(HTTP2Violation) {
+        do throws(HTTP2Violation) {
+            try dispatch(frame)
+        } catch {
+            guard case .stream(let code) = error else { throw error }
+            if let stream = streams[frame.header.streamID] { fail(stream, .protocolError, reset: code) }
+        }
+    }
+
+    private func dispatch(_ frame: Frame) throws(HTTP2Violation) {
+        let type = frame.header.type
+        if let blockInProgress {
+            guard type == .continuation, frame.header.streamID == blockInProgress.streamID else {
+                throw .connection(.protocolError)
+            }
+        } else if !hasPeerSettings {
+            guard type == .settings, !frame.header.flags.contains(.ack) else { throw .connection(.protocolError) }
+        }
+        switch type {
+        case .data: try receivedData(frame)
+        case .headers: try receivedHeaders(frame)
+        case .continuation: try receivedContinuation(frame)
+        case .rstStream: try receivedReset(frame)
+        case .windowUpdate: try receivedWindowUpdate(frame)
+        case .settings: try receivedSettings(frame)
+        case .ping: try receivedPing(frame)
+        case .goAway: try receivedGoAway(frame)
+        case .priority: try receivedPriority(frame)
+        // Switched off in this side's SETTINGS.
+        case .pushPromise: throw .connection(.protocolError)
+        case nil: break
+        }
+    }
+
+    /// The open stream of a frame that only comes on streams; nil when it is one whose frames are passed over.
+    private func stream(of frame: Frame) throws(HTTP2Violation) -> StreamPointer? {
+        let id = frame.header.streamID
+        guard id > 0, !id.isMultiple(of: 2), id <= lastSent else { throw .connection(.protocolError) }
+        if let stream = streams[id] { return stream }
+        if let lastProcessed, id > lastProcessed { return nil }
+        guard resetStreams.mayContain(id) else { throw .connection(.streamClosed) }
+        return nil
+    }
+
+    private func receivedHeaders(_ frame: Frame) throws(HTTP2Violation) {
+        let fragment = try frame.fieldBlockFragment()
+        let stream = try stream(of: frame)
+        let block = FieldBlock(
+            streamID: frame.header.streamID,
+            endsStream: frame.header.flags.contains(.endStream),
+            areTrailers: stream?.pointee.answer.awaitsTrailers ?? true
+        )
+        try decode(fragment, of: block, to: stream, isLast: frame.header.flags.contains(.endHeaders))
+    }
+
+    private func receivedContinuation(_ frame: Frame) throws(HTTP2Violation) {
+        guard let block = blockInProgress else { throw .connection(.protocolError) }
+        // It may have been given up between the frames.
+        let stream = streams[block.streamID]
+        try decode(frame.payload, of: block, to: stream, isLast: frame.header.flags.contains(.endHeaders))
+    }
+
+    private func decode(
+        _ fragment: UnsafeRawBufferPointer,
+        of block: consuming FieldBlock,
+        to stream: StreamPointer?,
+        isLast: Bool
+    ) throws(HTTP2Violation) {
+        var block = block
+        blockInProgress = nil
+        guard block.received(fragment.count) else { throw .connection(.enhanceYourCalm) }
+        let mayRepeat = isLast && block.isInOnePiece && !block.fields.areTrailers
+        if mayRepeat, let fields = repeated.fields(of: fragment) {
+            block.fields = fields
+        } else {
+            try decoder.decode(fragment, isLast: isLast) { block.fields.append(name: $0, value: $1) }
+            if mayRepeat {
+                repeated.learn(fragment, block.fields)
+            } else if !isLast || !block.isInOnePiece || !RepeatedBlock.leavesTableAlone(fragment) {
+                repeated.forget()
+            }
+        }
+        guard isLast else {
+            blockInProgress = block
+            return
+        }
+        guard let stream else { return }
+        try stream.pointee.answer.received(block.fields, endsStream: block.endsStream)
+        if block.endsStream { finish(stream, isEndedByPeer: true) }
+    }
+
+    private func receivedData(_ frame: Frame) throws(HTTP2Violation) {
+        let stream = try stream(of: frame)
+        receiveWindow.received(frame.payload.count)
+        let content = try frame.content()
+        if let increment = receiveWindow.takeIncrement() { control.windowUpdate(streamID: 0, by: increment) }
+        guard let stream else { return }
+        stream.pointee.receiveWindow.received(frame.payload.count)
+        let endsStream = frame.header.flags.contains(.endStream)
+        try stream.pointee.answer.received(content: content, endsStream: endsStream)
+        if endsStream || stream.pointee.answer.isCutOff {
+            finish(stream, isEndedByPeer: endsStream)
+        } else if let increment = stream.pointee.receiveWindow.takeIncrement() {
+            control.windowUpdate(streamID: frame.header.streamID, by: increment)
+        }
+    }
+
+    private func receivedReset(_ frame: Frame) throws(HTTP2Violation) {
+        guard frame.payload.count == 4 else { throw .connection(.frameSizeError) }
+        let id = frame.header.streamID
+        guard id > 0, !id.isMultiple(of: 2), id <= lastSent else { throw .connection(.protocolError) }
+        guard let stream = streams[id] else { return }
+        let isRefused = frame.number(at: 0) == HTTP2ErrorCode.refusedStream.rawValue
+        // What the peer has still under way on it, if anything, it has taken back itself.
+        if isRefused, stream.pointee.answer.status == 0 { refuse(stream) } else { fail(stream, .closed) }
+    }
+
+    private func receivedPriority(_ frame: Frame) throws(HTTP2Violation) {
+        guard frame.header.streamID > 0 else { throw .connection(.protocolError) }
+        guard frame.payload.count == 5 else { throw .stream(.frameSizeError) }
+    }
+
+    // MARK: Frames of the connection, and windows
+
+    private func receivedSettings(_ frame: Frame) throws(HTTP2Violation) {
+        guard frame.header.streamID == 0 else { throw .connection(.protocolError) }
+        if frame.header.flags.contains(.ack) {
+            guard frame.payload.isEmpty else { throw .connection(.frameSizeError) }
+            guard isAckDue else { throw .connection(.protocolError) }
+            isAckDue = false
+            return
+        }
+        let oldWindow = peer.initialWindowSize
+        try peer.apply(frame)
+        if let smallest = peer.takeSmallestHeaderTableSize() {
+            encoder.limitTable(to: peer.headerTableSize, atLeastOnceTo: smallest)
+        }
+        if peer.initialWindowSize != oldWindow { try windowsMoved() }
+        settingsReceived()
+        control.settingsAck()
+    }
+
+    private func receivedPing(_ frame: Frame) throws(HTTP2Violation) {
+        guard frame.header.streamID == 0 else { throw .connection(.protocolError) }
+        guard frame.payload.count == 8 else { throw .connection(.frameSizeError) }
+        if !frame.header.flags.contains(.ack) { control.pingAck(frame.payload) }
+    }
+
+    private func receivedGoAway(_ frame: Frame) throws(HTTP2Violation) {
+        guard frame.header.streamID == 0 else { throw .connection(.protocolError) }
+        guard frame.payload.count >= 8 else { throw .connection(.frameSizeError) }
+        let last = Int32(frame.number(at: 0) & 0x7fff_ffff)
+        // It may only be taken back, as requests beyond it have already been sent elsewhere (RFC 9113, section 6.8).
+        guard last <= lastProcessed ?? .max else { throw .connection(.protocolError) }
+        lastProcessed = last
+        drain()
+        for stream in streams.open where !stream.pointee.isSent || stream.pointee.id > last { refuse(stream) }
+    }
+
+    private func receivedWindowUpdate(_ frame: Frame) throws(HTTP2Violation) {
+        guard frame.payload.count == 4 else { throw .connection(.frameSizeError) }
+        let id = frame.header.streamID
+        let increment = Int(frame.number(at: 0) & 0x7fff_ffff)
+        if id == 0 {
+            guard increment > 0 else { throw .connection(.protocolError) }
+            guard sendWindow.grow(by: increment, initially: Self.initialWindow) else {
+                throw .connection(.flowControlError)
+            }
+            return
+        }
+        guard !id.isMultiple(of: 2), id <= lastSent else { throw .connection(.protocolError) }
+        guard increment > 0 else { throw .stream(.protocolError) }
+        guard let stream = streams[id] else { return }
+        guard stream.pointee.sendWindow.grow(by: increment, initially: peer.initialWindowSize) else {
+            throw .stream(.flowControlError)
+        }
+        resume(stream)
+    }
+
+    /// The peer's initial window changed, and with it that of every stream (RFC 9113, section 6.9.2).
+    private func windowsMoved() throws(HTTP2Violation) {
+        for stream in streams.open {
+            guard stream.pointee.sendWindow.available(initially: peer.initialWindowSize) <= SendWindow.maximum else {
+                throw .connection(.flowControlError)
+            }
+            resume(stream)
+        }
+    }
+
+    /// Lines up again what may have waited for its stream's window.
+    private func resume(_ stream: StreamPointer) {
+        guard stream.pointee.isSent, !stream.pointee.isRequestComplete,
+            stream.pointee.sendWindow.available(initially: peer.initialWindowSize) > 0
+        else { return }
+        sending.append(stream)
+    }
+}

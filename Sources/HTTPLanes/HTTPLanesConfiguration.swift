@@ -1,0 +1,77 @@
+extension HTTPLanes {
+    /// How outgoing HTTP behaves.
+    package struct Configuration: Sendable {
+        /// A PEM file with roots to trust besides the system's. Default: none.
+        package var caFile: String?
+        /// Blocks in CIDR notation that users' URLs may lead to although they are not public, such as `10.1.2.0/24`.
+        /// Default: none.
+        package var allowPrivate: [String]
+        /// A proxy's URL; see ``Proxy``. All requests then go through it: HTTP/2 connections by CONNECT if its scheme
+        /// is http, libcurl otherwise. The proxy then judges where users' names lead, as only it resolves them.
+        /// Default: none; the environment is ignored.
+        package var proxy: String?
+        /// Settings of the connections to busy origins.
+        package var lanes: ConnectionSettings
+        /// The most busy origins, of which users' URLs may use three quarters; requests to further ones go by libcurl.
+        /// Default: 256.
+        package var multiplexedOrigins: Int
+        /// The most requests with libcurl, waiting or under way; further ones fail as overloaded. No account may have
+        /// more than is free. Default: 10,000.
+        package var otherRequests: Int
+        /// The most connections and transfers of libcurl altogether; no account may have more than is free. Default:
+        /// 512.
+        package var otherConnections: Int
+        /// The most connections of libcurl to one host. Each queue of the courier has half as many attempts under way
+        /// there. Default: 32.
+        package var otherConnectionsPerHost: Int
+
+        package init(
+            caFile: String? = nil,
+            allowPrivate: [String] = [],
+            proxy: String? = nil,
+            lanes: ConnectionSettings = ConnectionSettings(),
+            multiplexedOrigins: Int = 256,
+            otherRequests: Int = 10_000,
+            otherConnections: Int = 512,
+            otherConnectionsPerHost: Int = 32
+        ) {
+            self.caFile = caFile
+            self.allowPrivate = allowPrivate
+            self.proxy = proxy
+            self.lanes = lanes
+            self.multiplexedOrigins = multiplexedOrigins
+            self.otherRequests = otherRequests
+            self.otherConnections = otherConnections
+            self.otherConnectionsPerHost = otherConnectionsPerHost
+        }
+    }
+}
+
+/// Limits and times of the connections to one origin. Times in milliseconds.
+package struct ConnectionSettings: Sendable {
+    /// The most connections to one origin.
+    package var connectionsPerOrigin = 4
+    /// The most requests that may wait for a stream, for each origin; further ones fail as overloaded.
+    package var waitingPerOrigin = 20_000
+    /// The most streams on one connection, even if the peer allows more.
+    package var streamsPerConnection = 1_000
+    /// How often a request that a server handed back unprocessed is sent again.
+    package var resends = 3
+    /// From the first packet to the end of the TLS handshake.
+    package var connectTimeout: Int64 = 10_000
+    /// The wait after a failed connection; it doubles with each failure.
+    package var backoffStart: Int64 = 1_000
+    package var backoffLimit: Int64 = 60_000
+    /// A connection silent for so long gets a PING along with the next request, to find out whether it is alive.
+    package var doubtAfterSilence: Int64 = 60_000
+    /// A connection silent for so long gets a PING even when there is nothing to do.
+    package var pingAfterSilence: Int64 = 3_600_000
+    /// How long the answer to a PING may take.
+    package var pingTimeout: Int64 = 5_000
+    /// A connection without requests for so long is closed.
+    package var idleTimeout: Int64 = 6 * 3_600_000
+    /// How long an origin that speaks no HTTP/2 is left to libcurl before it is tried again.
+    package var withoutHTTP2: Int64 = 600_000
+
+    package init() {}
+}

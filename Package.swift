@@ -458,9 +458,8 @@ if Context.environment["CARILLON_FUZZ"] == "1" {
                 dependencies: ["Cipher", "JSON", "Schnorr", "Nostr", "Notifications"],
                 path: "Sources/Registry",
                 sources: [
-                    "Content", "Wishes", "TimeZones", "Registration", "Targets/ChosenTarget.swift",
-                    "PlatformCheck.swift", "Vault/AddressCodec.swift",
-                    "Vault/SealingKey+Registration.swift",
+                    "Preferences", "Registration", "Secrets/AddressCodec.swift",
+                    "Secrets/SealingKey+Registration.swift",
                 ]
             ),
             .target(

@@ -1,3 +1,5 @@
+import Foundation
+import GRDB
 import Nostr
 import Notifications
 
@@ -22,4 +24,88 @@ package struct DeviceListing: Hashable, Sendable {
     package var countsUntil: Int64?
     /// Whether its target is another account's, so that nothing goes there on its behalf.
     package var waitsForCode: Bool
+}
+
+/// A registration that has no effect until its root identity's kind 10050 names the key that signed it.
+package struct WaitingRegistration: Hashable, Sendable {
+    package var slot: RegistrationSlot
+    package var root: PublicKey
+    /// When its author dated it, in seconds since 1970.
+    package var createdAt: Int64
+}
+
+extension Registry {
+    /// Devices in the order of their numbers, at most `limit` of them, beginning behind `previous`; `account` narrows
+    /// them down to one account's.
+    package func devices(
+        of account: PublicKey? = nil,
+        after previous: DeviceID? = nil,
+        limit: Int = 1000
+    ) throws -> [DeviceListing] {
+        try store.read { try $0.listing(of: account, after: previous ?? DeviceID(rawValue: 0), limit: limit) }
+    }
+
+    /// Nil when it is registered no more.
+    package func listing(of device: DeviceID) throws -> DeviceListing? {
+        let previous = DeviceID(rawValue: device.rawValue - 1)
+        return try devices(after: previous, limit: 1).first { $0.device == device }
+    }
+
+    /// Registrations that wait for a root identity, or for any; the first ones to arrive come first.
+    package func waitingRegistrations(for root: PublicKey? = nil, limit: Int = 1000) throws -> [WaitingRegistration] {
+        try store.readOnce { try $0.waitingRegistrations(for: root, limit: limit) }
+    }
+}
+
+extension RegistryRows {
+    func listing(of account: PublicKey?, after previous: DeviceID, limit: Int) throws -> [DeviceListing] {
+        let narrowed = account.map { $0.bytes.data }
+        let rows = try all(
+            """
+            SELECT devices.id AS id, author, account, device_id, created_at, registered_at, first_registered_at,
+                platform, app, mode, signals, further_signals, until,
+                EXISTS (SELECT 1 FROM chosen_targets WHERE device = devices.id AND NOT confirmed) AS waits_for_code
+            FROM devices JOIN routes ON routes.id = route
+            LEFT JOIN listed_devices ON listed_devices.root = account AND listed_devices.device = author
+            WHERE devices.id > ? \(narrowed == nil ? "AND ? IS NULL" : "AND account = ?")
+            ORDER BY devices.id LIMIT ?
+            """,
+            [previous.rawValue, narrowed, max(0, limit)]
+        )
+        let names = SignalNames()
+        return try rows.map { row in
+            let signals = SignalSet(rawValue: UInt64(bitPattern: row["signals"] as Int64))
+            let mode: Int32? = row["mode"]
+            return DeviceListing(
+                device: DeviceID(rawValue: row["id"]),
+                slot: RegistrationSlot(author: try key(row, "author"), deviceID: row["device_id"]),
+                account: try key(row, "account"),
+                route: Route(platform: row["platform"], app: row["app"]),
+                mode: mode.flatMap(Mode.init(rawValue:)),
+                signals: Signal.wellKnown.filter { signals.contains(names[$0]) }
+                    + Self.signals(row["further_signals"] as String? ?? ""),
+                createdAt: row["created_at"],
+                registeredAt: row["registered_at"],
+                firstRegisteredAt: row["first_registered_at"],
+                countsUntil: row["until"],
+                waitsForCode: row["waits_for_code"]
+            )
+        }
+    }
+
+    func waitingRegistrations(for root: PublicKey?, limit: Int) throws -> [WaitingRegistration] {
+        try all(
+            """
+            SELECT author, device_id, root, created_at FROM waiting
+            WHERE root = ?1 OR ?1 IS NULL ORDER BY number LIMIT ?2
+            """,
+            [root?.bytes.data, max(0, limit)]
+        ).map { row in
+            WaitingRegistration(
+                slot: RegistrationSlot(author: try key(row, "author"), deviceID: row["device_id"]),
+                root: try key(row, "root"),
+                createdAt: row["created_at"]
+            )
+        }
+    }
 }

@@ -1,44 +1,38 @@
 import Cipher
 import Nostr
 import Notifications
-import RateLimits
-import Synchronization
 
 /// Who is registered here, with which devices.
 ///
-/// Safe to call from any thread. What a call returns is on disk. The ``MatchIndex`` that ``load(signals:)`` makes
-/// belongs to its caller, who brings it up to date with ``update(_:)``.
+/// Safe to call from any thread. What a call returns is on disk. The ``MatchIndex`` that ``load(signals:languages:)`` makes
+/// belongs to its caller, who brings it up to date with ``update(_:each:)``. All errors thrown are ``RegistryStoreError``s or the
+/// store's own.
 package final class Registry: Sendable {
-    package let store: RegistryStore
-    let vault: TokenVault
-    let desk: RegistrationDesk
-    let identity: KeyPair
-    let now: @Sendable () -> Int64
-    let changed: @Sendable (Set<PublicKey>) -> Void
-    let check: PlatformCheck
-    let checkSignal: SignalCheck
-    let zones: TimeZones
-    let pushCode: @Sendable (TargetCodeRequest) -> Void
-    let mailbox = IndexMailbox()
-    let addresses = Mutex(DeviceCache<DeviceAddress>(capacity: 20_000))
-    /// Some 32 MB.
-    let followedCache = Mutex(FollowedCache(room: 4_000_000))
-    let signers: Mutex<RateTable<PublicKey>>
-    /// When to look for devices that lists have said nothing of for too long, in milliseconds since 1970.
-    let graceEnd = Mutex(Int64.min)
-    /// Some 64 MB.
-    let recipientLists = Mutex(RecipientListCache(room: 64 << 20))
-    let sealingKeys = Mutex(DeviceCache<SealingKey>(capacity: 20_000))
+    /// For how long lists of authors are kept that no account has to do with any more, in milliseconds: 90 days.
+    private static let listMemory: Int64 = 90 * 86_400_000
 
-    /// Opens the door of `store`.
+    package let store: RegistryStore
+    /// The router's own key, which registrations name and are encrypted to.
+    package let ourKey: PublicKey
+    /// In milliseconds since 1970. Not private, because extensions beside the rows that they read need it.
+    let now: @Sendable () -> Int64
+    private let secrets: DeviceSecrets
+    private let writer: RegistryWriter
+    private let registrations: Registrations
+    private let identityLists: IdentityLists
+    private let accountLists: AccountLists
+    private let ingressDevices: IngressDevices
+    private let mailbox = IndexMailbox()
+
+    /// Opens the registry in `store`.
     ///
-    /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed
-    /// under keys drawn from it. `now` is in milliseconds since 1970. `changed` is told, once it is on disk, of which
-    /// accounts and roots something changed that ``watchedAccount(_:)``, ``partners(of:)`` or ``rootsOfInterest()``
-    /// speak of; it is called on the thread of the change and is to be quick. `zones` are those that quiet hours may
-    /// name. `check` and `checkSignal` judge new registrations; `pushCode` is told, as `changed` is, of codes to push
-    /// to targets that somebody else has. Throws a ``RegistryStoreError`` when the store was made with another
-    /// identity.
+    /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed under keys
+    /// derived from it. `now` is in milliseconds since 1970. `zones` are the time zones that quiet hours may name. `check` and
+    /// `checkSignal` judge new registrations.
+    ///
+    /// `changed` receives accounts and roots, once it is on disk, whose ``watchedAccount(_:)``, ``partners(of:)`` or
+    /// ``rootsOfInterest()`` changed; `pushCode` receives codes to push to targets that belong to another account. Both are called
+    /// on the thread of the change and must be quick. Throws a ``RegistryStoreError`` when the store belongs to another identity.
     package init(
         store: RegistryStore,
         identity: KeyPair,
@@ -52,80 +46,235 @@ package final class Registry: Sendable {
         pushCode: @escaping @Sendable (TargetCodeRequest) -> Void = { _ in }
     ) throws {
         self.store = store
-        self.identity = identity
         self.now = now
-        self.changed = changed
-        self.check = check
-        self.checkSignal = checkSignal
-        self.zones = zones
-        self.pushCode = pushCode
-        vault = try TokenVault(identity: identity.secret, random: random)
-        desk = RegistrationDesk(ourKey: identity.publicKey, limits: limits)
-        signers = Mutex(
-            RateTable(
-                burst: limits.registrationBurst,
-                perSecond: Double(limits.registrationsPerKeyPerHour) / 3600,
-                capacity: 100_000
-            )
+        ourKey = identity.publicKey
+        let vault = try TokenVault(identity: identity.secret, random: random)
+        let policy = RegistrationDesk(ourKey: identity.publicKey, limits: limits)
+        let admission = DeviceAdmission(vault: vault, policy: policy)
+        let reader = RegistrationReader(
+            policy: policy,
+            identity: identity,
+            zones: zones,
+            check: check,
+            checkSignal: checkSignal
         )
+        secrets = DeviceSecrets(store: store, vault: vault, zones: zones)
+        accountLists = AccountLists(store: store, hash: vault.followedHash) {
+            policy.isPlausible($0, now: now())
+        }
+        writer = RegistryWriter(
+            store: store,
+            secrets: secrets,
+            lists: accountLists,
+            mailbox: mailbox,
+            changed: changed,
+            pushCode: pushCode
+        )
+        registrations = Registrations(store: store, writer: writer, reader: reader, admission: admission, now: now)
+        identityLists = IdentityLists(store: store, writer: writer, reader: reader, admission: admission, now: now)
+        ingressDevices = IngressDevices(store: store, vault: vault, secrets: secrets, check: check, now: now)
         let owner =
             store.isForReading
             ? try store.readOnce { try $0.owner() } : try store.write { try $0.claim(for: identity.publicKey.hex) }
         guard owner == identity.publicKey.hex else { throw RegistryStoreError.anotherIdentity(path: store.path) }
-        guard !store.isForReading else { return }
-        try bringContentsOut()
-        try bringTargetsOut()
+        if !store.isForReading { try RegistryUpgrade(store: store, vault: vault).run() }
     }
 
-    /// Where `device` is now; nil when it is registered no more. Throws a ``RegistryStoreError``.
-    package func address(of device: DeviceID) throws -> DeviceAddress? {
-        try address(of: device) { try $0.sealedAddress(of: device) }
+    // MARK: Registrations
+
+    /// Applies a registration event (seed 004, kind 10062 or 30062) whose signature was verified.
+    package func apply(_ event: Event) throws -> RegistrationResult {
+        try apply([event]).first ?? .notForUs
     }
 
-    /// The address that `sealed` reads, or the one it read before.
-    func address(of device: DeviceID, _ sealed: (RegistryRows) throws -> SealedAddress?) throws -> DeviceAddress? {
-        let (known, generation) = addresses.withLock { ($0.value(of: device), $0.generation) }
-        if let known { return known }
-        guard let sealed = try store.readOnce(sealed) else { return nil }
-        guard var address = AddressCodec.decode(try vault.open(sealed.bytes, of: device, for: .address)) else {
-            throw RegistryStoreError.unreadableSeal(device)
+    /// Applies events in their order, in one transaction. Answers with as many results.
+    package func apply(_ events: [Event]) throws -> [RegistrationResult] { try registrations.apply(events) }
+
+    /// Ends the registrations that an author's deletion names. A deletion of everything also ends what other keys registered for
+    /// that author. Its signature must have been verified, and a request to vanish must be for us.
+    ///
+    /// Returns how many registrations ended; nil when the deletion is dated too far ahead.
+    package func apply(_ deletion: Deletion) throws -> Int? { try registrations.apply(deletion) }
+
+    /// Whether something that `author` signed is registered here or waits, or whether it has an account here.
+    package func hasRegistered(_ author: PublicKey) throws -> Bool {
+        try store.readOnce { try $0.hasRegistered(author) }
+    }
+
+    // MARK: Devices
+
+    /// Where `device` is now; nil when it is no longer registered.
+    package func address(of device: DeviceID) throws -> DeviceAddress? { try secrets.address(of: device) }
+
+    /// The key that a notification to `device` is sealed to: the registration's `sealing_key`, else the keys of its subscription,
+    /// else the key that signed it. Nil when it is no longer registered.
+    package func sealingKey(of device: DeviceID) throws -> SealingKey? { try secrets.sealingKey(of: device) }
+
+    /// The registration of `device` as a whole; nil when it is no longer registered.
+    package func content(of device: DeviceID) throws -> RegistrationContent? { try secrets.content(of: device) }
+
+    /// The pace and filters that a device prefers; nil when it is no longer registered.
+    package func wishes(of device: DeviceID) throws -> DeviceWishes? { try secrets.preferences(of: device) }
+
+    /// Removes a device for its operator. The event that registered it does not bring it back; a later one does. Returns false
+    /// when there is none.
+    @discardableResult
+    package func remove(_ device: DeviceID) throws -> Bool {
+        try writer.change { rows, changes in
+            guard let registered = try rows.device(device) else { return false }
+            try rows.evict(registered, &changes)
+            return true
         }
-        address.isProven = sealed.isProven
-        addresses.withLock { $0.remember(address, of: device, readIn: generation) }
-        return address
     }
 
-    /// What a notification to `device` is sealed to: the registration's `sealing_key`, else the keys of its subscription, else the key
-    /// that signed it. Nil when it is registered no more. Throws a ``RegistryStoreError``.
-    package func sealingKey(of device: DeviceID) throws -> SealingKey? {
-        let (known, generation) = sealingKeys.withLock { ($0.value(of: device), $0.generation) }
-        if let known { return known }
-        guard let fields = try address(of: device)?.fields,
-            let author = try store.readOnce({ try $0.author(of: device) })
-        else { return nil }
-        let key = SealingKey(fields, author: author)
-        sealingKeys.withLock { $0.remember(key, of: device, readIn: generation) }
-        return key
-    }
-
-    /// All that `device` asked for when it registered; nil when it is registered no more. Throws a
-    /// ``RegistryStoreError``.
-    package func content(of device: DeviceID) throws -> RegistrationContent? {
-        guard let sealed = try store.readOnce({ try $0.sealedContent(of: device) }) else { return nil }
-        let json = String(decoding: try vault.open(sealed, of: device, for: .content), as: UTF8.self)
-        do {
-            return try RegistrationContent(json: json, zones)
-        } catch {
-            throw RegistryStoreError.unreadableSeal(device)
-        }
-    }
-
-    /// Forgets a device that its push service called gone, unless it was registered anew after `registeredAt`, which is
+    /// Removes a device that its push service called gone, unless it was registered anew after `registeredAt`, which is
     /// the one of the address that was tried. The event that registered it does not bring it back; a later one does.
     package func removeGone(_ device: DeviceID, registeredAt: Int64) throws {
-        try change { rows, changes in
+        try writer.change { rows, changes in
             guard let tried = try rows.device(device), tried.registeredAt <= registeredAt else { return }
             try rows.evict(tried, &changes)
         }
+    }
+
+    /// Those of `devices` whose token no push service has accepted yet. Anybody can make tokens up, and pushes to them cost the
+    /// operator's reputation with the service.
+    package func unproven(among devices: [DeviceID]) throws -> Set<DeviceID> {
+        guard !devices.isEmpty else { return [] }
+        return try store.read { rows in try Set(devices.filter { try !rows.isProven($0) }) }
+    }
+
+    /// Notes that a push service accepted pushes for these devices. When there is no capacity for further devices, devices that
+    /// never got a push are removed first.
+    package func markProven(_ devices: [DeviceID]) throws {
+        try store.write { rows in
+            for device in devices {
+                try rows.setProven(device, true)
+                try rows.markReached(device)
+            }
+        } afterwards: {
+            secrets.forget(devices)
+        }
+    }
+
+    // MARK: Lists
+
+    /// Takes the newest list of relays (kind 10002, NIP-65) or of devices and message relays (kind 10050) of an account or of
+    /// a root identity that an account has to do with. Its signature must have been verified.
+    package func learn(_ event: Event) throws -> Learned {
+        try learn([event]).first ?? .ignored
+    }
+
+    /// Takes lists in their order, in one transaction, or none if nothing in them is new. Answers with as many results.
+    package func learn(_ events: [Event]) throws -> [Learned] { try identityLists.learn(events) }
+
+    /// Whether the newest contact list known of `account` names `author`; nil when none is known. Asks the disk at most once, and
+    /// not for accounts that it was asked about lately.
+    package func isFollowed(_ author: PublicKey, by account: PublicKey) throws -> Bool? {
+        try accountLists.isFollowed(author, by: account)
+    }
+
+    /// Whether a contact list with that mark would be the newest known of `account`, and is not dated too far ahead.
+    package func wantsContactList(of account: PublicKey, _ mark: SlotMark) throws -> Bool {
+        try accountLists.wantsContactList(of: account, mark)
+    }
+
+    /// Takes contact lists (kind 3) of accounts, in one transaction; the newest of each account stays. Their signatures must have
+    /// been verified. Lists of others are left out, and so are those that ``wantsContactList(of:_:)`` does not want.
+    package func learnFollowed(from lists: [Event]) throws { try accountLists.learnFollowed(from: lists) }
+
+    /// Forgets whom accounts follow: lists that nobody keeps up to date are outdated.
+    package func forgetFollowed() throws { try accountLists.forgetFollowed() }
+
+    /// The newest list of that kind known of `account`; nil when none is. Asks the disk at most once, and not for accounts that
+    /// it was asked about lately.
+    package func recipientList(_ kind: Kind, of account: PublicKey) throws -> RecipientList? {
+        try accountLists.list(kind, of: account)
+    }
+
+    /// Whether a list with that mark would be the newest known of its kind and `account`, and is not dated too far ahead.
+    package func wantsRecipientList(_ kind: Kind, of account: PublicKey, _ mark: SlotMark) throws -> Bool {
+        try accountLists.wants(kind, of: account, mark)
+    }
+
+    /// Takes lists of accounts, in one transaction; the newest of each kind and account stays. Their signatures must have been
+    /// verified. Lists of others are left out, and so are those that ``wantsRecipientList(_:of:_:)`` does not want.
+    package func learnRecipientLists(from events: [Event]) throws { try accountLists.learn(from: events) }
+
+    /// Forgets lists of other kinds: lists that nobody keeps up to date are outdated.
+    package func forgetRecipientLists(but kinds: Set<Kind>) throws { try accountLists.forget(exceptKinds: kinds) }
+
+    // MARK: Devices of the sealed ingress
+
+    /// Says for each of `tokens` whether a push can be sent to it, and under which device number; a token that is met for the first
+    /// time gets one.
+    package func admit(
+        _ tokens: [IngressToken],
+        limits: IngressDeviceLimits = IngressDeviceLimits()
+    ) throws -> [IngressAdmission] {
+        try ingressDevices.admit(tokens, limits: limits)
+    }
+
+    /// Where a device of the ingress is; nil when it is gone or forgotten.
+    package func ingressAddress(of device: DeviceID) throws -> DeviceAddress? { try secrets.ingressAddress(of: device) }
+
+    /// Notes that its push service called a device gone, and forgets where it is.
+    package func markIngressDeviceGone(_ device: DeviceID) throws { try ingressDevices.markGone(device) }
+
+    // MARK: The index
+
+    /// Reads all devices into an index. `signals` are those that the operator's rules raise besides the well-known ones, `languages`
+    /// those that they are written in.
+    ///
+    /// Writers wait meanwhile. What changes later arrives through ``update(_:each:)``. There must be one index at a time.
+    package func load(signals: [Signal] = [], languages: [LanguageTag] = []) throws -> MatchIndex {
+        let names = SignalNames(further: signals)
+        let languages = LanguageNames(languages)
+        var index = MatchIndex(signals: names)
+        try store.write { rows in
+            index = MatchIndex(signals: names, languages: languages, capacity: try rows.deviceCount())
+            try rows.fill(&index) { try secrets.open(preferences: Array($1), of: $0) }
+            let now = now()
+            try rows.forgetLists(unneededSince: now - Self.listMemory)
+            for (account, keys) in try rows.allMessageKeys(now: now) {
+                index.apply(.messageKeys(keys, of: account))
+            }
+        } afterwards: {
+            // Everything posted so far is in what was just read.
+            _ = mailbox.take()
+        }
+        return index
+    }
+
+    /// Brings an index up to date, and removes former keys for messages whose time has run out; returns how many changes of the
+    /// registry that took. Cheap when there are none.
+    ///
+    /// `each` is called with each of them, after it was applied to the index.
+    @discardableResult
+    package func update(_ index: inout MatchIndex, each: (IndexChange) -> Void = { _ in }) -> Int {
+        identityLists.endGrace()
+        let changes = mailbox.take()
+        for change in changes {
+            index.apply(change)
+            each(change)
+        }
+        writer.report(Set(index.expire(now: now())))
+        return changes.count
+    }
+
+    /// Prepares an index for other rules: `signals` are those they raise besides the well-known ones, `languages` those that they
+    /// are written in. `each` is called with the changes that the index is brought up to date with.
+    package func rename(
+        signals: [Signal],
+        languages: [LanguageTag] = [],
+        in index: inout MatchIndex,
+        each: (IndexChange) -> Void = { _ in }
+    ) throws {
+        let (further, locales) = try store.write { rows in
+            (try rows.furtherSignals(), languages.isEmpty ? [] : try rows.locales())
+        }
+        update(&index, each: each)
+        index.rename(signals: SignalNames(further: signals), languages: LanguageNames(languages))
+        for (device, account, locale) in locales { index.speak(locale, to: device, of: account) }
+        for (device, account, signals) in further { index.grant(signals, to: device, of: account) }
     }
 }

@@ -1,3 +1,4 @@
+import Nostr
 import Notifications
 
 /// What has to be known of a device to decide whether an event wakes it, and how: 28 bytes, a million of them in memory.
@@ -37,4 +38,58 @@ package struct DeviceEntry: Hashable, Sendable {
 
     /// Whether the registration named a key that is for sealing and nothing else.
     package var hasSealingKey: Bool { traits & Self.sealingKeyBit != 0 }
+}
+
+/// A key that belongs to an account.
+package struct MatchHit: Hashable, Sendable {
+    /// How a key belongs to an account.
+    package enum Tie: UInt8, Hashable, Sendable {
+        /// It is the account's own.
+        case account
+        /// It is one of the keys that the account receives messages under (`dm_key` in its kind 10050).
+        case messageKey
+    }
+
+    /// Where the key was among those asked for.
+    package var position: Int32
+    package var account: AccountNumber
+    package var tie: Tie = .account
+
+    /// Whether an event of that kind is the account's concern: under a key for messages it receives gift wraps (NIP-59) and
+    /// nothing else.
+    package func counts(for kind: Kind) -> Bool {
+        switch tie {
+        case .account: true
+        case .messageKey: kind == .giftWrap || kind == .ephemeralGiftWrap
+        }
+    }
+}
+
+/// Where an account is in a ``MatchIndex``. Holds until the index changes, and not a moment longer.
+package struct AccountNumber: RawRepresentable, Hashable, Sendable {
+    package let rawValue: UInt32
+
+    package init(rawValue: UInt32) {
+        self.rawValue = rawValue
+    }
+}
+
+/// Which plugin, with which configuration, serves a device: a platform of an app.
+package struct Route: Hashable, Sendable {
+    package var platform: String
+    package var app: String
+
+    package init(platform: String, app: String) {
+        self.platform = platform
+        self.app = app
+    }
+}
+
+/// The number of a ``Route``, the same as long as the registry lives.
+package struct RouteID: RawRepresentable, Hashable, Sendable {
+    package let rawValue: UInt16
+
+    package init(rawValue: UInt16) {
+        self.rawValue = rawValue
+    }
 }

@@ -3,6 +3,29 @@ import GRDB
 import Nostr
 import Notifications
 
+/// What the `devices` table says of a device; nothing here is secret.
+struct DeviceRow: Hashable {
+    var slot: RegistrationSlot
+    var account: PublicKey
+    var mark: SlotMark
+    /// When it was registered with this event, in milliseconds since 1970.
+    var registeredAt: Int64
+    var route: RouteID
+    var mode: Mode?
+    var signals: SignalSet
+    var furtherSignals: [Signal]
+    var locale: LanguageTag?
+    /// Whether the registration named a key that is for sealing and nothing else.
+    var hasSealingKey: Bool
+}
+
+/// Where a device is, as it is on disk.
+struct SealedAddress {
+    let bytes: [UInt8]
+    /// Whether a push service took a push for its token before.
+    let isProven: Bool
+}
+
 extension RegistryRows {
     /// The device that is in a slot.
     func device(in slot: RegistrationSlot) throws -> RegisteredDevice? {
@@ -112,12 +135,12 @@ extension RegistryRows {
     }
 
     /// Replaces the sealed wishes of a device; nil when it has none.
-    func putWishes(of device: DeviceID, sealed: [UInt8]?) throws {
+    func putPreferences(of device: DeviceID, sealed: [UInt8]?) throws {
         try execute("UPDATE devices SET wishes = ? WHERE id = ?", [sealed.map { Data($0) }, device.rawValue])
     }
 
     /// Empty when the device wishes nothing; nil when there is no such device.
-    func sealedWishes(of device: DeviceID) throws -> [UInt8]? {
+    func sealedPreferences(of device: DeviceID) throws -> [UInt8]? {
         try one("SELECT wishes FROM devices WHERE id = ?", [device.rawValue]).map { row in
             (row[0] as Data?).map { Array($0) } ?? []
         }
@@ -169,5 +192,92 @@ extension RegistryRows {
             routes[RouteID(rawValue: id)] = Route(platform: row[1], app: row[2])
         }
         return routes
+    }
+
+    // MARK: Whether a token is proven
+
+    /// Of the device whose number is the first argument.
+    static let isProven = "NOT EXISTS (SELECT 1 FROM unproven_devices WHERE device = ?1)"
+
+    /// Whether a push service took a push for the device's token before.
+    func isProven(_ device: DeviceID) throws -> Bool {
+        try one("SELECT 1 FROM unproven_devices WHERE device = ?", [device.rawValue]) == nil
+    }
+
+    /// Says whether a device's token was taken before; what no table of devices knows by now stays out.
+    func setProven(_ device: DeviceID, _ isProven: Bool) throws {
+        let change =
+            isProven
+            ? "DELETE FROM unproven_devices WHERE device = ?"
+            : "INSERT OR IGNORE INTO unproven_devices (device) VALUES (?)"
+        try execute(change, [device.rawValue])
+    }
+
+    // MARK: Removal
+
+    /// Empties a slot, and remembers that it is empty since `mark`. Keeps `event`, the deregistration, as long as that mark.
+    func clear(
+        _ slot: RegistrationSlot,
+        leaving mark: SlotMark,
+        keeping event: Event? = nil,
+        _ changes: inout RegistryChanges
+    ) throws {
+        if let root = try stopWaiting(in: slot) { changes.keys.insert(root) }
+        if let device = try device(in: slot) { try delete(device, &changes) }
+        try deleteEvent(in: slot)
+        if let event { try putEvent(event, in: slot) }
+        try bury(slot, mark)
+    }
+
+    /// Takes a device away that did not ask for it. The event that registered it will not bring it back.
+    func evict(_ device: RegisteredDevice, _ changes: inout RegistryChanges) throws {
+        try deleteEvent(in: device.slot)
+        try delete(device, &changes)
+        try bury(device.slot, device.mark)
+    }
+
+    /// Takes a device away whose root identity no longer lists the key that registered it. It waits until that is so again.
+    func revoke(
+        _ device: RegisteredDevice,
+        limits: RegistrationDesk.Limits,
+        _ changes: inout RegistryChanges
+    ) throws {
+        let json = try event(in: device.slot)
+        try deleteEvent(in: device.slot)
+        try delete(device, &changes)
+        if let json, try mark(waitingIn: device.slot) == nil {
+            changes.keys.formUnion(
+                try wait(
+                    device.slot,
+                    root: device.account,
+                    device.mark,
+                    json: json,
+                    arrivedAt: device.registeredAt,
+                    limits: limits
+                )
+            )
+        }
+    }
+
+    /// Takes a device out of its slot.
+    func delete(_ device: RegisteredDevice, _ changes: inout RegistryChanges) throws {
+        changes.keys.formUnion(try partners(of: device.device))
+        changes.keys.insert(device.account)
+        changes.index.append(.remove(device.device, of: device.account))
+        try execute("DELETE FROM devices WHERE id = ?", [device.device.rawValue])
+        // Whom the account was followed by in its absence nobody will have seen.
+        let account = device.account.bytes.data
+        try execute(
+            "DELETE FROM follows_read WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM devices WHERE account = ?1)",
+            [account]
+        )
+        try execute(
+            "DELETE FROM followed WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM devices WHERE account = ?1)",
+            [account]
+        )
+        try execute(
+            "DELETE FROM recipient_lists WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM devices WHERE account = ?1)",
+            [account]
+        )
     }
 }

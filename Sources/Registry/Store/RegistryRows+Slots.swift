@@ -1,6 +1,15 @@
 import Foundation
 import GRDB
 import Nostr
+import Notifications
+
+/// A registration that is in force or waits for its root identity.
+struct HeldRegistration: Hashable {
+    var slot: RegistrationSlot
+    var mark: SlotMark
+    var kind: Kind
+    var isWaiting: Bool
+}
 
 extension RegistryRows {
     /// How many tombstones an author may have before the oldest ones are folded into his floor.
@@ -30,29 +39,6 @@ extension RegistryRows {
         state.devices = try one("SELECT count(*) FROM devices WHERE account = ?", [account.bytes.data])?[0] ?? 0
         state.floor = try one("SELECT created_at FROM floors WHERE author = ?", [author])?[0]
         return state
-    }
-
-    /// The mark in the columns `created_at` and `event_id`.
-    func mark(_ row: Row) throws -> SlotMark {
-        SlotMark(createdAt: row["created_at"], id: EventID(try bytes(row, "event_id")))
-    }
-
-    func key(_ row: Row, _ column: String) throws -> PublicKey {
-        PublicKey(try bytes(row, column))
-    }
-
-    private func bytes(_ row: Row, _ column: String) throws -> Bytes32 {
-        try row.withUnsafeData(named: column, Self.bytes)
-    }
-
-    /// The key or id in the column of that position, which is found faster than one by its name.
-    func bytes(_ row: Row, at column: Int) throws -> Bytes32 {
-        try row.withUnsafeData(atIndex: column, Self.bytes)
-    }
-
-    private static func bytes(_ data: Data?) throws -> Bytes32 {
-        guard let data, data.count == 32 else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
-        return data.withUnsafeBytes { Bytes32(loading: $0) }
     }
 
     /// Remembers that the slot is empty since `mark`.
@@ -86,5 +72,191 @@ extension RegistryRows {
             """,
             [author, createdAt]
         )
+    }
+
+    // MARK: What waits for its root identity
+
+    /// The newest event that waits for a slot.
+    func mark(waitingIn slot: RegistrationSlot) throws -> SlotMark? {
+        try one(
+            "SELECT created_at, event_id FROM waiting WHERE author = ? AND device_id = ?",
+            [slot.author.bytes.data, slot.deviceID]
+        ).map(mark)
+    }
+
+    /// Keeps a registration until ``waiting(for:)`` asks for it, in place of what waited for its slot. `arrivedAt`
+    /// is in milliseconds since 1970. Whoever likes may name a root, so of what is more than `limits` say the oldest ones go. Answers
+    /// with the roots that something no longer waits for.
+    func wait(
+        _ slot: RegistrationSlot,
+        root: PublicKey,
+        _ mark: SlotMark,
+        json: String,
+        arrivedAt: Int64,
+        limits: RegistrationDesk.Limits
+    ) throws -> Set<PublicKey> {
+        var roots: Set<PublicKey> = []
+        if let former = try stopWaiting(in: slot) { roots.insert(former) }
+        try execute(
+            """
+            INSERT INTO waiting (author, device_id, root, created_at, event_id, arrived_at, json)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                slot.author.bytes.data, slot.deviceID, root.bytes.data, mark.createdAt, mark.id.bytes.data, arrivedAt,
+                json,
+            ]
+        )
+        for (column, key, limit) in [
+            ("root", root, limits.waitingPerRoot), ("author", slot.author, limits.waitingPerSigner),
+        ] {
+            let oldest = try all(
+                """
+                DELETE FROM waiting WHERE number IN
+                    (SELECT number FROM waiting WHERE \(column) = ? ORDER BY number DESC LIMIT -1 OFFSET ?)
+                RETURNING root
+                """,
+                [key.bytes.data, limit]
+            )
+            for row in oldest { roots.insert(try self.key(row, "root")) }
+        }
+        let count: Int = try one("SELECT count(*) FROM waiting")?[0] ?? 0
+        if count > limits.waiting {
+            let oldest = try all(
+                "DELETE FROM waiting WHERE number IN (SELECT number FROM waiting ORDER BY number LIMIT ?) RETURNING root",
+                [count - limits.waiting]
+            )
+            for row in oldest { roots.insert(try key(row, "root")) }
+        }
+        return roots
+    }
+
+    /// What waits for a root identity, in the order it came: events as JSON, and when they came, in milliseconds since 1970.
+    func waiting(for root: PublicKey) throws -> [(json: String, arrivedAt: Int64)] {
+        try all("SELECT json, arrived_at FROM waiting WHERE root = ? ORDER BY number", [root.bytes.data])
+            .map { ($0[0], $0[1]) }
+    }
+
+    /// Forgets what waits for a slot. Answers with the root identity it named.
+    func stopWaiting(in slot: RegistrationSlot) throws -> PublicKey? {
+        try one(
+            "DELETE FROM waiting WHERE author = ? AND device_id = ? RETURNING root",
+            [slot.author.bytes.data, slot.deviceID]
+        ).map { try key($0, "root") }
+    }
+
+    // MARK: Deletions
+
+    func hasRegistered(_ author: PublicKey) throws -> Bool {
+        try one(
+            """
+            SELECT 1 WHERE EXISTS (SELECT 1 FROM devices WHERE author = ?1)
+                OR EXISTS (SELECT 1 FROM devices WHERE account = ?1)
+                OR EXISTS (SELECT 1 FROM waiting WHERE author = ?1)
+                OR EXISTS (SELECT 1 FROM waiting WHERE root = ?1)
+            """,
+            [author.bytes.data]
+        ) != nil
+    }
+
+    func registrations(signedBy author: PublicKey) throws -> [HeldRegistration] {
+        try registrations(where: ("devices.author = ?1", "author = ?1"), author)
+    }
+
+    /// What other keys registered for `root`.
+    func registrations(for root: PublicKey) throws -> [HeldRegistration] {
+        try registrations(where: ("account = ?1 AND devices.author <> ?1", "root = ?1 AND author <> ?1"), root)
+    }
+
+    private func registrations(
+        where condition: (device: String, waiting: String),
+        _ key: PublicKey
+    ) throws -> [HeldRegistration] {
+        let rows = try all(
+            """
+            SELECT devices.author AS author, device_id, created_at, event_id, json, 0 AS is_waiting
+            FROM devices LEFT JOIN own_events
+                ON own_events.author = devices.author AND slot = 'device ' || device_id
+            WHERE \(condition.device)
+            UNION ALL
+            SELECT author, device_id, created_at, event_id, json, 1 FROM waiting WHERE \(condition.waiting)
+            """,
+            [key.bytes.data]
+        )
+        return try rows.map { row in
+            let kind = (row["json"] as String?).flatMap { try? Event(json: Array($0.utf8)) }?.kind
+            return HeldRegistration(
+                slot: RegistrationSlot(author: try self.key(row, "author"), deviceID: row["device_id"]),
+                mark: try mark(row),
+                kind: kind ?? .pushRegistration,
+                isWaiting: row["is_waiting"]
+            )
+        }
+    }
+
+    /// Ends a registration for good: neither it nor, with `moment`, what its author dated up to that second comes back.
+    func end(_ registration: HeldRegistration, until moment: Int64?, _ changes: inout RegistryChanges) throws {
+        let slot = registration.slot
+        if registration.isWaiting {
+            if let root = try stopWaiting(in: slot) { changes.keys.insert(root) }
+            guard try device(in: slot) == nil else { return }
+            try bury(slot, registration.mark)
+        } else if let device = try device(in: slot), device.mark == registration.mark {
+            try evict(device, &changes)
+        }
+        if let moment { try bar(slot, until: moment) }
+    }
+
+    /// Lets nothing into a slot that is dated up to that second, in seconds since 1970.
+    func bar(_ slot: RegistrationSlot, until moment: Int64) throws {
+        let state = try state(of: slot, for: slot.author)
+        guard state.mark.map({ $0.createdAt <= moment }) ?? true, try device(in: slot) == nil else { return }
+        // Nothing of that second replaces the lowest id there is.
+        try bury(slot, SlotMark(createdAt: moment, id: EventID(Bytes32(words: (0, 0, 0, 0)))))
+    }
+
+    /// Forgets what is known of an author by events that are dated up to that second, in seconds since 1970, and lets
+    /// none of them register anything. What it registered must have ended.
+    func forget(
+        _ author: PublicKey,
+        until moment: Int64,
+        limits: RegistrationDesk.Limits,
+        _ changes: inout RegistryChanges
+    ) throws {
+        let key = author.bytes.data
+        changes.keys.insert(author)
+        try execute("DELETE FROM tombstones WHERE author = ? AND created_at <= ?", [key, moment])
+        try execute(
+            """
+            INSERT INTO floors (author, created_at) VALUES (?, ?)
+            ON CONFLICT (author) DO UPDATE SET created_at = max(created_at, excluded.created_at)
+            """,
+            [key, moment]
+        )
+        try execute(
+            """
+            DELETE FROM own_events WHERE author = ?1 AND slot LIKE 'device %'
+                AND slot NOT IN (SELECT 'device ' || device_id FROM devices WHERE author = ?1)
+                AND slot NOT IN (SELECT 'device ' || device_id FROM tombstones WHERE author = ?1)
+            """,
+            [key]
+        )
+        if let list = try mark(of: .deviceList, by: author), list.createdAt <= moment {
+            try execute("DELETE FROM listed_devices WHERE root = ?", [key])
+            try execute("DELETE FROM message_keys WHERE account = ?", [key])
+            changes.index.append(.messageKeys([], of: author))
+            for device in try delegatedDevices(of: author) { try revoke(device, limits: limits, &changes) }
+        }
+        try execute("DELETE FROM lists WHERE author = ? AND created_at <= ?", [key, moment])
+        try execute("DELETE FROM recipient_lists WHERE account = ? AND created_at <= ?", [key, moment])
+        try execute("DELETE FROM followed WHERE account = ? AND created_at <= ?", [key, moment])
+        try execute(
+            """
+            DELETE FROM follows WHERE author = ?1
+                AND EXISTS (SELECT 1 FROM contact_lists WHERE author = ?1 AND created_at <= ?2)
+            """,
+            [key, moment]
+        )
+        try execute("DELETE FROM contact_lists WHERE author = ? AND created_at <= ?", [key, moment])
     }
 }

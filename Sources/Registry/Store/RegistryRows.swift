@@ -1,4 +1,7 @@
+import Foundation
 import GRDB
+import Nostr
+import Notifications
 
 /// The rows of the registry within one access to its database. Statements are prepared once a connection.
 package struct RegistryRows {
@@ -19,4 +22,54 @@ package struct RegistryRows {
     func all(_ sql: String, _ arguments: StatementArguments = StatementArguments()) throws -> [Row] {
         try Row.fetchAll(db.cachedStatement(sql: sql), arguments: arguments)
     }
+
+    /// Whose registry this is: `key`'s if it was nobody's.
+    func claim(for key: String) throws -> String {
+        try execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('identity', ?)", [key])
+        return try owner()
+    }
+
+    /// Whose registry this is; empty: nobody's yet.
+    func owner() throws -> String { try one("SELECT value FROM meta WHERE name = 'identity'")?[0] ?? "" }
+
+    /// The mark in the columns `created_at` and `event_id`.
+    func mark(_ row: Row) throws -> SlotMark {
+        SlotMark(createdAt: row["created_at"], id: EventID(try bytes(row, "event_id")))
+    }
+
+    func key(_ row: Row, _ column: String) throws -> PublicKey {
+        PublicKey(try bytes(row, column))
+    }
+
+    private func bytes(_ row: Row, _ column: String) throws -> Bytes32 {
+        try row.withUnsafeData(named: column, Self.bytes)
+    }
+
+    /// The key or id in the column of that position, which is found faster than one by its name.
+    func bytes(_ row: Row, at column: Int) throws -> Bytes32 {
+        try row.withUnsafeData(atIndex: column, Self.bytes)
+    }
+
+    private static func bytes(_ data: Data?) throws -> Bytes32 {
+        guard let data, data.count == 32 else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
+        return data.withUnsafeBytes { Bytes32(loading: $0) }
+    }
+}
+
+extension Bytes32 {
+    /// The bytes at `source`, which must be 32. For the million rows of a start.
+    init(loading source: UnsafeRawBufferPointer) {
+        precondition(source.count == 32, "a key or an id has 32 bytes")
+        self.init(
+            words: (
+                source.loadUnaligned(as: UInt64.self),
+                source.loadUnaligned(fromByteOffset: 8, as: UInt64.self),
+                source.loadUnaligned(fromByteOffset: 16, as: UInt64.self),
+                source.loadUnaligned(fromByteOffset: 24, as: UInt64.self)
+            )
+        )
+    }
+
+    /// As SQLite takes them.
+    var data: Data { withUnsafeBytes { Data($0) } }
 }

@@ -101,7 +101,7 @@ struct FollowedKeysTests {
     @Test func theCacheIsBoundedByWhatItHolds() throws {
         let hash = KeyHash(seed: Array(repeating: 7, count: 40))
         let followed = FollowedKeys(try list(of: 1, [7, 8, 9, 10]), hash: hash)
-        var cache = FollowedCache(room: 400)
+        var cache = BoundedCache<PublicKey, FollowedKeys?>(capacity: 400) { 16 + ($0?.count ?? 0) }
         let first = PublicKey(Bytes32(words: (0, 0, 0, 0)))
         for number in 0..<1000 as Range<UInt64> {
             cache.remember(
@@ -109,12 +109,12 @@ struct FollowedKeysTests {
                 of: PublicKey(Bytes32(words: (number, 0, 0, 0))),
                 readIn: 0
             )
-            #expect(cache.followed(by: first) == .some(.some(followed)))
+            #expect(cache.value(of: first) == .some(.some(followed)))
             #expect(cache.count <= 2 * (200 / 16 + 1))
         }
         cache.forget([first])
-        #expect(cache.followed(by: first) == nil)
+        #expect(cache.value(of: first) == nil)
         cache.remember(followed, of: first, readIn: 0)
-        #expect(cache.followed(by: first) == nil, "it was read before the change")
+        #expect(cache.value(of: first) == nil, "it was read before the change")
     }
 }

@@ -86,16 +86,4 @@ struct RecipientListTests {
         let list = try bench.registry.recipientList(.contactList, of: bench.key(1))
         #expect(try list?.namedKeys == [bench.key(7), bench.key(9)])
     }
-
-    @Test func theCacheIsBoundedByBytes() throws {
-        var cache = RecipientListCache(room: 100_000)
-        for number in 0..<200 {
-            let mark = SlotMark(createdAt: 0, id: try list(of: 1, "x").id)
-            let key = RecipientListCache.Key(account: try bench.key(1), kind: Kind(UInt16(10_000 + number)))
-            cache.remember(RecipientList(mark: mark, json: [UInt8](repeating: 0, count: 5_000)), key, readIn: 0)
-        }
-        #expect((5...25).contains(cache.count))
-        cache.forget(accounts: [try bench.key(1)])
-        #expect(cache.count == 0)
-    }
 }

@@ -92,10 +92,10 @@ struct DeviceWishesTests {
             pace: PaceWishes(quiet: quiet, batch: BatchWishes(dailyCap: 3)),
             filters: FilterSwitches(["mutes": false])
         )
-        let bytes = DeviceWishesCodec.encode(wishes)
+        let bytes = DevicePreferencesCodec.encode(wishes)
         #expect(bytes.first == 2, "former versions would read something else")
-        #expect(DeviceWishesCodec.decode(bytes) == wishes)
-        let decoded = try #require(DeviceWishesCodec.decode(bytes, TimeZones(folder: "/nowhere")))
+        #expect(DevicePreferencesCodec.decode(bytes) == wishes)
+        let decoded = try #require(DevicePreferencesCodec.decode(bytes, TimeZones(folder: "/nowhere")))
         #expect(decoded == wishes)
         guard case .named(let lost) = decoded.pace.quiet?.zone else {
             Issue.record("the zone lost its name")
@@ -103,7 +103,7 @@ struct DeviceWishesTests {
         }
         #expect(!lost.isKnown && lost.minutesAhead(at: 0) == 0)
         #expect(zone.isKnown && zone.minutesAhead(at: 1_773_446_400_000) == 60)
-        for count in 0..<bytes.count - 6 { #expect(DeviceWishesCodec.decode(Array(bytes.prefix(count))) == nil) }
+        for count in 0..<bytes.count - 6 { #expect(DevicePreferencesCodec.decode(Array(bytes.prefix(count))) == nil) }
     }
 
     @Test func devicesFromBeforeKeepWhatTheyWished() throws {
@@ -125,7 +125,7 @@ struct DeviceWishesTests {
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: Self.wished)))
         let queue = try DatabaseQueue(path: bench.path)
         let stored = try queue.read { try Data.fetchOne($0, sql: "SELECT wishes FROM devices") }
-        let plain = DeviceWishesCodec.encode(try expected())
+        let plain = DevicePreferencesCodec.encode(try expected())
         #expect(try #require(stored).count > plain.count)
         #expect(try #require(stored).range(of: Data(plain[2...])) == nil)
         #expect(try #require(stored).range(of: Data("mutes".utf8)) == nil)
@@ -140,10 +140,10 @@ struct DeviceWishesTests {
         DeviceWishes(filters: FilterSwitches([String(repeating: "n", count: 64): true, "a": false])),
     ])
     func comeBackFromTheirBytes(wishes: DeviceWishes) {
-        let bytes = DeviceWishesCodec.encode(wishes)
-        #expect(DeviceWishesCodec.decode(bytes) == wishes)
-        #expect(DeviceWishesCodec.decode([2] + bytes.dropFirst()) == nil)
-        if bytes.count > 2 { #expect(DeviceWishesCodec.decode(Array(bytes.dropLast())) == nil) }
+        let bytes = DevicePreferencesCodec.encode(wishes)
+        #expect(DevicePreferencesCodec.decode(bytes) == wishes)
+        #expect(DevicePreferencesCodec.decode([2] + bytes.dropFirst()) == nil)
+        if bytes.count > 2 { #expect(DevicePreferencesCodec.decode(Array(bytes.dropLast())) == nil) }
     }
 
     @Test(arguments: [

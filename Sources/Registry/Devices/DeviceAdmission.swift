@@ -1,0 +1,205 @@
+import Nostr
+import Notifications
+
+/// Puts devices into their slots, with what that takes away from others.
+struct DeviceAdmission: Sendable {
+    /// A registration that waited longer than this, in milliseconds, counts as of when its waiting ended: what happened
+    /// meanwhile was nobody's news.
+    private static let promptness: Int64 = 600_000
+    /// How long no further code is pushed to a target, in milliseconds: the former one is still good.
+    private static let pauseAfterCode: Int64 = 3_600_000
+
+    private let vault: TokenVault
+    private let policy: RegistrationDesk
+
+    init(vault: TokenVault, policy: RegistrationDesk) {
+        self.vault = vault
+        self.policy = policy
+    }
+
+    /// Puts a device into its slot, if its author may do that for the account.
+    ///
+    /// `wasWaiting`: its event is the one that the slot waits with.
+    func admit(
+        _ draft: RegistrationDraft,
+        wasWaiting: Bool = false,
+        now: Int64,
+        _ rows: RegistryRows,
+        _ changes: inout RegistryChanges
+    ) throws -> RegistrationResult {
+        let handle = vault.handle(of: draft.content.token)
+        let target = ChosenTarget(platform: draft.content.platform, token: draft.content.token).map(vault.handle)
+        let claim = try claim(draft, handle, target, now: now, rows)
+        let ruling = claim.ruling
+        var state = try rows.state(of: draft.slot, for: draft.account)
+        if wasWaiting {
+            state.mark = nil
+            state.isEnded = false
+            state.floor = nil
+        }
+        if case .take(let holders) = ruling { state.devices -= holders.count { $0.account == draft.account } }
+        let former = try rows.device(in: draft.slot)
+        if let former, former.account != draft.account { state.isRegistered = false }
+        let request = RegistrationDesk.Request.register(draft.slot, account: draft.account)
+        if let result = policy.weigh(request, mark: draft.mark, against: state) { return result }
+        if former == nil, case .take(let holders) = ruling, holders.isEmpty,
+            try rows.devices(atLeast: policy.limits.devices)
+        {
+            guard let unreached = try rows.longestUnreachedDevice() else {
+                return .refused(.blocked("this router has as many devices as it takes"))
+            }
+            // It did nothing wrong: its event may register it again where it comes by, and its app will at its next
+            // start.
+            try rows.deleteEvent(in: unreached.slot)
+            try rows.delete(unreached, &changes)
+        }
+        guard case .take(let holders) = ruling else {
+            try rows.clear(draft.slot, leaving: draft.mark, &changes)
+            return .superseded
+        }
+        let isProven = try holders.contains { try rows.isProven($0.device) }
+        for holder in holders { try rows.evict(holder, &changes) }
+        // Under another account it is another device: what is on its way to this one is not for that one's eyes. The
+        // same goes for a target that is somebody else's.
+        if let former, try former.account != draft.account || (claim.owner != nil && !rows.waitsForCode(former.device))
+        {
+            try rows.delete(former, &changes)
+        }
+        if let root = try rows.stopWaiting(in: draft.slot) { changes.keys.insert(root) }
+        let device = try put(draft, handle, isProven: isProven, now: now, rows, &changes)
+        try rows.putTarget(target, of: device.device, isConfirmed: claim.owner == nil)
+        if let owner = claim.owner, let target {
+            // As far as anybody can tell from outside it is registered, and nothing is pushed there on its behalf.
+            changes.index.append(.remove(device.device, of: draft.account))
+            try askForCode(of: target, from: owner, now: now, rows, &changes)
+        } else {
+            changes.index.append(.put(device))
+        }
+        return state.isRegistered ? .updated(device.device) : .registered(device.device)
+    }
+
+    /// `isProven`: its token was taken under another registration.
+    private func put(
+        _ draft: RegistrationDraft,
+        _ handle: [UInt8],
+        isProven: Bool,
+        now: Int64,
+        _ rows: RegistryRows,
+        _ changes: inout RegistryChanges
+    ) throws -> IndexedDevice {
+        // Later than any address handed out for the slot before, even if a client's clock went back.
+        let former = try rows.device(in: draft.slot)
+        let earlier = former?.registeredAt ?? -1
+        let isPrompt = now - draft.arrivedAt <= Self.promptness
+        let registeredAt = max(earlier + 1, isPrompt ? min(draft.event.createdAt * 1000, now) : now)
+        let content = draft.content
+        let route = Route(platform: content.platform, app: content.app)
+        let known = SignalNames()
+        let row = DeviceRow(
+            slot: draft.slot,
+            account: draft.account,
+            mark: draft.mark,
+            registeredAt: registeredAt,
+            route: try rows.number(of: route),
+            mode: content.mode,
+            signals: known.set(of: content.signals),
+            furtherSignals: content.signals.filter { known[$0].isEmpty }.sorted { $0.rawValue < $1.rawValue },
+            locale: content.language,
+            hasSealingKey: content.sealingKey != nil
+        )
+        let isElsewhere = try former.map { try !rows.isRegistered($0.device, on: row.route, handle) } ?? false
+        let (device, firstRegisteredAt) = try rows.put(row)
+        if former == nil || isElsewhere { try rows.setProven(device, isProven) }
+        if isProven { try rows.markReached(device) }
+        try rows.putSecrets(
+            of: device,
+            handle: handle,
+            address: try vault.seal(
+                AddressCodec.encode(content.address(registeredAt: registeredAt)),
+                of: device,
+                for: .address
+            ),
+            content: try vault.seal(Array(content.json.utf8), of: device, for: .content)
+        )
+        try rows.putPreferences(of: device, sealed: try vault.seal(content.preferences, of: device))
+        let partners = Set(content.partners)
+        changes.keys.insert(draft.account)
+        changes.keys.formUnion(try rows.partners(of: device).symmetricDifference(partners))
+        try rows.putPreferences(of: device, relays: content.relays, partners: partners)
+        try rows.putEvent(draft.event, in: draft.slot)
+        return IndexedDevice(
+            account: draft.account,
+            device: device,
+            firstRegisteredAt: firstRegisteredAt,
+            signals: row.signals,
+            furtherSignals: row.furtherSignals,
+            mode: row.mode,
+            locale: row.locale,
+            hasSealingKey: row.hasSealingKey,
+            route: route,
+            routeID: row.route,
+            wishes: content.preferences,
+            isElsewhere: isElsewhere
+        )
+    }
+
+    /// What a registration finds where it wants to be pushed to.
+    private struct Claim {
+        /// What becomes of others with the same token or target.
+        var ruling: RegistrationDesk.TokenRuling
+        /// Whose the target is, where the registration has to wait for a code; nil: it need not.
+        var owner: TargetHolder?
+    }
+
+    /// Weighs a registration against others with the same token, or with the same chosen target (`target`, by its
+    /// handle).
+    private func claim(
+        _ draft: RegistrationDraft,
+        _ handle: [UInt8],
+        _ target: [UInt8]?,
+        now: Int64,
+        _ rows: RegistryRows
+    ) throws -> Claim {
+        let content = draft.content
+        guard let target else {
+            // A target that somebody chose moves by no other way than its own, also not under another platform's name.
+            let holders = try rows.holders(of: handle, outside: draft.slot).filter { holder in
+                try holder.account == draft.account || !rows.hasChosenTarget(holder.device)
+            }
+            return Claim(ruling: policy.rule(on: holders, mark: draft.mark, shared: content.shared, now: now))
+        }
+        let holders = try rows.holders(ofTarget: target)
+        let others = holders.filter { $0.device.account != draft.account && $0.device.slot != draft.slot }
+        let own = holders.filter { $0.device.account == draft.account }
+        let owner = others.first { $0.isConfirmed }
+        let hasCode = content.code.map { vault.isCode($0, for: target, at: now) } ?? false
+        var ruling = policy.rule(
+            on: own.map(\.device).filter { $0.slot != draft.slot },
+            mark: draft.mark,
+            shared: content.shared,
+            now: now
+        )
+        if hasCode, !content.shared, case .take(let former) = ruling {
+            ruling = .take(from: former + others.filter(\.isConfirmed).map(\.device))
+        }
+        let isIts = owner == nil || hasCode || own.contains { $0.isConfirmed }
+        return Claim(ruling: ruling, owner: isIts ? nil : owner)
+    }
+
+    /// Has a code pushed to a target for whoever reads there, unless one was of late.
+    private func askForCode(
+        of target: [UInt8],
+        from owner: TargetHolder,
+        now: Int64,
+        _ rows: RegistryRows,
+        _ changes: inout RegistryChanges
+    ) throws {
+        // A clock that was put back is no reason for silence.
+        if let askedAt = owner.askedAt, abs(now - askedAt) < Self.pauseAfterCode { return }
+        try rows.noteCodePushed(to: owner.device.device, at: now)
+        let (code, expiresAt) = vault.code(for: target, at: now)
+        changes.codes.append(
+            TargetCodeRequest(device: owner.device.device, route: owner.route, code: code, expiresAt: expiresAt)
+        )
+    }
+}

@@ -1,0 +1,249 @@
+import Cipher
+import Foundation
+import GRDB
+import Notifications
+import Synchronization
+
+extension DeviceID {
+    /// The number of a device of the sealed ingress. They are negative, so that they meet no registered device's.
+    init(ingressRow row: Int64) {
+        self.init(rawValue: -row)
+    }
+
+    /// Whether the sealed ingress met it, rather than anybody having registered it.
+    package var isOfIngress: Bool { rawValue < 0 }
+
+    var ingressRow: Int64 { -rawValue }
+}
+
+/// Whether a push for a device of the sealed ingress can be sent.
+package enum IngressAdmission: Sendable, Hashable {
+    case admitted(DeviceID)
+    /// Its push service called it gone, not long ago.
+    case gone
+    /// Its transport takes no such token.
+    case invalid
+    /// There are too many devices, all of them used lately and none of them gone.
+    case full
+}
+
+/// How long devices of the sealed ingress are remembered, and how many.
+package struct IngressDeviceLimits: Sendable, Equatable {
+    /// Devices at most; beyond it the one that was not used for the longest time is forgotten, else one that is gone.
+    package var devices: Int
+    /// For how long a device stays gone, in milliseconds. Then one more push is attempted: tokens come to life again, when an app
+    /// is installed anew or an operator has mended a wrong environment, and nothing tells but Apple's answer.
+    package var goneFor: Int64
+    /// For how long a device is never forgotten after its last use, in milliseconds: something may be under way to it.
+    package var keptFor: Int64
+    /// How exact the time of its last use is, in milliseconds, so that not every push is a write.
+    package var exactness: Int64
+
+    package init(
+        devices: Int = 1_000_000,
+        goneFor: Int64 = 86_400_000,
+        keptFor: Int64 = 3 * 3_600_000,
+        exactness: Int64 = 3_600_000
+    ) {
+        self.devices = max(1, devices)
+        self.goneFor = goneFor
+        self.keptFor = keptFor
+        self.exactness = exactness
+    }
+}
+
+/// A device token as it stands in a URL of the sealed ingress (seed 001), which nobody registered.
+package struct IngressToken: Sendable, Hashable, Concealed {
+    /// Lower-case hex digits.
+    package let token: String
+    /// Whether it is one of Apple's development environment.
+    package let isSandbox: Bool
+    /// The operator's app block it belongs to.
+    package let app: String
+
+    package init(token: String, isSandbox: Bool, app: String) {
+        self.token = token
+        self.isSandbox = isSandbox
+        self.app = app
+    }
+
+    /// Where pushes to it go. Nobody registered it, so no GONE is too old to count.
+    var address: DeviceAddress {
+        DeviceAddress(
+            platform: "ios",
+            app: app,
+            token: token,
+            fields: isSandbox ? ["environment": "sandbox"] : [:],
+            registeredAt: 0
+        )
+    }
+
+    /// What its handle is made of. No token of a registration has these blanks.
+    var name: String { "ingress \(isSandbox ? "sandbox" : "production") \(app) \(token)" }
+}
+
+/// The devices of the sealed ingress, whose tokens come in URLs. They belong to no account and nothing matches them.
+final class IngressDevices: Sendable {
+    private let store: RegistryStore
+    private let vault: TokenVault
+    private let secrets: DeviceSecrets
+    private let check: PlatformCheck
+    private let now: @Sendable () -> Int64
+
+    init(
+        store: RegistryStore,
+        vault: TokenVault,
+        secrets: DeviceSecrets,
+        check: @escaping PlatformCheck,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.store = store
+        self.vault = vault
+        self.secrets = secrets
+        self.check = check
+        self.now = now
+    }
+
+    func admit(_ tokens: [IngressToken], limits: IngressDeviceLimits) throws -> [IngressAdmission] {
+        let now = now()
+        let handles = tokens.map { vault.handle(of: $0.name) }
+        let known = try store.read { rows in try handles.map { try rows.ingressDevice(of: $0) } }
+        let admissions = zip(tokens, known).map { token, known in
+            known.map { $0.admission(limits, now: now) } ?? (isValid(token) ? nil : .invalid)
+        }
+        guard admissions.contains(nil) else { return admissions.compactMap { $0 } }
+        let (settled, _) = try store.write { rows in
+            var evicted: [DeviceID] = []
+            let settled = try tokens.indices.map { index -> IngressAdmission in
+                if admissions[index] == .invalid { return .invalid }
+                return try settle(tokens[index], handles[index], limits, now: now, rows, &evicted)
+            }
+            return (settled, evicted)
+        } afterwards: { _, evicted in
+            secrets.forget(evicted)
+        }
+        return settled
+    }
+
+    func markGone(_ device: DeviceID) throws {
+        let now = now()
+        try store.write { rows in
+            try rows.markIngressDeviceGone(device, now: now)
+        } afterwards: {
+            secrets.forget([device])
+        }
+    }
+
+    private func settle(
+        _ token: IngressToken,
+        _ handle: [UInt8],
+        _ limits: IngressDeviceLimits,
+        now: Int64,
+        _ rows: RegistryRows,
+        _ evicted: inout [DeviceID]
+    ) throws -> IngressAdmission {
+        if let known = try rows.ingressDevice(of: handle) {
+            if let admission = known.admission(limits, now: now) { return admission }
+            try rows.useIngressDevice(known.device, now: now)
+            if known.goneAt != nil {
+                try putAddress(token, of: known.device, rows)
+                try rows.setProven(known.device, false)
+            }
+            return .admitted(known.device)
+        }
+        if try rows.ingressDeviceCount() >= limits.devices {
+            guard let forgotten = try rows.evictIngressDevice(unusedSince: now - limits.keptFor) else { return .full }
+            evicted.append(forgotten)
+        }
+        let device = try rows.addIngressDevice(handle: handle, now: now)
+        try rows.setProven(device, false)
+        try putAddress(token, of: device, rows)
+        return .admitted(device)
+    }
+
+    private func putAddress(_ token: IngressToken, of device: DeviceID, _ rows: RegistryRows) throws {
+        let sealed = try vault.seal(AddressCodec.encode(token.address), of: device, for: .address)
+        try rows.putIngressAddress(of: device, sealed)
+    }
+
+    /// A transport that is missing is the operator's to mend, and says nothing of the token.
+    private func isValid(_ token: IngressToken) -> Bool {
+        do {
+            try check(token.address)
+            return true
+        } catch let refusal as RegistrationRefusal {
+            return !refusal.isInvalid
+        } catch {
+            return true
+        }
+    }
+}
+
+extension IngressDeviceRow {
+    /// What follows from the row as it is; nil when it has to be written.
+    fileprivate func admission(_ limits: IngressDeviceLimits, now: Int64) -> IngressAdmission? {
+        if let goneAt, now - goneAt < limits.goneFor, goneAt <= now { return .gone }
+        return goneAt == nil && now - usedAt < limits.exactness ? .admitted(device) : nil
+    }
+}
+
+/// A device of the sealed ingress as it is on disk.
+struct IngressDeviceRow {
+    let device: DeviceID
+    /// Milliseconds since 1970, as exactly as ``IngressDeviceLimits/exactness`` says.
+    let usedAt: Int64
+    /// When its push service called it gone, in milliseconds since 1970; nil: it did not.
+    let goneAt: Int64?
+}
+
+extension RegistryRows {
+    func ingressDevice(of handle: [UInt8]) throws -> IngressDeviceRow? {
+        try one("SELECT id, used_at, gone_at FROM ingress_devices WHERE handle = ?", [Data(handle)]).map {
+            IngressDeviceRow(device: DeviceID(ingressRow: $0[0]), usedAt: $0[1], goneAt: $0[2])
+        }
+    }
+
+    /// Adds a device without an address.
+    func addIngressDevice(handle: [UInt8], now: Int64) throws -> DeviceID {
+        try execute("INSERT INTO ingress_devices (handle, used_at) VALUES (?, ?)", [Data(handle), now])
+        return DeviceID(ingressRow: db.lastInsertedRowID)
+    }
+
+    func useIngressDevice(_ device: DeviceID, now: Int64) throws {
+        try execute("UPDATE ingress_devices SET used_at = ? WHERE id = ?", [now, device.ingressRow])
+    }
+
+    /// Says where a device is, which makes it alive.
+    func putIngressAddress(of device: DeviceID, _ sealed: [UInt8]) throws {
+        try execute(
+            "UPDATE ingress_devices SET address = ?, gone_at = NULL WHERE id = ?",
+            [Data(sealed), device.ingressRow]
+        )
+    }
+
+    func markIngressDeviceGone(_ device: DeviceID, now: Int64) throws {
+        try execute("UPDATE ingress_devices SET address = NULL, gone_at = ? WHERE id = ?", [now, device.ingressRow])
+    }
+
+    func ingressDeviceCount() throws -> Int {
+        try one("SELECT count FROM ingress_device_count")?[0] ?? 0
+    }
+
+    /// Forgets the device that was not used for the longest time; where all were used since `limit`, the one that was gone first, to
+    /// which nothing is under way. Nil when there is none of either.
+    func evictIngressDevice(unusedSince limit: Int64) throws -> DeviceID? {
+        let oldest = "SELECT id FROM ingress_devices WHERE used_at < ? ORDER BY used_at LIMIT 1"
+        let gone = "SELECT id FROM ingress_devices WHERE gone_at IS NOT NULL ORDER BY gone_at LIMIT 1"
+        guard let row = try one(oldest, [limit]) ?? one(gone) else { return nil }
+        let device = DeviceID(ingressRow: row[0])
+        try execute("DELETE FROM ingress_devices WHERE id = ?", [device.ingressRow])
+        return device
+    }
+
+    func sealedIngressAddress(of device: DeviceID) throws -> SealedAddress? {
+        let sql = "SELECT address, \(Self.isProven) FROM ingress_devices WHERE id = -?1"
+        return try one(sql, [device.rawValue]).flatMap { row in
+            (row[0] as Data?).map { SealedAddress(bytes: Array($0), isProven: row[1]) }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Notifications
+
+/// Which bit stands for which signal: the well-known ones first, then those that the operator's rules raise.
+///
+/// A registration may name any signal, so bits are not handed out to what registrations name: a few of them could use
+/// all bits up. What no rule raises wakes nobody and needs none.
+package struct SignalNames: Hashable, Sendable {
+    /// How many signals fit besides the well-known ones.
+    package static let furtherLimit = 64 - Signal.wellKnown.count
+
+    private let positions: [Signal: Int]
+
+    /// Signals beyond ``furtherLimit`` are left out; `further` may repeat itself.
+    package init(further: [Signal] = []) {
+        var positions: [Signal: Int] = [:]
+        for signal in Signal.wellKnown + further where positions.count < 64 && positions[signal] == nil {
+            positions[signal] = positions.count
+        }
+        self.positions = positions
+    }
+
+    /// The set of one signal; empty when it has no bit.
+    package subscript(signal: Signal) -> SignalSet {
+        positions[signal].map(SignalSet.init(position:)) ?? []
+    }
+
+    package func set(of signals: some Sequence<Signal>) -> SignalSet {
+        signals.reduce(into: []) { $0.formUnion(self[$1]) }
+    }
+}
+
+/// Which signals a device wants, one bit each.
+package struct SignalSet: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+
+    /// The set with the bit of that position in ``SignalNames``, from 0 to 63.
+    package init(position: Int) {
+        self.init(rawValue: 1 &<< UInt64(position))
+    }
+
+    /// The bits that every ``SignalNames`` gives to ``Signal/wellKnown``, which are the ones on disk.
+    static let wellKnown = SignalSet(rawValue: (1 &<< UInt64(Signal.wellKnown.count)) - 1)
+}
+
+/// Which number stands for which language that the operator's rules speak.
+///
+/// A registration may name any language, so numbers are not handed out to what registrations name: a few of them could use
+/// all numbers up.
+package struct LanguageNames: Hashable, Sendable {
+    /// How many languages are told apart; whose is none of them has none.
+    package static let limit = 255
+
+    private let languages: [LanguageTag]
+    private let ids: [LanguageTag: LanguageID]
+
+    /// Languages beyond ``limit`` are left out; `languages` may repeat itself.
+    package init(_ languages: [LanguageTag] = []) {
+        var ids: [LanguageTag: LanguageID] = [:]
+        var told: [LanguageTag] = []
+        for language in languages where told.count < Self.limit && ids[language] == nil {
+            told.append(language)
+            ids[language] = LanguageID(rawValue: UInt8(told.count))
+        }
+        self.languages = told
+        self.ids = ids
+    }
+
+    package var isEmpty: Bool { languages.isEmpty }
+
+    /// The language of that number; nil for ``LanguageID/none``.
+    package subscript(id: LanguageID) -> LanguageTag? {
+        languages.indices.contains(Int(id.rawValue) - 1) ? languages[Int(id.rawValue) - 1] : nil
+    }
+
+    /// The language for whoever speaks `locale`: the nearest one; of none the rules have another.
+    package func best(for locale: LanguageTag?) -> LanguageID {
+        locale?.nearest(among: ids.keys).flatMap { ids[$0] } ?? .none
+    }
+}
+
+/// Which of the languages that the rules speak is a device's; counts within one ``LanguageNames``.
+package struct LanguageID: RawRepresentable, Hashable, Sendable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// None of them: what the rules say to everybody else.
+    package static let none = LanguageID(rawValue: 0)
+}

@@ -1,0 +1,125 @@
+import Nostr
+
+/// Which accounts receive messages under which keys that are not their own. Usually empty.
+struct MessageKeyOwners: Sendable {
+    /// Anybody may name any key in his list. Whoever did so first stays, so that nobody loses a key to a crowd; the crowd is
+    /// bounded, since each of them is woken.
+    static let ownersPerKey = 256
+
+    private struct Owner {
+        var account: Bytes32
+        /// In milliseconds since 1970.
+        var until: Int64
+    }
+
+    private var owners: [Bytes32: [Owner]] = [:]
+    private var keys: [Bytes32: [Bytes32]] = [:]
+    /// When the first of the former keys ceases to count, in milliseconds since 1970.
+    private var nextExpiry = Int64.max
+    /// A look at all keys is not taken twice within this time, in milliseconds: lists may say what they like.
+    private static let pause: Int64 = 600_000
+    private var pauseEnd = Int64.min
+
+    var isEmpty: Bool { owners.isEmpty }
+
+    func contains(_ key: Bytes32) -> Bool { owners[key] != nil }
+
+    func owns(_ account: Bytes32, _ key: Bytes32) -> Bool {
+        owners[key]?.contains { $0.account == account } ?? false
+    }
+
+    func forEachOwner(of key: Bytes32, _ body: (Bytes32) -> Void) {
+        for owner in owners[key] ?? [] { body(owner.account) }
+    }
+
+    /// Gives an account these keys and no others. Keys it had before and keeps, it keeps its place at.
+    mutating func set(_ messageKeys: [MessageKey], of account: Bytes32) -> (gained: [Bytes32], lost: [Bytes32]) {
+        var gained: [Bytes32] = []
+        var lost: [Bytes32] = []
+        let wanted = messageKeys.filter { $0.key.bytes != account }
+        for key in keys[account] ?? [] where !wanted.contains(where: { $0.key.bytes == key }) {
+            owners[key]?.removeAll { $0.account == account }
+            if owners[key]?.isEmpty == true {
+                owners[key] = nil
+                lost.append(key)
+            }
+        }
+        keys[account] = wanted.isEmpty ? nil : wanted.map(\.key.bytes)
+        for messageKey in wanted {
+            let key = messageKey.key.bytes
+            let until = messageKey.until ?? .max
+            nextExpiry = min(nextExpiry, until)
+            if let place = owners[key]?.firstIndex(where: { $0.account == account }) {
+                owners[key]?[place].until = until
+            } else if owners[key] == nil {
+                owners[key] = [Owner(account: account, until: until)]
+                gained.append(key)
+            } else if (owners[key]?.count ?? 0) < Self.ownersPerKey {
+                owners[key]?.append(Owner(account: account, until: until))
+            }
+        }
+        return (gained, lost)
+    }
+
+    /// Whether it is time for ``expire(now:)``.
+    func isExpiryDue(now: Int64) -> Bool { nextExpiry <= now && pauseEnd <= now }
+
+    /// Takes away what has counted until `now` (milliseconds since 1970). Answers with the accounts and with the keys that are
+    /// nobody's any more.
+    mutating func expire(now: Int64) -> (accounts: [Bytes32], lost: [Bytes32]) {
+        var accounts: Set<Bytes32> = []
+        var lost: [Bytes32] = []
+        nextExpiry = .max
+        pauseEnd = now + Self.pause
+        for (key, holders) in owners {
+            let remaining = holders.filter { $0.until > now }
+            nextExpiry = remaining.reduce(nextExpiry) { min($0, $1.until) }
+            guard remaining.count < holders.count else { continue }
+            for owner in holders where owner.until <= now {
+                accounts.insert(owner.account)
+                keys[owner.account]?.removeAll { $0 == key }
+                if keys[owner.account]?.isEmpty == true { keys[owner.account] = nil }
+            }
+            owners[key] = remaining.isEmpty ? nil : remaining
+            if remaining.isEmpty { lost.append(key) }
+        }
+        return (Array(accounts), lost)
+    }
+}
+
+/// A key that an account receives gift wraps under besides its own (`dm_key` in its kind 10050).
+package struct MessageKey: Hashable, Sendable {
+    package var key: PublicKey
+    /// Until when a former key counts, in milliseconds since 1970; nil for a key of the newest list.
+    package var until: Int64?
+
+    package init(key: PublicKey, until: Int64? = nil) {
+        self.key = key
+        self.until = until
+    }
+}
+
+/// The keys an account receives messages under, as its lists come and go.
+struct MessageKeyRing {
+    /// A former key counts that long after the list that left it out was made: messages to it may be under way.
+    static let grace: Int64 = 7 * 86_400_000
+    /// How many keys of a list are taken, and how many former ones count.
+    static let limit = 8
+
+    private(set) var keys: [MessageKey]
+
+    init(_ keys: [MessageKey]) {
+        self.keys = keys
+    }
+
+    /// Takes the keys of a newer list, made at `time`; times are in milliseconds since 1970.
+    mutating func replace(with listed: [PublicKey], at time: Int64, now: Int64) {
+        var current: [PublicKey] = []
+        for key in listed where current.count < Self.limit && !current.contains(key) { current.append(key) }
+        let former = keys.filter { !current.contains($0.key) }
+            .map { MessageKey(key: $0.key, until: min($0.until ?? .max, time + Self.grace)) }
+            .filter { $0.until ?? 0 > now }
+            .sorted { ($0.until ?? 0, $0.key.bytes) > ($1.until ?? 0, $1.key.bytes) }
+        keys = current.map { MessageKey(key: $0) } + former.prefix(Self.limit)
+    }
+}

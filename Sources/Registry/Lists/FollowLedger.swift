@@ -1,0 +1,123 @@
+import Foundation
+import GRDB
+import Nostr
+
+/// A kind 3 event (NIP-02), reduced to the accounts of ours that it names.
+package struct ContactList: Hashable, Sendable {
+    package var author: PublicKey
+    /// May name an account twice.
+    package var named: [PublicKey]
+    /// In seconds since 1970.
+    package var createdAt: Int64
+
+    package init(author: PublicKey, named: [PublicKey], createdAt: Int64) {
+        self.author = author
+        self.named = named
+        self.createdAt = createdAt
+    }
+}
+
+/// How a contact list came to us, on which depends whether an author's first one is news.
+package enum ContactListSighting: Hashable, Sendable {
+    /// Read to know how things stand: it is never news.
+    case baseline
+    /// From a relay or a feed, which also pass on what was said long ago.
+    case relay
+    /// Published at our own socket.
+    case direct
+}
+
+extension Registry {
+    /// Whom `list` names anew: naming everybody again is no follow, and naming somebody again after leaving him out is one.
+    /// Nobody, when a newer list of that author is remembered.
+    ///
+    /// Of an author without a remembered list, or with one from before an account came to be, nothing is known: then it is a
+    /// follow only if the list was made after that account registered, and either its author published it here or all lists
+    /// that name the account had been read (``markFollowsRead(_:)``).
+    package func newFollows(_ list: ContactList, seen: ContactListSighting = .direct) throws -> [PublicKey] {
+        guard seen != .baseline, !list.named.isEmpty else { return [] }
+        return try store.read { rows in try rows.newFollows(list, seen: seen) }
+    }
+
+    /// Remembers whom contact lists name, in one transaction. To be called when what they wake is kept, so that a follow is
+    /// not lost between the two.
+    package func remember(_ lists: [ContactList]) throws {
+        let now = now()
+        try store.write { rows in for list in lists { try rows.remember(list, now: now) } }
+    }
+
+    /// Remembers that all contact lists which named these accounts at their relays were read, so that an unknown author's list
+    /// that names one from now on is a follow. Keys without a device are left out.
+    package func markFollowsRead(_ accounts: Set<PublicKey>) throws {
+        guard !accounts.isEmpty else { return }
+        try store.write { rows in for account in accounts { try rows.markFollowsRead(account) } }
+    }
+}
+
+extension RegistryRows {
+    func newFollows(_ list: ContactList, seen: ContactListSighting) throws -> [PublicKey] {
+        let last = try one(
+            "SELECT created_at, seen_at FROM contact_lists WHERE author = ?",
+            [list.author.bytes.data]
+        )
+        if let last, last["created_at"] as Int64 > list.createdAt { return [] }
+        let lastSeenAt: Int64? = last?["seen_at"]
+        var named: Set<PublicKey> = []
+        return try list.named.filter { account in
+            guard named.insert(account).inserted, try !follows(list.author, account) else { return false }
+            guard let (registeredAt, isRead) = try familiarity(of: account) else { return false }
+            // The last list did not name an account that it would have been remembered for.
+            if let lastSeenAt, lastSeenAt >= registeredAt { return true }
+            return list.createdAt >= registeredAt / 1000 && (seen == .direct || isRead)
+        }
+    }
+
+    private func follows(_ author: PublicKey, _ account: PublicKey) throws -> Bool {
+        try one(
+            "SELECT 1 FROM follows WHERE author = ? AND account = ?",
+            [author.bytes.data, account.bytes.data]
+        ) != nil
+    }
+
+    /// Since when an account's followers are noted, in milliseconds since 1970, and whether those before were read.
+    private func familiarity(of account: PublicKey) throws -> (registeredAt: Int64, isRead: Bool)? {
+        let row = try one(
+            """
+            SELECT min(first_registered_at), EXISTS (SELECT 1 FROM follows_read WHERE account = ?1)
+            FROM devices WHERE account = ?1
+            """,
+            [account.bytes.data]
+        )
+        guard let row, let registeredAt: Int64 = row[0] else { return nil }
+        return (registeredAt, row[1])
+    }
+
+    /// Remembers whom a contact list names, and nobody else, unless a newer one of its author is remembered. `now` is in
+    /// milliseconds since 1970.
+    func remember(_ list: ContactList, now: Int64) throws {
+        let author = list.author.bytes.data
+        let last = try one("SELECT created_at FROM contact_lists WHERE author = ?", [author])
+        if let last, last["created_at"] as Int64 > list.createdAt { return }
+        try execute(
+            "INSERT OR REPLACE INTO contact_lists (author, created_at, seen_at) VALUES (?, ?, ?)",
+            [author, list.createdAt, now]
+        )
+        let known = Set(
+            try all("SELECT account FROM follows WHERE author = ?", [author]).map { try key($0, "account") }
+        )
+        let named = Set(list.named)
+        for account in known.subtracting(named) {
+            try execute("DELETE FROM follows WHERE author = ? AND account = ?", [author, account.bytes.data])
+        }
+        for account in named.subtracting(known) {
+            try execute("INSERT INTO follows (author, account) VALUES (?, ?)", [author, account.bytes.data])
+        }
+    }
+
+    func markFollowsRead(_ account: PublicKey) throws {
+        try execute(
+            "INSERT OR IGNORE INTO follows_read (account) SELECT ?1 WHERE EXISTS (SELECT 1 FROM devices WHERE account = ?1)",
+            [account.bytes.data]
+        )
+    }
+}

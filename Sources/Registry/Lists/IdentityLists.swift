@@ -1,0 +1,171 @@
+import Nostr
+import Notifications
+import Synchronization
+
+/// Takes the lists in which accounts and root identities say where they read (kind 10002, NIP-65), and which devices and keys
+/// for messages they have (kind 10050).
+///
+/// Plain NIP-17 apps write a root identity's kind 10050 anew and know nothing of devices. The devices that an earlier list named
+/// then count for a while longer, so that an app that knows about devices has time to name them again.
+final class IdentityLists: Sendable {
+    /// How long devices count after the last list that named them, in milliseconds.
+    private static let gracePeriod: Int64 = 7 * 86_400_000
+    /// How long after a failure devices whose time is over are looked for again, in milliseconds.
+    private static let pauseAfterFailure: Int64 = 60_000
+
+    private let store: RegistryStore
+    private let writer: RegistryWriter
+    private let reader: RegistrationReader
+    private let admission: DeviceAdmission
+    private let now: @Sendable () -> Int64
+    /// When to look for devices that lists have not named for too long, in milliseconds since 1970.
+    private let graceEnd = Mutex(Int64.min)
+
+    init(
+        store: RegistryStore,
+        writer: RegistryWriter,
+        reader: RegistrationReader,
+        admission: DeviceAdmission,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.store = store
+        self.writer = writer
+        self.reader = reader
+        self.admission = admission
+        self.now = now
+    }
+
+    private var policy: RegistrationDesk { reader.policy }
+
+    /// Takes lists in their order, in one transaction, or none if nothing in them is new. Answers with as many results.
+    func learn(_ events: [Event]) throws -> [Learned] {
+        let now = now()
+        let weighed = try store.read { rows in try events.map { try weigh($0, now: now, rows) } }
+        guard weighed.contains(nil) else { return weighed.compactMap { $0 } }
+        return try writer.change { rows, changes in
+            try zip(events, weighed).map { event, done in
+                if let done { return done }
+                // An earlier one of these may have been newer.
+                if let done = try weigh(event, now: now, rows) { return done }
+                try take(event, now: now, rows, &changes)
+                return .learned
+            }
+        }
+    }
+
+    /// Nil: it is to be taken.
+    private func weigh(_ event: Event, now: Int64, _ rows: RegistryRows) throws -> Learned? {
+        guard event.kind == .relayList || event.kind == .deviceList else { return .ignored }
+        guard try rows.concerns(event.pubkey) else { return .ignored }
+        guard policy.isPlausible(event.createdAt, now: now) else {
+            return .refused(.invalid("created_at: expected at most \(policy.limits.secondsAhead) seconds ahead of now"))
+        }
+        guard let known = try rows.mark(of: event.kind, by: event.pubkey) else { return nil }
+        let mark = SlotMark(event)
+        if mark == known { return .duplicate }
+        return mark.replaces(known) ? nil : .outdated
+    }
+
+    private func take(
+        _ event: Event,
+        now: Int64,
+        _ rows: RegistryRows,
+        _ changes: inout RegistryChanges
+    ) throws {
+        changes.keys.insert(event.pubkey)
+        let list = DeviceList(event)
+        let isDeviceList = event.kind == .deviceList
+        let relays = ListLimits.relays(isDeviceList ? list.relays : RelayList(event).read)
+        let former = try rows.mark(of: event.kind, by: event.pubkey)
+        try rows.putList(event.kind, by: event.pubkey, SlotMark(event), relays: relays, now: now)
+        guard isDeviceList else { return }
+        var ring = MessageKeyRing(try rows.messageKeys(of: event.pubkey))
+        let messageKeys = try list.messageKeys.filter { $0 != event.pubkey }.prefix(MessageKeyRing.limit).filter {
+            key in
+            // Latecomers must not get a place by a restart, after which nobody knows who was first.
+            try ring.keys.contains { $0.key == key }
+                || rows.ownerCount(ofMessageKey: key, besides: event.pubkey, now: now) < MessageKeyOwners.ownersPerKey
+        }
+        ring.replace(with: messageKeys, at: event.createdAt * 1000, now: now)
+        try rows.putMessageKeys(ring.keys, of: event.pubkey)
+        changes.index.append(.messageKeys(ring.keys, of: event.pubkey))
+        guard list.speaksOfDevices else {
+            let end = (former?.createdAt ?? event.createdAt) * 1000 + Self.gracePeriod
+            try rows.letLapse(devicesOf: event.pubkey, at: end)
+            return graceEnd.withLock { $0 = min($0, end) }
+        }
+        try recognise(Set(list.devices.prefix(ListLimits.devices)), as: event.pubkey, now: now, rows, &changes)
+    }
+
+    /// From now on these devices, and no others, speak for `root`.
+    private func recognise(
+        _ devices: Set<PublicKey>,
+        as root: PublicKey,
+        now: Int64,
+        _ rows: RegistryRows,
+        _ changes: inout RegistryChanges
+    ) throws {
+        try rows.putListedDevices(devices, of: root)
+        for device in try rows.delegatedDevices(of: root) where !devices.contains(device.slot.author) {
+            try rows.revoke(device, limits: policy.limits, &changes)
+        }
+        for waiting in try rows.waiting(for: root) {
+            guard let event = try? Event(json: Array(waiting.json.utf8)) else {
+                throw RegistryStoreError.unreadableEvent
+            }
+            guard devices.contains(event.pubkey),
+                let draft = reader.draft(ofWaiting: event, arrivedAt: waiting.arrivedAt)
+            else { continue }
+            _ = try admission.admit(draft, wasWaiting: true, now: now, rows, &changes)
+        }
+    }
+
+    /// Sends devices back to waiting that their root identity's lists have not named for too long. Cheap when there are none.
+    func endGrace() {
+        let now = now()
+        guard graceEnd.withLock({ $0 <= now }) else { return }
+        do {
+            let next = try writer.change { rows, changes in
+                for (root, key) in try rows.takeLapsedDevices(at: now) {
+                    for device in try rows.delegatedDevices(of: root) where device.slot.author == key {
+                        try rows.revoke(device, limits: policy.limits, &changes)
+                    }
+                }
+                return try rows.nextEndOfGrace()
+            }
+            graceEnd.withLock { $0 = next }
+        } catch {
+            // Until then they count for nobody who asks whether they speak for their root.
+            graceEnd.withLock { $0 = now + Self.pauseAfterFailure }
+        }
+    }
+}
+
+/// What is taken of a list, which its author may have filled as he liked.
+enum ListLimits {
+    static let devices = 256
+    static let relays = 16
+    static let relay = 512
+
+    /// The first few that are URLs, each once.
+    static func relays(_ urls: [String]) -> [String] {
+        var taken: [String] = []
+        for url in urls where taken.count < relays && !taken.contains(url) {
+            if url.isURL(of: ["wss", "ws"], limit: relay) { taken.append(url) }
+        }
+        return taken
+    }
+}
+
+/// What became of a list of an author's own (kind 10002 or 10050).
+package enum Learned: Hashable, Sendable {
+    /// It is now the newest one known.
+    case learned
+    /// This very list was learned before.
+    case duplicate
+    /// A newer one of the same author is known.
+    case outdated
+    /// Another kind, or of somebody who has nothing to do with any account here.
+    case ignored
+    case refused(RegistrationRefusal)
+}

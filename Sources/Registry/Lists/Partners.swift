@@ -1,0 +1,118 @@
+import Foundation
+import GRDB
+import Nostr
+import Notifications
+
+/// Root identities that accounts have to do with: their own, those of devices that wait, and their partners'.
+extension Registry {
+    /// How many roots ``rootsOfInterest()`` names at most: registrations name partners as they like.
+    package static let rootsOfInterestLimit = 50_000
+
+    /// Whether ``learn(_:)`` looks at lists of `author`: it has an account here, is a partner of an account, or a waiting device
+    /// claims to belong to it.
+    package func concerns(_ author: PublicKey) throws -> Bool {
+        try store.readOnce { try $0.concerns(author) }
+    }
+
+    /// The keys besides those of accounts whose kind 10050 is wanted: the roots that waiting registrations name, and partners in
+    /// the order in which devices named them.
+    package func rootsOfInterest() throws -> Set<PublicKey> {
+        try store.read { try $0.rootsOfInterest(limit: Self.rootsOfInterestLimit) }
+    }
+
+    /// Whether `key` is a partner of an account or the root of a waiting registration, however many others are.
+    package func isRootOfInterest(_ key: PublicKey) throws -> Bool {
+        try store.readOnce { try $0.isRootOfInterest(key) }
+    }
+
+    /// Whether `key` may speak for `root`: it is the same, or a device in the newest kind 10050 of that root that
+    /// speaks of devices.
+    package func speaks(_ key: PublicKey, for root: PublicKey) throws -> Bool {
+        try key == root || store.readOnce { try $0.lists(key, for: root, now: now()) }
+    }
+
+    /// The partners whose wake-up hints (kind 20062) count, by device. Devices without partners are left out.
+    package func partners(of account: PublicKey) throws -> [DeviceID: Set<PublicKey>] {
+        try store.readOnce { try $0.partners(of: account) }
+    }
+
+    /// Whether what `signer` signed is the account's own doing: by its key, by a key that it receives messages under, or by a device
+    /// that its kind 10050 lists and that says so in `root_identity`. Asks the disk only if `root` is the account.
+    package func isOwn(
+        _ signer: PublicKey,
+        speakingFor root: PublicKey?,
+        of account: PublicKey,
+        in index: borrowing MatchIndex
+    ) throws -> Bool {
+        if signer == account || index.isMessageKey(signer, of: account) { return true }
+        return try root == account && speaks(signer, for: account)
+    }
+}
+
+extension RegistryRows {
+    /// Replaces the relays and partners that a device named: account watch and hints need them.
+    func putPreferences(of device: DeviceID, relays: [String], partners: Set<PublicKey>) throws {
+        try execute("DELETE FROM wished_relays WHERE device = ?", [device.rawValue])
+        if !relays.isEmpty {
+            try execute(
+                "INSERT INTO wished_relays (device, relays) VALUES (?, ?)",
+                [device.rawValue, relays.joined(separator: "\n")]
+            )
+        }
+        try execute("DELETE FROM partners WHERE device = ?", [device.rawValue])
+        for partner in partners {
+            try execute(
+                "INSERT INTO partners (device, partner) VALUES (?, ?)",
+                [device.rawValue, partner.bytes.data]
+            )
+        }
+    }
+
+    func partners(of device: DeviceID) throws -> Set<PublicKey> {
+        Set(
+            try all("SELECT partner FROM partners WHERE device = ?", [device.rawValue]).map { try key($0, "partner") }
+        )
+    }
+
+    func partners(of account: PublicKey) throws -> [DeviceID: Set<PublicKey>] {
+        let rows = try all(
+            "SELECT device, partner FROM devices JOIN partners ON device = id WHERE account = ?",
+            [account.bytes.data]
+        )
+        return try rows.reduce(into: [:]) { partners, row in
+            partners[DeviceID(rawValue: row["device"]), default: []].insert(try key(row, "partner"))
+        }
+    }
+
+    /// Partners in the order in which devices came to name them, and before them the roots that waiting registrations name.
+    func rootsOfInterest(limit: Int) throws -> Set<PublicKey> {
+        let waiting = try all("SELECT DISTINCT root FROM waiting").map { try key($0, "root") }
+        let partners = try all(
+            "SELECT partner FROM partners GROUP BY partner ORDER BY min(device) LIMIT ?",
+            [max(0, limit - waiting.count)]
+        )
+        return Set(waiting).union(try partners.map { try key($0, "partner") })
+    }
+
+    func isRootOfInterest(_ key: PublicKey) throws -> Bool {
+        try one(
+            """
+            SELECT 1 WHERE EXISTS (SELECT 1 FROM partners WHERE partner = ?1)
+                OR EXISTS (SELECT 1 FROM waiting WHERE root = ?1)
+            """,
+            [key.bytes.data]
+        ) != nil
+    }
+
+    /// Whether that is an account or a root of interest.
+    func concerns(_ key: PublicKey) throws -> Bool {
+        try one(
+            """
+            SELECT 1 WHERE EXISTS (SELECT 1 FROM devices WHERE account = ?1)
+                OR EXISTS (SELECT 1 FROM partners WHERE partner = ?1)
+                OR EXISTS (SELECT 1 FROM waiting WHERE root = ?1)
+            """,
+            [key.bytes.data]
+        ) != nil
+    }
+}

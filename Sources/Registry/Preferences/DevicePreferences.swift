@@ -1,0 +1,114 @@
+import JSON
+import Nostr
+
+/// What a device wishes beyond what its ``DeviceEntry`` says. Most wish nothing.
+package struct DeviceWishes: Hashable, Sendable {
+    package var pace: PaceWishes
+    package var filters: FilterSwitches
+
+    package init(pace: PaceWishes = PaceWishes(), filters: FilterSwitches = FilterSwitches()) {
+        self.pace = pace
+        self.filters = filters
+    }
+
+    package var isEmpty: Bool { self == DeviceWishes() }
+}
+
+/// When and how often a device wants to be woken (seed 004 section 4).
+package struct PaceWishes: Hashable, Sendable {
+    /// Nil: at any time.
+    package var quiet: QuietHours?
+    package var batch: BatchWishes
+
+    package init(quiet: QuietHours? = nil, batch: BatchWishes = BatchWishes()) {
+        self.quiet = quiet
+        self.batch = batch
+    }
+}
+
+/// How a device wants its pushes gathered (seed 004 sections 4 and 7); nil is the operator's default.
+package struct BatchWishes: Hashable, Sendable {
+    // A million devices may have such wishes.
+    private var window: Int32 = -1
+    private var cooldown: Int32 = -1
+    private var cap: Int32 = -1
+
+    package init(windowSeconds: Int? = nil, cooldownSeconds: Int? = nil, dailyCap: Int? = nil) {
+        self.windowSeconds = windowSeconds
+        self.cooldownSeconds = cooldownSeconds
+        self.dailyCap = dailyCap
+    }
+
+    /// From 0, which switches it off, to 86,400.
+    package var windowSeconds: Int? {
+        get { Self.number(window) }
+        set { window = Self.stored(newValue) }
+    }
+
+    /// From 0, which switches it off, to 86,400.
+    package var cooldownSeconds: Int? {
+        get { Self.number(cooldown) }
+        set { cooldown = Self.stored(newValue) }
+    }
+
+    /// How many pushes a UTC day at most, from 1 to 1,000,000.
+    package var dailyCap: Int? {
+        get { Self.number(cap) }
+        set { cap = Self.stored(newValue) }
+    }
+
+    private static func number(_ stored: Int32) -> Int? { stored < 0 ? nil : Int(stored) }
+
+    private static func stored(_ number: Int?) -> Int32 { number.map { Int32(clamping: max(0, $0)) } ?? -1 }
+}
+
+extension BatchWishes {
+    /// The `batch` object of a registration; empty when there is none.
+    init(_ registration: FieldReader) throws(RegistrationRefusal) {
+        self.init()
+        guard let reader = try registration.reader("batch") else { return }
+        windowSeconds = try reader.integer("window_seconds", in: 0...RegistrationLimits.seconds)
+        cooldownSeconds = try reader.integer("cooldown_seconds", in: 0...RegistrationLimits.seconds)
+        dailyCap = try reader.integer("daily_cap", in: 1...RegistrationLimits.dailyCap)
+    }
+}
+
+/// Which filters a device switches on or off; of others the operator's configuration decides alone.
+package struct FilterSwitches: Hashable, Sendable {
+    /// By the filter's name, at most ``limit``.
+    package var byName: [String: Bool]
+
+    /// How many a registration may name.
+    package static let limit = 16
+
+    package init(_ byName: [String: Bool] = [:]) {
+        self.byName = byName
+    }
+
+    package var isEmpty: Bool { byName.isEmpty }
+
+    /// Nil when the device says nothing of that filter.
+    package subscript(name: String) -> Bool? { byName[name] }
+}
+
+extension FilterSwitches {
+    /// The `filter_plugins` object of a registration; empty when there is none.
+    init(_ registration: FieldReader) throws(RegistrationRefusal) {
+        self.init()
+        guard let reader = try registration.reader("filter_plugins") else { return }
+        guard reader.object.members.count <= Self.limit else {
+            throw registration.refusal("filter_plugins", expected: "at most \(Self.limit) filters")
+        }
+        for member in reader.object.members {
+            guard (1...RegistrationLimits.name).contains(member.name.utf8.count),
+                Alphabet.filterName.spells(member.name)
+            else {
+                throw registration.refusal(
+                    "filter_plugins",
+                    expected: "names of filters, 1 to \(RegistrationLimits.name) of \(Alphabet.filterName)"
+                )
+            }
+            if let isOn = try reader.bool(member.name) { byName[member.name] = isOn }
+        }
+    }
+}

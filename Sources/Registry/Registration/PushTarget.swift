@@ -1,0 +1,115 @@
+import Cipher
+import JSON
+import Nostr
+
+/// The token or endpoint of a registration, and the keys of its subscription.
+struct PushTarget {
+    var token: String
+    /// `p256dh` and `auth` in base64url without padding, or nothing.
+    var keys: [String: String]
+
+    init(platform: String, reader: FieldReader) throws(RegistrationRefusal) {
+        let endpoint = try Self.endpoint("push_endpoint", reader)
+        let subscription = try reader.reader("subscription")
+        keys =
+            try subscription.map { subscription throws(RegistrationRefusal) in
+                guard let keys = try Self.keys(subscription) else {
+                    throw subscription.refusal("keys", expected: "{p256dh, auth}")
+                }
+                return keys
+            } ?? [:]
+        switch platform {
+        case "web", "unifiedpush", "ntfy", "gotify":
+            let subscribed = try subscription.flatMap { subscription throws(RegistrationRefusal) in
+                try Self.endpoint("endpoint", subscription)
+            }
+            if subscription != nil, subscribed == nil {
+                throw reader.refusal("subscription.endpoint", expected: Self.urlExpectation)
+            }
+            if let keys = try Self.keys(reader) {
+                guard self.keys.isEmpty || keys == self.keys else {
+                    throw reader.refusal("keys", expected: "the same as `subscription.keys`, or nothing")
+                }
+                self.keys = keys
+            }
+            if platform == "web", keys.isEmpty {
+                throw reader.refusal(
+                    "subscription",
+                    expected: "the browser's {endpoint, keys: {p256dh, auth}}, or `push_endpoint` and `keys`"
+                )
+            }
+            if let endpoint, let subscribed, endpoint != subscribed {
+                throw reader.refusal("push_endpoint", expected: "the same as `subscription.endpoint`, or nothing")
+            }
+            guard let target = subscribed ?? endpoint else {
+                throw reader.refusal("push_endpoint", expected: Self.urlExpectation)
+            }
+            token = target
+        default:
+            guard let token = try reader.text("token", limit: RegistrationLimits.token) else {
+                throw reader.refusal("token", expected: "the device token that the platform handed out")
+            }
+            self.token = token
+        }
+    }
+
+    private static let urlExpectation = "an https:// or http:// URL of at most \(RegistrationLimits.endpoint) bytes"
+
+    private static func endpoint(_ name: String, _ reader: FieldReader) throws(RegistrationRefusal) -> String? {
+        guard let value = reader.object[name] else { return nil }
+        guard case .string(let url) = value, url.isURL(of: ["https", "http"], limit: RegistrationLimits.endpoint) else {
+            throw reader.refusal(name, expected: urlExpectation)
+        }
+        return url
+    }
+
+    /// The keys of a subscription, beside its endpoint; nil when there are none.
+    private static func keys(_ reader: FieldReader) throws(RegistrationRefusal) -> [String: String]? {
+        guard let keys = try reader.reader("keys") else { return nil }
+        return [
+            "p256dh": try key("p256dh", keys, expected: "an uncompressed P-256 point of 65 bytes in base64url") {
+                $0.count == 65 && $0.first == 0x04
+            },
+            "auth": try key("auth", keys, expected: "16 bytes in base64url") { $0.count == 16 },
+        ]
+    }
+
+    private static func key(
+        _ name: String,
+        _ keys: FieldReader,
+        expected: String,
+        where fits: ([UInt8]) -> Bool
+    ) throws(RegistrationRefusal) -> String {
+        guard case .string(let text) = keys.object[name], text.utf8.count <= RegistrationLimits.label,
+            let bytes = Base64URL.decode(text) ?? Base64.decode(text), fits(bytes)
+        else { throw keys.refusal(name, expected: expected) }
+        return Base64URL.encode(bytes)
+    }
+}
+
+/// A target that people choose themselves, such as a topic of ntfy's: others can guess it. So it belongs to the first
+/// account that registers it, until that account leaves it, and another account has to show that it reads there.
+///
+/// Tokens and endpoints that a push service hands out are no such targets: whoever has one got it from the device.
+struct ChosenTarget: Hashable {
+    /// The field of a registration with the code that was pushed to the target.
+    static let codeField = "code"
+
+    private static let platforms: Set<String> = ["ntfy", "gotify"]
+
+    /// The same however its URL is spelled.
+    let name: String
+
+    /// Nil for a platform whose targets nobody chooses.
+    init?(platform: String, token: String) {
+        guard Self.isChosen(on: platform) else { return nil }
+        var rest = token[...]
+        for scheme in ["https://", "http://"] where rest.hasPrefix(scheme) { rest = rest.dropFirst(scheme.count) }
+        let authority = rest.prefix { !"/?#".contains($0) }
+        var host = authority.lowercased()
+        for port in [":443", ":80"] where host.hasSuffix(port) { host.removeLast(port.count) }
+        name = host + rest[authority.endIndex...]
+    }
+
+    static func isChosen(on platform: String) -> Bool { platforms.contains(platform) }
+}

@@ -1,0 +1,215 @@
+import JSON
+import Nostr
+import Notifications
+
+/// What a registration says once it is decrypted (seed 004 section 7): where to push, and what for.
+package struct RegistrationContent: Hashable, Sendable {
+    /// How long it may be, in bytes of UTF-8.
+    package static let longest = RegistrationLimits.content
+
+    /// The transport asked for, such as `ios`.
+    package var platform: String
+    /// The operator's app block; `default` when the registration names none.
+    package var app: String
+    /// The device token; for `unifiedpush`, `web`, `ntfy` and `gotify` the endpoint URL.
+    package var token: String
+    /// The code that was pushed to a target that somebody else has (``ChosenTarget``).
+    package var code: String?
+    /// What a transport needs besides the token: `p256dh` and `auth` of a subscription, and every further text field
+    /// that the core has no use for, so that a new platform's plugin can ask its clients for what it likes.
+    package var fields: [String: String]
+    /// What the device wants to be woken for.
+    package var signals: Set<Signal>
+    /// Nil: the operator's default.
+    package var mode: Mode?
+    package var quiet: QuietHours?
+    package var batch: BatchWishes
+    /// Which filters of plugins it switches on or off (`filter_plugins`).
+    package var filterSwitches: FilterSwitches
+    /// What the owner calls the device.
+    package var device: String?
+    /// A BCP 47 tag.
+    package var locale: String?
+    /// The x-only key (BIP-340) made for sealing to this device. Among ``fields`` too, so that it is kept as secret as they are.
+    package var sealingKey: PublicKey?
+    /// Relays to watch on the account's behalf instead of its NIP-65 list.
+    package var relays: [String]
+    /// Whose wake-up hints count (kind 20062).
+    package var partners: [PublicKey]
+    /// Whether the same token may serve several accounts at once.
+    package var shared: Bool
+    /// The whole text as it came, unknown fields included.
+    package var json: String
+
+    var preferences: DeviceWishes {
+        DeviceWishes(pace: PaceWishes(quiet: quiet, batch: batch), filters: filterSwitches)
+    }
+
+    /// What ``locale`` says, if it is a language tag.
+    var language: LanguageTag? { locale.flatMap { LanguageTag($0) } }
+
+    /// Where this registration points to.
+    package func address(registeredAt: Int64) -> DeviceAddress {
+        DeviceAddress(platform: platform, app: app, token: token, fields: fields, registeredAt: registeredAt)
+    }
+}
+
+extension RegistrationContent {
+    /// Reads the decrypted content of a registration.
+    ///
+    /// Throws a ``RegistrationRefusal`` that names the first field which is not as it should be. Fields it does not
+    /// know are no mistake, but names under `filters` and `signals` are, if `checkingSignals` does not know them.
+    /// `zones` says what the time zone of quiet hours means.
+    package init(
+        json: String,
+        _ zones: TimeZones = .system,
+        checkingSignals: SignalCheck = { _ in nil }
+    ) throws(RegistrationRefusal) {
+        guard json.utf8.count <= RegistrationLimits.content else {
+            throw .invalid("registration content: expected at most \(RegistrationLimits.content) bytes")
+        }
+        let reader = FieldReader(try Self.object(json))
+        let platform = try reader.word("platform", limit: RegistrationLimits.name, of: .lowerCaseName)
+        guard let platform else {
+            throw reader.refusal("platform", expected: "a platform such as ios, android, unifiedpush or web")
+        }
+        let target = try PushTarget(platform: platform, reader: reader)
+        let code =
+            ChosenTarget.isChosen(on: platform)
+            ? try reader.text(ChosenTarget.codeField, limit: RegistrationLimits.name) : nil
+        var fields = try Self.fields(reader).merging(target.keys) { $1 }
+        // It is no transport's business.
+        if code != nil { fields[ChosenTarget.codeField] = nil }
+        self.init(
+            platform: platform,
+            app: try reader.word("app", limit: RegistrationLimits.name, of: .name) ?? "default",
+            token: target.token,
+            code: code,
+            fields: fields,
+            signals: try Self.signals(reader, checkingSignals),
+            mode: try Self.mode(reader),
+            quiet: try QuietHours(reader, zones),
+            batch: try BatchWishes(reader),
+            filterSwitches: try FilterSwitches(reader),
+            device: try reader.text("device", limit: RegistrationLimits.label),
+            locale: try reader.word("locale", limit: RegistrationLimits.name, of: .languageTag),
+            sealingKey: try Self.sealingKey(reader),
+            relays: try Self.relays(reader),
+            partners: try Self.partners(reader),
+            shared: try reader.bool("shared") ?? false,
+            json: json
+        )
+    }
+
+    private static func object(_ json: String) throws(RegistrationRefusal) -> JSONObject {
+        let value: JSONValue
+        do {
+            value = try JSONValue(parsing: json)
+        } catch {
+            throw .invalid("registration content: \(error)")
+        }
+        guard case .object(let object) = value else { throw .invalid("registration content: expected a JSON object") }
+        return object
+    }
+
+    /// The names that the core understands; every other text field goes to the transport.
+    private static let known: Set<String> = [
+        "app", "batch", "device", "filter_plugins", "filters", "locale", "mode", "partners", "platform",
+        "push_endpoint", "quiet", "relays", "shared", "signals", "subscription", "token",
+    ]
+
+    private static func fields(_ reader: FieldReader) throws(RegistrationRefusal) -> [String: String] {
+        var fields: [String: String] = [:]
+        for member in reader.object.members where !known.contains(member.name) {
+            guard case .string(let text) = member.value else { continue }
+            guard (1...RegistrationLimits.name).contains(member.name.utf8.count), Alphabet.name.spells(member.name)
+            else {
+                throw .invalid(
+                    "registration content: expected field names of 1 to \(RegistrationLimits.name) of \(Alphabet.name)"
+                )
+            }
+            guard text.utf8.count <= RegistrationLimits.field, !text.utf8.contains(0) else {
+                throw reader.refusal(member.name, expected: "at most \(RegistrationLimits.field) bytes without NUL")
+            }
+            fields[member.name] = text
+        }
+        guard fields.count <= RegistrationLimits.fields else {
+            throw .invalid("registration content: expected at most \(RegistrationLimits.fields) further fields")
+        }
+        return fields
+    }
+
+    private static func signals(
+        _ reader: FieldReader,
+        _ check: SignalCheck
+    ) throws(RegistrationRefusal) -> Set<Signal> {
+        let filters = try switches(reader, "filters", check)
+        let further = try switches(reader, "signals", check) ?? [:]
+        var on: Set<Signal> = filters == nil ? [.dm, .mention, .reply] : []
+        for (signal, isOn) in filters ?? [:] where isOn { on.insert(signal) }
+        for (signal, isOn) in further {
+            if let other = filters?[signal], other != isOn {
+                throw reader.refusal("signals.\(signal.rawValue)", expected: "the same as in `filters`")
+            }
+            if isOn { on.insert(signal) } else { on.remove(signal) }
+        }
+        return on
+    }
+
+    private static func switches(
+        _ reader: FieldReader,
+        _ name: String,
+        _ check: SignalCheck
+    ) throws(RegistrationRefusal) -> [Signal: Bool]? {
+        guard let names = try reader.reader(name) else { return nil }
+        guard names.object.members.count <= RegistrationLimits.signals else {
+            throw reader.refusal(name, expected: "at most \(RegistrationLimits.signals) signals")
+        }
+        var switches: [Signal: Bool] = [:]
+        for member in names.object.members {
+            guard (1...32).contains(member.name.utf8.count), Alphabet.lowerCaseName.spells(member.name) else {
+                throw reader.refusal(name, expected: "signal names of 1 to 32 of \(Alphabet.lowerCaseName)")
+            }
+            if let expected = check(member.name) { throw names.refusal(member.name, expected: expected) }
+            if let isOn = try names.bool(member.name) { switches[Signal(rawValue: member.name)] = isOn }
+        }
+        return switches
+    }
+
+    private static func mode(_ reader: FieldReader) throws(RegistrationRefusal) -> Mode? {
+        guard let name = try reader.text("mode", limit: RegistrationLimits.name) else { return nil }
+        guard let mode = Mode(name: name) else {
+            throw reader.refusal("mode", expected: "wake, nudge, sealed or alert")
+        }
+        return mode
+    }
+
+    private static func sealingKey(_ reader: FieldReader) throws(RegistrationRefusal) -> PublicKey? {
+        guard let value = reader.object[SealingKey.field] else { return nil }
+        guard case .string(let digits) = value, let key = SealingKey.publicKey(digits) else {
+            throw reader.refusal(
+                SealingKey.field,
+                expected: "an x-only public key (BIP-340) of 64 lower-case hexadecimal digits"
+            )
+        }
+        return key
+    }
+
+    private static func relays(_ reader: FieldReader) throws(RegistrationRefusal) -> [String] {
+        let expected =
+            "at most \(RegistrationLimits.relays) wss:// or ws:// URLs of at most \(RegistrationLimits.relay) bytes"
+        let relays = try reader.texts("relays", count: RegistrationLimits.relays, expected: expected) ?? []
+        guard relays.allSatisfy({ $0.isURL(of: ["wss", "ws"], limit: RegistrationLimits.relay) }) else {
+            throw reader.refusal("relays", expected: expected)
+        }
+        return relays
+    }
+
+    private static func partners(_ reader: FieldReader) throws(RegistrationRefusal) -> [PublicKey] {
+        let expected = "at most \(RegistrationLimits.partners) public keys of 64 lower-case hexadecimal digits"
+        let partners = try reader.texts("partners", count: RegistrationLimits.partners, expected: expected) ?? []
+        let keys = partners.compactMap { PublicKey(hex: $0) }
+        guard keys.count == partners.count else { throw reader.refusal("partners", expected: expected) }
+        return keys
+    }
+}

@@ -1,0 +1,197 @@
+import Nostr
+
+/// Judges registration events (seed 004 section 7). Knows no store, no key and no clock.
+package struct RegistrationDesk: Sendable {
+    /// The limits that an operator may set.
+    package struct Limits: Hashable, Sendable {
+        /// How far in the future an event may be dated, in seconds. Clients' clocks are wrong by minutes; a stamp from
+        /// next year would lock its slot until then.
+        package var secondsAhead: Int64
+        /// How many devices one account may have.
+        package var devicesPerAccount: Int
+        /// How many devices there may be altogether.
+        package var devices = 5_000_000
+        /// How many registrations one key may sign an hour, over time; apps register at each start.
+        package var registrationsPerKeyPerHour = 60
+        /// How many it may sign at once, before the rate counts.
+        package var registrationBurst = 200
+        /// How many registrations may wait for their root identity altogether, for one root, and of one signer.
+        package var waiting = 10_000
+        package var waitingPerRoot = 32
+        package var waitingPerSigner = 32
+
+        package init(secondsAhead: Int64 = 600, devicesPerAccount: Int = 32) {
+            self.secondsAhead = secondsAhead
+            self.devicesPerAccount = devicesPerAccount
+        }
+    }
+
+    /// What an event asks for.
+    package enum Request: Hashable, Sendable {
+        /// To read its content and put a device of `account` into the slot.
+        case register(RegistrationSlot, account: PublicKey)
+        /// To empty the slot.
+        case deregister(RegistrationSlot)
+
+        package var slot: RegistrationSlot {
+            switch self {
+            case .register(let slot, _), .deregister(let slot): slot
+            }
+        }
+    }
+
+    /// What an event comes to at first sight.
+    package enum Reading: Hashable, Sendable {
+        case request(Request)
+        case done(RegistrationResult)
+    }
+
+    /// The protocol that registrations are written in; those that name none mean this one.
+    package static let protocolVersion = "1"
+
+    private let ourKey: String
+    package let limits: Limits
+
+    package init(ourKey: PublicKey, limits: Limits = Limits()) {
+        self.ourKey = ourKey.hex
+        self.limits = limits
+    }
+
+    /// Whether a `created_at` is not too far in the future: such an event would win against every later one until then. `now` is
+    /// in milliseconds since 1970.
+    func isPlausible(_ createdAt: Int64, now: Int64) -> Bool {
+        createdAt >= 0 && createdAt <= now / 1000 + limits.secondsAhead
+    }
+
+    /// Reads what needs no memory: kind, the first `d` (NIP-01: only the first tag of a name counts), stamp. `now` is
+    /// in milliseconds since 1970.
+    package func read(_ event: Event, now: Int64) -> Reading {
+        do throws(RegistrationRefusal) {
+            guard let request = try request(of: event) else { return .done(.notForUs) }
+            guard isPlausible(event.createdAt, now: now) else {
+                throw .invalid("created_at: expected at most \(limits.secondsAhead) seconds ahead of now")
+            }
+            if case .register = request, let tag = event.tags.first(where: { $0.first == "protocol_version" }),
+                tag.count < 2 || tag[1] != Self.protocolVersion
+            {
+                throw .unsupported("tag protocol_version: expected \(Self.protocolVersion), which this router speaks")
+            }
+            // Events are kept to be served back: what their authors may put into them is bounded.
+            guard event.tags.reduce(0, { $1.reduce($0 + 1) { $0 + $1.utf8.count + 1 } }) <= RegistrationLimits.tags
+            else {
+                throw .invalid("tags: expected at most \(RegistrationLimits.tags) bytes in all")
+            }
+            return .request(request)
+        } catch {
+            return .done(.refused(error))
+        }
+    }
+
+    /// What an event asks for, whenever it was made; nil when it is not for us.
+    func request(of event: Event) throws(RegistrationRefusal) -> Request? {
+        guard event.kind == .pushRegistration || event.kind == .addressablePushRegistration else { return nil }
+        guard let tag = event.tags.first(where: { $0.first == "d" }), tag.count > 1, !tag[1].isEmpty else {
+            throw .invalid("tag d: expected our public key, \(ourKey); found no such tag")
+        }
+        let parts = tag[1].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard try isOurs(parts[0]) else { return nil }
+        var slot = RegistrationSlot(author: event.pubkey)
+        if parts.count > 1 {
+            slot.deviceID = String(parts[1])
+            guard (1...RegistrationSlot.deviceIDLimit).contains(slot.deviceID.utf8.count),
+                Alphabet.name.spells(slot.deviceID)
+            else {
+                let expected = "a device id of 1 to \(RegistrationSlot.deviceIDLimit) of \(Alphabet.name)"
+                throw .invalid("tag d: expected \(expected) after our key and the colon")
+            }
+        }
+        if event.content.isEmpty { return .deregister(slot) }
+        guard let claim = event.tags.first(where: { $0.first == "root_identity" }) else {
+            return .register(slot, account: event.pubkey)
+        }
+        guard claim.count > 1, let root = PublicKey(hex: claim[1]) else {
+            throw .invalid("tag root_identity: expected a public key of 64 lower-case hexadecimal digits")
+        }
+        return .register(slot, account: root)
+    }
+
+    /// Whether a registration's `d` begins with our key. Throws where it does in a spelling that relays do not find.
+    private func isOurs(_ key: Substring) throws(RegistrationRefusal) -> Bool {
+        if key == ourKey { return true }
+        let spelling: String
+        if key.lowercased() == ourKey {
+            spelling = "with upper-case digits"
+        } else if NIP19.publicKey(npub: String(key))?.hex == ourKey {
+            spelling = "as npub"
+        } else {
+            return false
+        }
+        throw .invalid("tag d: expected our public key as \(ourKey); found it \(spelling)")
+    }
+
+    /// Weighs a request against what is remembered; nil: go on.
+    package func weigh(_ request: Request, mark: SlotMark, against account: AccountState) -> RegistrationResult? {
+        if let known = account.mark {
+            if mark == known {
+                guard case .register = request, account.isEnded else { return .duplicate }
+                return .ended
+            }
+            if !mark.replaces(known) { return .outdated }
+        } else if let floor = account.floor, mark.createdAt <= floor {
+            return .outdated
+        }
+        if case .register = request, !account.isRegistered, account.devices >= limits.devicesPerAccount {
+            return .refused(
+                .blocked("this account has \(limits.devicesPerAccount) devices already: deregister one of them first")
+            )
+        }
+        return nil
+    }
+
+    /// What becomes of the other slots that hold the same token.
+    package enum TokenRuling: Hashable, Sendable {
+        /// They lose it, or there are none.
+        case take(from: [RegisteredDevice])
+        /// One of them has it by a later registration, which this one, arriving late, must not undo.
+        case leave
+    }
+
+    /// A phone on which somebody else signs in keeps its token: the last registration has it, unless that says
+    /// `shared`. Whoever knows a token may take it, for nothing in it tells whose it is; and whoever has the phone takes it back
+    /// with the next registration, since what is dated ahead counts as of when it came. `now` is in milliseconds since 1970.
+    package func rule(on holders: [RegisteredDevice], mark: SlotMark, shared: Bool, now: Int64) -> TokenRuling {
+        if shared { return .take(from: []) }
+        let claimedAt = min(mark.createdAt, now / 1000)
+        if holders.contains(where: { $0.claimedAt > claimedAt }) { return .leave }
+        return .take(from: holders)
+    }
+}
+
+/// What is known of a slot and an account before an event for them is judged.
+package struct AccountState: Hashable, Sendable {
+    /// The newest event that the slot has seen.
+    package var mark: SlotMark?
+    /// Whether the slot holds a device now.
+    package var isRegistered: Bool
+    /// Whether the event of ``mark`` left the slot empty: nothing that it registered is in force.
+    package var isEnded: Bool
+    /// How many devices the account has, this slot's included if it is the account's.
+    package var devices: Int
+    /// What a slot without a mark must be newer than, in seconds since 1970: when an author has more marks of former
+    /// devices than are kept, the oldest ones are folded into this.
+    package var floor: Int64?
+
+    package init(
+        mark: SlotMark? = nil,
+        isRegistered: Bool = false,
+        isEnded: Bool = false,
+        devices: Int = 0,
+        floor: Int64? = nil
+    ) {
+        self.mark = mark
+        self.isRegistered = isRegistered
+        self.isEnded = isEnded
+        self.devices = devices
+        self.floor = floor
+    }
+}

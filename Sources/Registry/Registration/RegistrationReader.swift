@@ -1,0 +1,80 @@
+import Nostr
+import Notifications
+
+/// Whether a transport serves an address and accepts its form; asked before a registration is taken.
+///
+/// Throws a ``RegistrationRefusal`` when not. Any other error refuses the registration as well, but its text is not passed on,
+/// because it might quote the token.
+package typealias PlatformCheck = @Sendable (DeviceAddress) throws -> Void
+
+/// Says what was expected instead of a signal's name that a registration uses; nil if there is such a signal.
+package typealias SignalCheck = @Sendable (String) -> String?
+
+/// Opens the event of a registration and checks what is in it. Knows no store.
+struct RegistrationReader: Sendable {
+    let policy: RegistrationDesk
+    private let identity: KeyPair
+    private let zones: TimeZones
+    private let check: PlatformCheck
+    private let checkSignal: SignalCheck
+
+    init(
+        policy: RegistrationDesk,
+        identity: KeyPair,
+        zones: TimeZones,
+        check: @escaping PlatformCheck,
+        checkSignal: @escaping SignalCheck
+    ) {
+        self.policy = policy
+        self.identity = identity
+        self.zones = zones
+        self.check = check
+        self.checkSignal = checkSignal
+    }
+
+    var ourKey: PublicKey { identity.publicKey }
+
+    /// The draft of a registration that arrived at `arrivedAt`, in milliseconds since 1970.
+    func draft(
+        of event: Event,
+        _ slot: RegistrationSlot,
+        _ account: PublicKey,
+        arrivedAt: Int64
+    ) throws(RegistrationRefusal) -> RegistrationDraft {
+        let content = try open(event)
+        try validate(content.address(registeredAt: arrivedAt))
+        return RegistrationDraft(event: event, slot: slot, account: account, content: content, arrivedAt: arrivedAt)
+    }
+
+    /// The draft of a registration that waited; nil when no transport serves it any more. It then goes on waiting, since that may
+    /// change.
+    func draft(ofWaiting event: Event, arrivedAt: Int64) -> RegistrationDraft? {
+        guard case .register(let slot, let account)? = try? policy.request(of: event) else { return nil }
+        return try? draft(of: event, slot, account, arrivedAt: arrivedAt)
+    }
+
+    private func open(_ event: Event) throws(RegistrationRefusal) -> RegistrationContent {
+        let json: String
+        do {
+            let key = try ConversationKey(secret: identity.secret, public: event.pubkey)
+            json = try NIP44.decryptText(event.content, key: key, limit: RegistrationLimits.payload)
+        } catch {
+            throw .invalid("content: expected NIP-44 version 2, encrypted to \(identity.publicKey.hex)")
+        }
+        let content = try RegistrationContent(json: json, zones, checkingSignals: checkSignal)
+        if case .named(let zone) = content.quiet?.zone, !zone.isKnown {
+            throw .invalid("registration field `quiet.tz`: expected \(QuietZone.expected)")
+        }
+        return content
+    }
+
+    func validate(_ address: DeviceAddress) throws(RegistrationRefusal) {
+        do {
+            try check(address)
+        } catch let refusal as RegistrationRefusal {
+            throw refusal
+        } catch {
+            throw .invalid("platform \(address.platform) does not take this registration")
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import GRDB
+import Nostr
+
+/// A NIP-46 session that a client opened with this router.
+package struct RemoteSession: Hashable, Sendable {
+    /// The key the client signs its requests with.
+    package var client: PublicKey
+    /// When the client says it opened the session, in seconds since 1970.
+    package var openedAt: Int64
+    /// When it was last made use of, in milliseconds since 1970 by our clock, as far as that was written down.
+    package var usedAt: Int64
+
+    package init(client: PublicKey, openedAt: Int64, usedAt: Int64) {
+        self.client = client
+        self.openedAt = openedAt
+        self.usedAt = usedAt
+    }
+}
+
+extension Registry {
+    /// All NIP-46 sessions, those unused since `limit` (milliseconds since 1970) dropped for good.
+    package func remoteSessions(usedSince limit: Int64) throws -> [RemoteSession] {
+        try store.write { rows in
+            try rows.dropRemoteSessions(unusedSince: limit)
+            return try rows.remoteSessions()
+        }
+    }
+
+    /// Opens a session, or notes that it was opened anew, and drops `others`. With a `secret`, which is a digest of one, the
+    /// session is opened only if nobody but this client ever opened one with it; returns whether it was.
+    package func open(_ session: RemoteSession, secret: [UInt8]?, dropping others: [PublicKey] = []) throws -> Bool {
+        try store.write { rows in
+            if let secret, try rows.bind(secret, to: session.client, at: session.usedAt) != session.client {
+                return false
+            }
+            for other in others { try rows.dropRemoteSession(of: other) }
+            try rows.put(session)
+            return true
+        }
+    }
+
+    /// Writes down when a session was used; nothing, if there is none any more.
+    package func use(_ session: RemoteSession) throws {
+        try store.write { try $0.use(session) }
+    }
+
+    /// Ends the session of `client`, if there is one.
+    package func closeRemoteSession(of client: PublicKey) throws {
+        try store.write { try $0.dropRemoteSession(of: client) }
+    }
+}
+
+extension RegistryRows {
+    func remoteSessions() throws -> [RemoteSession] {
+        try all("SELECT client, opened_at, used_at FROM remote_sessions").map { row in
+            guard let client = PublicKey(bytes: row[0] as Data) else {
+                throw DatabaseError(resultCode: .SQLITE_CORRUPT)
+            }
+            return RemoteSession(client: client, openedAt: row[1], usedAt: row[2])
+        }
+    }
+
+    func put(_ session: RemoteSession) throws {
+        try execute(
+            "INSERT OR REPLACE INTO remote_sessions (client, opened_at, used_at) VALUES (?, ?, ?)",
+            [session.client.bytes.data, session.openedAt, session.usedAt]
+        )
+    }
+
+    func use(_ session: RemoteSession) throws {
+        try execute(
+            "UPDATE remote_sessions SET used_at = ? WHERE client = ?",
+            [session.usedAt, session.client.bytes.data]
+        )
+    }
+
+    func dropRemoteSession(of client: PublicKey) throws {
+        try execute("DELETE FROM remote_sessions WHERE client = ?", [client.bytes.data])
+    }
+
+    func dropRemoteSessions(unusedSince limit: Int64) throws {
+        try execute("DELETE FROM remote_sessions WHERE used_at < ?", [limit])
+    }
+
+    /// Whose secret this is: `client`'s if it was nobody's.
+    func bind(_ secret: [UInt8], to client: PublicKey, at time: Int64) throws -> PublicKey? {
+        try execute(
+            "INSERT OR IGNORE INTO used_secrets (digest, client, used_at) VALUES (?, ?, ?)",
+            [Data(secret), client.bytes.data, time]
+        )
+        let row = try one("SELECT client FROM used_secrets WHERE digest = ?", [Data(secret)])
+        return row.flatMap { PublicKey(bytes: $0[0] as Data) }
+    }
+}

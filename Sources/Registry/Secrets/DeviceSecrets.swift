@@ -1,0 +1,78 @@
+import Notifications
+import Synchronization
+
+/// What is sealed about each device, opened: where it is, whom a notification is sealed to, what it asked for.
+final class DeviceSecrets: Sendable {
+    private let store: RegistryStore
+    private let vault: TokenVault
+    private let zones: TimeZones
+    // Reading one from the disk and opening it takes longer than sending to it.
+    private let addresses = Mutex(BoundedCache<DeviceID, DeviceAddress>(capacity: 20_000))
+    private let sealingKeys = Mutex(BoundedCache<DeviceID, SealingKey>(capacity: 20_000))
+
+    init(store: RegistryStore, vault: TokenVault, zones: TimeZones) {
+        self.store = store
+        self.vault = vault
+        self.zones = zones
+    }
+
+    func address(of device: DeviceID) throws -> DeviceAddress? {
+        try address(of: device) { try $0.sealedAddress(of: device) }
+    }
+
+    func ingressAddress(of device: DeviceID) throws -> DeviceAddress? {
+        try address(of: device) { try $0.sealedIngressAddress(of: device) }
+    }
+
+    /// The address that `sealed` reads, or the one it read before.
+    private func address(
+        of device: DeviceID,
+        _ sealed: (RegistryRows) throws -> SealedAddress?
+    ) throws -> DeviceAddress? {
+        let (known, generation) = addresses.withLock { ($0.value(of: device), $0.generation) }
+        if let known { return known }
+        guard let sealed = try store.readOnce(sealed) else { return nil }
+        guard var address = AddressCodec.decode(try vault.open(sealed.bytes, of: device, for: .address)) else {
+            throw RegistryStoreError.unreadableSeal(device)
+        }
+        address.isProven = sealed.isProven
+        addresses.withLock { $0.remember(address, of: device, readIn: generation) }
+        return address
+    }
+
+    func sealingKey(of device: DeviceID) throws -> SealingKey? {
+        let (known, generation) = sealingKeys.withLock { ($0.value(of: device), $0.generation) }
+        if let known { return known }
+        guard let fields = try address(of: device)?.fields,
+            let author = try store.readOnce({ try $0.author(of: device) })
+        else { return nil }
+        let key = SealingKey(fields, author: author)
+        sealingKeys.withLock { $0.remember(key, of: device, readIn: generation) }
+        return key
+    }
+
+    func content(of device: DeviceID) throws -> RegistrationContent? {
+        guard let sealed = try store.readOnce({ try $0.sealedContent(of: device) }) else { return nil }
+        let json = String(decoding: try vault.open(sealed, of: device, for: .content), as: UTF8.self)
+        do {
+            return try RegistrationContent(json: json, zones)
+        } catch {
+            throw RegistryStoreError.unreadableSeal(device)
+        }
+    }
+
+    func preferences(of device: DeviceID) throws -> DeviceWishes? {
+        guard let sealed = try store.readOnce({ try $0.sealedPreferences(of: device) }) else { return nil }
+        return sealed.isEmpty ? DeviceWishes() : try open(preferences: sealed, of: device)
+    }
+
+    func open(preferences sealed: [UInt8], of device: DeviceID) throws -> DeviceWishes {
+        try vault.openPreferences(sealed, of: device, zones)
+    }
+
+    /// To be called once the secrets of these devices changed on disk.
+    func forget(_ devices: [DeviceID]) {
+        addresses.withLock { $0.forget(devices) }
+        sealingKeys.withLock { $0.forget(devices) }
+    }
+}

@@ -1,0 +1,151 @@
+import Cipher
+import Notifications
+import Schnorr
+
+/// Seals what must not be read from a stolen database: tokens, endpoints, subscription keys, preferences.
+///
+/// AES-256-GCM under a key that HKDF (RFC 5869) draws from the router's identity, with a fresh nonce a seal and the
+/// device's number as additional data, so that one row's secret opens in no other row.
+package struct TokenVault: Sendable, Concealed {
+    /// What is sealed; part of the additional data.
+    package enum Purpose: UInt8, Sendable {
+        case address = 1
+        case content = 2
+        case preferences = 3
+    }
+
+    private static let version: UInt8 = 1
+    private static let day: Int64 = 86_400_000
+    private let sealingKey: [UInt8]
+    private let findingKey: [UInt8]
+    private let codeKey: [UInt8]
+    /// Of keys that accounts follow.
+    let followedHash: KeyHash
+    private let random: RandomBytes
+
+    /// `random` must be unpredictable, or fixed in a test.
+    package init(identity: SecretKey, random: @escaping RandomBytes = SecureRandom.bytes) throws {
+        let root = HKDFSHA256.extract(salt: Array("carillon registry".utf8), inputKeyMaterial: identity.reveal())
+        sealingKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("seal 1".utf8), length: 32)
+        findingKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("find 1".utf8), length: 32)
+        codeKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("code 1".utf8), length: 32)
+        followedHash = KeyHash(
+            seed: try HKDFSHA256.expand(
+                pseudoRandomKey: root,
+                info: Array("follow 1".utf8),
+                length: KeyHash.seedByteCount
+            )
+        )
+        self.random = random
+    }
+
+    /// Sixteen bytes by which the same token is found again, and which tell nothing of it without the key.
+    package func handle(of token: String) -> [UInt8] {
+        Array(HMACSHA256.authenticationCode(for: Array(token.utf8), key: findingKey).prefix(16))
+    }
+
+    /// The code for the target of that handle on a day, counted since 1970.
+    func code(for target: [UInt8], day: Int64) -> TargetCode {
+        let day = withUnsafeBytes(of: day.bigEndian) { Array($0) }
+        return TargetCode(digest: Array(HMACSHA256.authenticationCode(for: target + day, key: codeKey)))
+    }
+
+    /// The code for a target at `now`, in milliseconds since 1970, and until when it is good: until the end of the next
+    /// UTC day.
+    func code(for target: [UInt8], at now: Int64) -> (TargetCode, expiresAt: Int64) {
+        let day = now / Self.day
+        return (code(for: target, day: day), (day + 2) * Self.day)
+    }
+
+    /// Whether `typed` is a code for the target that is good at `now`, in milliseconds since 1970.
+    func isCode(_ typed: String, for target: [UInt8], at now: Int64) -> Bool {
+        let day = now / Self.day
+        return [day, day - 1].contains { code(for: target, day: $0).isSpelled(by: typed) }
+    }
+
+    /// The handle of a chosen target.
+    func handle(of target: ChosenTarget) -> [UInt8] { handle(of: target.name) }
+
+    package func seal(_ plaintext: [UInt8], of device: DeviceID, for purpose: Purpose) throws -> [UInt8] {
+        let nonce = random(AESGCM.nonceByteCount)
+        let sealed = try AESGCM.seal(
+            plaintext,
+            key: sealingKey,
+            nonce: nonce,
+            authenticating: Self.additionalData(device, purpose)
+        )
+        return [Self.version] + nonce + sealed
+    }
+
+    /// Throws a ``RegistryStoreError`` unless `sealed` was sealed by the same identity for the same device and purpose.
+    package func open(_ sealed: [UInt8], of device: DeviceID, for purpose: Purpose) throws -> [UInt8] {
+        let nonceEnd = 1 + AESGCM.nonceByteCount
+        guard sealed.first == Self.version, sealed.count >= nonceEnd + AESGCM.tagByteCount else {
+            throw RegistryStoreError.unreadableSeal(device)
+        }
+        do {
+            return try AESGCM.open(
+                Array(sealed[nonceEnd...]),
+                key: sealingKey,
+                nonce: Array(sealed[1..<nonceEnd]),
+                authenticating: Self.additionalData(device, purpose)
+            )
+        } catch {
+            throw RegistryStoreError.unreadableSeal(device)
+        }
+    }
+
+    /// Nil when there is nothing to seal.
+    func seal(_ preferences: DeviceWishes, of device: DeviceID) throws -> [UInt8]? {
+        preferences.isEmpty ? nil : try seal(DevicePreferencesCodec.encode(preferences), of: device, for: .preferences)
+    }
+
+    func openPreferences(_ sealed: [UInt8], of device: DeviceID, _ zones: TimeZones) throws -> DeviceWishes {
+        guard let preferences = DevicePreferencesCodec.decode(try open(sealed, of: device, for: .preferences), zones)
+        else {
+            throw RegistryStoreError.unreadableSeal(device)
+        }
+        return preferences
+    }
+
+    private static func additionalData(_ device: DeviceID, _ purpose: Purpose) -> [UInt8] {
+        [purpose.rawValue] + withUnsafeBytes(of: device.rawValue.bigEndian) { Array($0) }
+    }
+}
+
+/// Shows that whoever registers a target reads what is pushed there.
+package struct TargetCode: Hashable, Sendable, Concealed {
+    /// Crockford's: no letters that are read as digits.
+    private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+
+    /// As in `7Z0KQ-2MXWA`.
+    package let text: String
+
+    /// `digest` has ten bytes at least.
+    init(digest: [UInt8]) {
+        let digits = digest.prefix(10).map { Self.alphabet[Int($0 & 31)] }
+        text = String(digits.prefix(5)) + "-" + String(digits.dropFirst(5))
+    }
+
+    /// Whether that is what somebody typed who read it.
+    func isSpelled(by typed: String) -> Bool {
+        let digits = typed.uppercased().compactMap { digit -> Character? in
+            switch digit {
+            case "O": "0"
+            case "I", "L": "1"
+            case "-", " ": nil
+            default: digit
+            }
+        }
+        return digits.elementsEqual(text.filter { $0 != "-" })
+    }
+}
+
+/// A code that is to be pushed to a target, by way of the device that has it.
+package struct TargetCodeRequest: Hashable, Sendable {
+    package let device: DeviceID
+    package let route: Route
+    package let code: TargetCode
+    /// Until when it is good, in milliseconds since 1970.
+    package let expiresAt: Int64
+}

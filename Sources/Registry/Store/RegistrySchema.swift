@@ -1,0 +1,315 @@
+import GRDB
+
+/// The tables, as migrations in the order in which they run. A published migration never changes; a new one is added.
+enum RegistrySchema {
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1 devices, tombstones, events, follows") { try $0.execute(sql: devices) }
+        migrator.registerMigration("2 identities, lists, partners") { try $0.execute(sql: identities) }
+        migrator.registerMigration("3 watched keys") { try $0.execute(sql: watch) }
+        migrator.registerMigration("4 remote sessions") { try $0.execute(sql: remoteSessions) }
+        migrator.registerMigration("5 first registrations") { try $0.execute(sql: beginnings) }
+        migrator.registerMigration("6 owners of message keys") { try $0.execute(sql: messageKeyOwners) }
+        migrator.registerMigration("7 languages, sealing keys") { try $0.execute(sql: languages) }
+        migrator.registerMigration("8 devices of the sealed ingress") { try $0.execute(sql: ingressDevices) }
+        migrator.registerMigration("9 whom accounts follow") { try $0.execute(sql: followed) }
+        migrator.registerMigration("10 gone devices of the sealed ingress") { try $0.execute(sql: goneIngressDevices) }
+        migrator.registerMigration("11 wishes of devices, lists of recipients") { db in
+            try db.execute(sql: wishes)
+            try db.execute(sql: recipientLists)
+        }
+        migrator.registerMigration("12 unproven and reached devices, grace, chosen targets") { db in
+            try db.execute(sql: unprovenDevices)
+            try db.execute(sql: deviceGrace)
+            try db.execute(sql: chosenTargets)
+            try db.execute(sql: reached)
+        }
+        return migrator
+    }
+
+    /// Secrets are apart from `devices`, which is read as a whole at every start.
+    private static let devices = """
+        CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+        CREATE TABLE routes (
+            id INTEGER PRIMARY KEY,
+            platform TEXT NOT NULL,
+            app TEXT NOT NULL,
+            UNIQUE (platform, app)
+        );
+
+        CREATE TABLE devices (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            account BLOB NOT NULL,
+            device_id TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            event_id BLOB NOT NULL,
+            registered_at INTEGER NOT NULL,
+            route INTEGER NOT NULL REFERENCES routes (id),
+            mode INTEGER,
+            signals INTEGER NOT NULL,
+            further_signals TEXT,
+            UNIQUE (account, device_id)
+        );
+        CREATE INDEX devices_further_signals ON devices (id) WHERE further_signals IS NOT NULL;
+
+        CREATE TABLE secrets (
+            device INTEGER PRIMARY KEY REFERENCES devices (id) ON DELETE CASCADE,
+            handle BLOB NOT NULL,
+            address BLOB NOT NULL,
+            content BLOB NOT NULL
+        );
+        CREATE INDEX secrets_handle ON secrets (handle);
+
+        CREATE TABLE tombstones (
+            account BLOB NOT NULL,
+            device_id TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            event_id BLOB NOT NULL,
+            PRIMARY KEY (account, device_id)
+        ) WITHOUT ROWID;
+        CREATE TABLE floors (account BLOB PRIMARY KEY, created_at INTEGER NOT NULL) WITHOUT ROWID;
+
+        CREATE TABLE own_events (
+            account BLOB NOT NULL,
+            slot TEXT NOT NULL,
+            json TEXT NOT NULL,
+            PRIMARY KEY (account, slot)
+        );
+
+        CREATE TABLE contact_lists (author BLOB PRIMARY KEY, created_at INTEGER NOT NULL) WITHOUT ROWID;
+        CREATE TABLE follows (
+            author BLOB NOT NULL,
+            account BLOB NOT NULL,
+            PRIMARY KEY (author, account)
+        ) WITHOUT ROWID;
+        """
+
+    /// Who speaks for whom. What was called account is who signed; the account is the root identity if that is another.
+    private static let identities = """
+        ALTER TABLE devices RENAME COLUMN account TO author;
+        ALTER TABLE devices ADD COLUMN root BLOB;
+        ALTER TABLE devices ADD COLUMN account BLOB GENERATED ALWAYS AS (coalesce(root, author)) VIRTUAL;
+        CREATE INDEX devices_account ON devices (account);
+        ALTER TABLE tombstones RENAME COLUMN account TO author;
+        ALTER TABLE floors RENAME COLUMN account TO author;
+        ALTER TABLE own_events RENAME COLUMN account TO author;
+
+        CREATE TABLE waiting (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            author BLOB NOT NULL,
+            device_id TEXT NOT NULL,
+            root BLOB NOT NULL,
+            created_at INTEGER NOT NULL,
+            event_id BLOB NOT NULL,
+            arrived_at INTEGER NOT NULL,
+            json TEXT NOT NULL,
+            UNIQUE (author, device_id)
+        );
+        CREATE INDEX waiting_root ON waiting (root);
+
+        CREATE TABLE lists (
+            author BLOB NOT NULL,
+            kind INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,
+            event_id BLOB NOT NULL,
+            learned_at INTEGER NOT NULL,
+            relays TEXT NOT NULL,
+            PRIMARY KEY (author, kind)
+        ) WITHOUT ROWID;
+        CREATE TABLE listed_devices (
+            root BLOB NOT NULL,
+            device BLOB NOT NULL,
+            PRIMARY KEY (root, device)
+        ) WITHOUT ROWID;
+        CREATE TABLE message_keys (
+            account BLOB NOT NULL,
+            key BLOB NOT NULL,
+            until INTEGER,
+            PRIMARY KEY (account, key)
+        ) WITHOUT ROWID;
+
+        CREATE TABLE wished_relays (
+            device INTEGER PRIMARY KEY REFERENCES devices (id) ON DELETE CASCADE,
+            relays TEXT NOT NULL
+        );
+        CREATE TABLE partners (
+            device INTEGER NOT NULL REFERENCES devices (id) ON DELETE CASCADE,
+            partner BLOB NOT NULL,
+            PRIMARY KEY (device, partner)
+        ) WITHOUT ROWID;
+        CREATE INDEX partners_partner ON partners (partner);
+
+        ALTER TABLE contact_lists ADD COLUMN seen_at INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE follows_read (account BLOB PRIMARY KEY) WITHOUT ROWID;
+        """
+
+    /// A `key` of no bytes is the owner's own, as it mostly is. The rows of an owner are beside each other, so that all owners'
+    /// can be compared in one go with what should be; the index finds who else has a key watched.
+    private static let watch = """
+        CREATE TABLE watch_relays (id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, mark INTEGER);
+
+        CREATE TABLE watch (
+            owner BLOB NOT NULL,
+            key BLOB NOT NULL,
+            relay INTEGER NOT NULL,
+            interest INTEGER NOT NULL,
+            since INTEGER NOT NULL,
+            established INTEGER NOT NULL,
+            PRIMARY KEY (owner, key, relay)
+        ) WITHOUT ROWID;
+        CREATE INDEX watch_others ON watch (key, relay, interest) WHERE key <> x'';
+        """
+
+    /// Sessions of NIP-46, and which client opened one with which secret. Of a secret there is a keyed digest; it stays when the
+    /// session ends, for nobody else may ever use it.
+    private static let remoteSessions = """
+        CREATE TABLE remote_sessions (
+            client BLOB PRIMARY KEY,
+            opened_at INTEGER NOT NULL,
+            used_at INTEGER NOT NULL
+        ) WITHOUT ROWID;
+
+        CREATE TABLE used_secrets (
+            digest BLOB PRIMARY KEY,
+            client BLOB NOT NULL,
+            used_at INTEGER NOT NULL
+        ) WITHOUT ROWID;
+        """
+
+    /// When a device came into its slot, which registering anew leaves as it is: clients do that whenever they are opened.
+    private static let beginnings = """
+        ALTER TABLE devices ADD COLUMN first_registered_at INTEGER NOT NULL DEFAULT 0;
+        UPDATE devices SET first_registered_at = registered_at;
+        """
+
+    /// Finds whose a key for messages is.
+    private static let messageKeyOwners = "CREATE INDEX message_keys_key ON message_keys (key);"
+
+    /// What the index has to know of every device. The sealing key itself is among the secrets.
+    private static let languages = """
+        ALTER TABLE devices ADD COLUMN locale TEXT;
+        ALTER TABLE devices ADD COLUMN has_sealing_key INTEGER NOT NULL DEFAULT 0;
+        """
+
+    /// Devices that the sealed ingress met. The address is there while the device counts as alive. Counting a million rows takes
+    /// longer than adding one, so triggers count.
+    private static let ingressDevices = """
+        CREATE TABLE ingress_devices (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            handle BLOB NOT NULL UNIQUE,
+            address BLOB,
+            used_at INTEGER NOT NULL,
+            gone_at INTEGER
+        );
+        CREATE INDEX ingress_devices_used_at ON ingress_devices (used_at);
+
+        CREATE TABLE ingress_device_count (count INTEGER NOT NULL);
+        INSERT INTO ingress_device_count VALUES (0);
+        CREATE TRIGGER ingress_devices_more AFTER INSERT ON ingress_devices
+            BEGIN UPDATE ingress_device_count SET count = count + 1; END;
+        CREATE TRIGGER ingress_devices_fewer AFTER DELETE ON ingress_devices
+            BEGIN UPDATE ingress_device_count SET count = count - 1; END;
+        """
+
+    /// To find those that can be forgotten where strangers made up so many tokens that there is no room.
+    private static let goneIngressDevices = """
+        CREATE INDEX ingress_devices_gone_at ON ingress_devices (gone_at) WHERE gone_at IS NOT NULL;
+        """
+
+    /// Whom an account follows. No table without row ids: a list may fill many pages.
+    private static let followed = """
+        CREATE TABLE followed (
+            account BLOB PRIMARY KEY NOT NULL,
+            created_at INTEGER NOT NULL,
+            event_id BLOB NOT NULL,
+            hashes BLOB NOT NULL
+        );
+        """
+
+    /// What a device wishes of pace and filters, sealed: quiet hours tell when somebody sleeps. Most wish nothing.
+    private static let wishes = "ALTER TABLE devices ADD COLUMN wishes BLOB;"
+
+    /// The newest of an account's own lists, of the kinds that filters want. No table without row ids: a list may fill many
+    /// pages.
+    private static let recipientLists = """
+        CREATE TABLE recipient_lists (
+            account BLOB NOT NULL,
+            kind INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,
+            event_id BLOB NOT NULL,
+            event BLOB NOT NULL,
+            PRIMARY KEY (account, kind)
+        );
+        """
+
+    /// Devices whose token no push service has taken yet: registered ones by their number, those of the sealed ingress
+    /// by theirs. What was registered before this table counts as proven.
+    private static let unprovenDevices = """
+        CREATE TABLE unproven_devices (device INTEGER PRIMARY KEY) STRICT;
+        CREATE TRIGGER devices_proven_no_more AFTER DELETE ON devices
+            BEGIN DELETE FROM unproven_devices WHERE device = old.id; END;
+        CREATE TRIGGER ingress_devices_proven_no_more AFTER DELETE ON ingress_devices
+            BEGIN DELETE FROM unproven_devices WHERE device = -old.id; END;
+        """
+
+    /// Until when a device counts that the newest list of its root identity says nothing of, in milliseconds since
+    /// 1970; no time where that list names it.
+    private static let deviceGrace = "ALTER TABLE listed_devices ADD COLUMN until INTEGER;"
+
+    /// Which device has a target that people choose, by a handle that tells nothing of it, and which ones would have
+    /// it. Few do.
+    private static let chosenTargets = """
+        CREATE TABLE chosen_targets (
+            device INTEGER PRIMARY KEY REFERENCES devices (id) ON DELETE CASCADE,
+            target BLOB NOT NULL,
+            confirmed INTEGER NOT NULL,
+            asked_at INTEGER
+        );
+        CREATE INDEX chosen_targets_target ON chosen_targets (target);
+        """
+
+    /// Whether a push service ever took a push for a device. Of devices from before nobody knows, so they count as
+    /// reached. The index finds the device that goes first when there is no room.
+    private static let reached = """
+        ALTER TABLE devices ADD COLUMN is_reached INTEGER NOT NULL DEFAULT 0;
+        UPDATE devices SET is_reached = 1;
+        CREATE INDEX devices_unreached ON devices (registered_at) WHERE is_reached = 0;
+        """
+
+    /// Ids that a registry saved from a damaged one leaves free, as what it lacks may have had them: a delivery that waits for a
+    /// lost device must not go to a new one.
+    private static let idsLeftFree = 1_000_000
+
+    /// A device without its secrets cannot be pushed to, and would take its app's next registration for a repeated one.
+    static func mend(_ database: Database) throws {
+        try database.execute(
+            sql: """
+                DELETE FROM devices WHERE id NOT IN (SELECT device FROM secrets) OR route NOT IN (SELECT id FROM routes);
+                DELETE FROM secrets WHERE device NOT IN (SELECT id FROM devices);
+                """
+        )
+        for table in ["wished_relays", "partners", "chosen_targets"] where try database.tableExists(table) {
+            try database.execute(sql: "DELETE FROM \(table) WHERE device NOT IN (SELECT id FROM devices)")
+        }
+        if try database.tableExists("ingress_device_count") {
+            try database.execute(
+                sql: """
+                    DELETE FROM ingress_device_count;
+                    INSERT INTO ingress_device_count SELECT count(*) FROM ingress_devices;
+                    """
+            )
+        }
+        for table in ["devices", "waiting", "ingress_devices"] where try database.tableExists(table) {
+            let id = table == "waiting" ? "number" : "id"
+            try database.execute(
+                sql: """
+                    INSERT INTO sqlite_sequence (name, seq)
+                    SELECT '\(table)', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = '\(table)');
+                    UPDATE sqlite_sequence SET seq = \(idsLeftFree) + max(seq, (SELECT coalesce(max(\(id)), 0) FROM \(table)))
+                    WHERE name = '\(table)';
+                    """
+            )
+        }
+    }
+}

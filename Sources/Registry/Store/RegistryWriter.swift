@@ -1,0 +1,74 @@
+import Nostr
+import Notifications
+
+/// What a transaction changed, for everything that follows it in memory.
+struct RegistryChanges {
+    var index: [IndexChange] = []
+    /// Keys whose watched facts changed, such as relays or partners.
+    var keys: Set<PublicKey> = []
+    /// Codes to push.
+    var codes: [TargetCodeRequest] = []
+
+    /// The devices whose address changed or went.
+    var devices: [DeviceID] {
+        index.compactMap { change in
+            switch change {
+            case .put(let device): device.device
+            case .remove(let device, _): device
+            case .messageKeys: nil
+            }
+        }
+    }
+
+    /// The accounts that lost a device, perhaps their last one.
+    var leftAccounts: [PublicKey] {
+        index.compactMap { if case .remove(_, let account) = $0 { account } else { nil } }
+    }
+}
+
+/// Runs each change of the registry in one transaction, and then informs caches, the index and the listeners.
+final class RegistryWriter: Sendable {
+    private let store: RegistryStore
+    private let secrets: DeviceSecrets
+    private let lists: AccountLists
+    private let mailbox: IndexMailbox
+    private let changed: @Sendable (Set<PublicKey>) -> Void
+    private let pushCode: @Sendable (TargetCodeRequest) -> Void
+
+    init(
+        store: RegistryStore,
+        secrets: DeviceSecrets,
+        lists: AccountLists,
+        mailbox: IndexMailbox,
+        changed: @escaping @Sendable (Set<PublicKey>) -> Void,
+        pushCode: @escaping @Sendable (TargetCodeRequest) -> Void
+    ) {
+        self.store = store
+        self.secrets = secrets
+        self.lists = lists
+        self.mailbox = mailbox
+        self.changed = changed
+        self.pushCode = pushCode
+    }
+
+    func change<Value>(_ body: (RegistryRows, inout RegistryChanges) throws -> Value) throws -> Value {
+        let (value, changes) = try store.write { rows in
+            var changes = RegistryChanges()
+            let value = try body(rows, &changes)
+            return (value, changes)
+        } afterwards: {
+            let changes = $0.1
+            secrets.forget(changes.devices)
+            lists.forget(changes.leftAccounts)
+            mailbox.post(changes.index)
+        }
+        report(changes.keys)
+        for code in changes.codes { pushCode(code) }
+        return value
+    }
+
+    /// Reports keys that changed without a transaction of their own.
+    func report(_ keys: Set<PublicKey>) {
+        if !keys.isEmpty { changed(keys) }
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import GRDB
+import Nostr
+import Notifications
+
+/// What has to be known of an account to decide where its events are looked for. All lists are bounded, free of
+/// repetitions, and as their authors wrote them: URLs are texts that nobody has checked.
+package struct WatchedAccount: Hashable, Sendable {
+    package var key: PublicKey
+    /// When the oldest of its devices was first registered, in seconds since 1970.
+    package var registeredAt: Int64
+    /// The relays that its registrations name; none: wherever its own lists say.
+    package var relays: [String]
+    /// Where it reads (NIP-65): what others address to it is published there.
+    package var readRelays: [String]
+    /// Where it receives messages (NIP-17).
+    package var messageRelays: [String]
+    /// The keys it receives gift wraps under besides its own; a former one goes on counting for seven days.
+    package var messageKeys: [PublicKey]
+    /// Whose hints wake all of its devices or some.
+    package var partners: Set<PublicKey>
+    /// Whether every one of its devices lists partners, so that hints can stand in for looking.
+    package var isPartnered: Bool
+}
+
+extension Registry {
+    /// What is to be watched of an account; nil when it has no device.
+    package func watchedAccount(_ key: PublicKey) throws -> WatchedAccount? {
+        let now = now()
+        var account: WatchedAccount?
+        try store.read { rows in
+            try rows.forEachWatchedAccount(key, now: now) { account = $0 }
+        }
+        return account
+    }
+
+    /// Calls `body` with every account that has a device, on one consistent state and beside writers. It must not call
+    /// the registry.
+    package func forEachWatchedAccount(_ body: (WatchedAccount) throws -> Void) throws {
+        let now = now()
+        try store.read { rows in
+            try rows.forEachWatchedAccount(now: now, body)
+        }
+    }
+}
+
+extension RegistryRows {
+    /// How many relays of an account's registrations are passed on.
+    private static let relaysPerAccount = 32
+
+    /// Calls `body` with every account that has a device, or with `account` alone; `now` is in milliseconds since 1970.
+    func forEachWatchedAccount(
+        _ account: PublicKey? = nil,
+        now: Int64,
+        _ body: (WatchedAccount) throws -> Void
+    ) throws {
+        let keys = try account.map { [$0: try messageKeys(of: $0)] } ?? allMessageKeys(now: now)
+        let condition = account == nil ? "? IS NULL" : "devices.account = ?"
+        let rows = try Row.fetchCursor(
+            db.cachedStatement(
+                sql: """
+                    SELECT devices.account, first_registered_at, id, wished_relays.relays, read_list.relays, message_list.relays,
+                        EXISTS (SELECT 1 FROM partners WHERE device = id)
+                    FROM devices
+                    LEFT JOIN wished_relays ON wished_relays.device = id
+                    LEFT JOIN lists AS read_list ON read_list.author = devices.account AND read_list.kind = 10002
+                    LEFT JOIN lists AS message_list
+                        ON message_list.author = devices.account AND message_list.kind = 10050
+                    WHERE \(condition)
+                    ORDER BY devices.account
+                    """
+            ),
+            arguments: [account?.bytes.data]
+        )
+        var current: WatchedAccount?
+        while let row = try rows.next() {
+            let key = PublicKey(try bytes(row, at: 0))
+            if let done = current, done.key != key {
+                try body(done)
+                current = nil
+            }
+            var account =
+                current
+                ?? WatchedAccount(
+                    key: key,
+                    registeredAt: .max,
+                    relays: [],
+                    readRelays: Self.relays(row[4]),
+                    messageRelays: Self.relays(row[5]),
+                    messageKeys: (keys[key] ?? []).filter { $0.until ?? .max > now }.map(\.key),
+                    partners: [],
+                    isPartnered: true
+                )
+            account.registeredAt = min(account.registeredAt, row[1] / 1000)
+            for relay in Self.relays(row[3])
+            where account.relays.count < Self.relaysPerAccount && !account.relays.contains(relay) {
+                account.relays.append(relay)
+            }
+            if row[6] {
+                account.partners.formUnion(try partners(of: DeviceID(rawValue: row[2])))
+            } else {
+                account.isPartnered = false
+            }
+            current = account
+        }
+        if let current { try body(current) }
+    }
+
+    private static func relays(_ column: String?) -> [String] {
+        guard let column else { return [] }
+        return column.utf8.split(separator: UInt8(ascii: "\n")).map { String(Substring($0)) }
+    }
+}

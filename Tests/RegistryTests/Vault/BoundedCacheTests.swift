@@ -1,0 +1,68 @@
+import Nostr
+import Notifications
+import Testing
+
+@testable import Registry
+
+struct BoundedCacheTests {
+    @Test func keepsWhatIsAskedForAndIsBounded() {
+        var cache = BoundedCache<DeviceID, DeviceAddress>(capacity: 10)
+        for number in 0..<1000 as Range<Int64> {
+            cache.remember(address(number), of: DeviceID(rawValue: number), readIn: 0)
+            #expect(cache.value(of: DeviceID(rawValue: 0)) == address(0))
+            #expect(cache.count <= 11)
+        }
+        #expect(cache.value(of: DeviceID(rawValue: 500)) == nil)
+    }
+
+    @Test func takesNothingThatWasReadBeforeAChange() {
+        var cache = BoundedCache<DeviceID, DeviceAddress>(capacity: 10)
+        let device = DeviceID(rawValue: 1)
+        let generation = cache.generation
+        cache.forget([device])
+        cache.remember(address(1), of: device, readIn: generation)
+        #expect(cache.value(of: device) == nil)
+        cache.remember(address(2), of: device, readIn: cache.generation)
+        #expect(cache.value(of: device) == address(2))
+        cache.forget([device])
+        #expect(cache.value(of: device) == nil)
+    }
+
+    @Test func isBoundedByWhatItsValuesCost() {
+        var cache = BoundedCache<Int, [UInt8]>(capacity: 100_000) { 100 + $0.count }
+        for number in 0..<200 { cache.remember([UInt8](repeating: 0, count: 5_000), of: number, readIn: 0) }
+        #expect((5...25).contains(cache.count))
+        for number in 0..<200 { cache.remember([UInt8](repeating: 0, count: 5_000), of: number % 3, readIn: 0) }
+        cache.remember([], of: 3, readIn: 0)
+        #expect((0...3).allSatisfy { cache.value(of: $0) != nil }, "a value in place of another costs nothing more")
+        cache.forgetAll()
+        #expect(cache.count == 0)
+    }
+
+    @Test func anAddressFollowsItsDeviceThroughEverything() throws {
+        let bench = try Bench()
+        let device = DeviceID(rawValue: 1)
+        func token() throws -> String? {
+            _ = try bench.registry.address(of: device)
+            return try bench.registry.address(of: device)?.token
+        }
+        _ = try bench.registry.learn(bench.deviceList(of: 1))
+        _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("one")))
+        #expect(try token() == nil)
+        _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11], at: 1))
+        #expect(try token() == "one")
+        _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("two"), at: 1))
+        #expect(try token() == "two")
+        _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [12], at: 2))
+        #expect(try token() == nil)
+        _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("three")))
+        let other = try #require(try bench.registry.devices(of: bench.key(2)).first?.device)
+        #expect(try bench.registry.address(of: other)?.token == "three")
+        _ = try bench.registry.apply(bench.event(of: 3, Samples.phone("three"), at: 1))
+        #expect(try bench.registry.address(of: other) == nil, "the token moved")
+    }
+
+    private func address(_ number: Int64) -> DeviceAddress {
+        DeviceAddress(platform: "ios", app: "default", token: "token-\(number)", registeredAt: number)
+    }
+}

@@ -1,4 +1,4 @@
-import Nostr
+import JSON
 
 /// What a condition can ask of a block that somebody wrote.
 package protocol BlockFacts {

@@ -1,4 +1,4 @@
-import Nostr
+import JSON
 
 /// Why a platform's description is refused.
 package struct PlatformDescriptionError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import Nostr
+import JSON
 
 /// The keys of an object that people write: a rule's block, or a platform's configuration. Read from a subset of JSON Schema.
 package struct ObjectSchema: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Nostr
+import JSON
 
 /// What a transport says about its platform: the document behind `describe` of the plugin ABI. The core knows platforms by
 /// nothing else.

@@ -1,4 +1,4 @@
-import Nostr
+import JSON
 
 /// A made-up device and configuration, for dry runs before there is a real one.
 package struct PlatformSample: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Nostr
+import JSON
 
 /// A key of a block that says how a notification makes itself noticed, and nothing about its content. A stricter mode keeps
 /// its value where that is the same for every event.

@@ -1,4 +1,4 @@
-import Nostr
+import JSON
 import Patterns
 
 /// What a key of an object takes.

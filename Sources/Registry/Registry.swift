@@ -1,6 +1,7 @@
 import Cipher
 import Nostr
 import Notifications
+import Platforms
 
 /// Who is registered here, with which devices.
 ///
@@ -22,12 +23,15 @@ package final class Registry: Sendable {
     private let identityLists: IdentityLists
     private let accountLists: AccountLists
     private let ingressDevices: IngressDevices
+    private let upgrade: RegistryUpgrade
     private let mailbox = IndexMailbox()
+    private let platforms: CurrentPlatforms
 
     /// Opens the registry in `store`.
     ///
     /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed under keys
-    /// derived from it. `now` is in milliseconds since 1970. `zones` are the time zones that quiet hours may name. `check` and
+    /// derived from it. `now` is in milliseconds since 1970. `zones` are the time zones that quiet hours may name, `platforms` what
+    /// the loaded transports say about theirs. `check` and
     /// `checkSignal` judge new registrations.
     ///
     /// `changed` receives accounts and roots, once it is on disk, whose ``watchedAccount(_:)``, ``partners(of:)`` or
@@ -40,6 +44,7 @@ package final class Registry: Sendable {
         now: @escaping @Sendable () -> Int64,
         random: @escaping RandomBytes = SecureRandom.bytes,
         zones: TimeZones = .system,
+        platforms: PlatformCatalog = PlatformCatalog(),
         changed: @escaping @Sendable (Set<PublicKey>) -> Void = { _ in },
         check: @escaping PlatformCheck,
         checkSignal: @escaping SignalCheck = { _ in nil },
@@ -50,15 +55,18 @@ package final class Registry: Sendable {
         ourKey = identity.publicKey
         let vault = try TokenVault(identity: identity.secret, random: random)
         let policy = RegistrationDesk(ourKey: identity.publicKey, limits: limits)
-        let admission = DeviceAdmission(vault: vault, policy: policy)
+        let current = CurrentPlatforms(platforms)
+        self.platforms = current
+        let admission = DeviceAdmission(vault: vault, platforms: current, policy: policy)
         let reader = RegistrationReader(
             policy: policy,
             identity: identity,
+            platforms: current,
             zones: zones,
             check: check,
             checkSignal: checkSignal
         )
-        secrets = DeviceSecrets(store: store, vault: vault, zones: zones)
+        secrets = DeviceSecrets(store: store, vault: vault, platforms: current, zones: zones)
         accountLists = AccountLists(store: store, hash: vault.followedHash) {
             policy.isPlausible($0, now: now())
         }
@@ -72,12 +80,26 @@ package final class Registry: Sendable {
         )
         registrations = Registrations(store: store, writer: writer, reader: reader, admission: admission, now: now)
         identityLists = IdentityLists(store: store, writer: writer, reader: reader, admission: admission, now: now)
-        ingressDevices = IngressDevices(store: store, vault: vault, secrets: secrets, check: check, now: now)
+        ingressDevices = IngressDevices(
+            store: store,
+            vault: vault,
+            secrets: secrets,
+            platforms: current,
+            check: check,
+            now: now
+        )
         let owner =
             store.isForReading
             ? try store.readOnce { try $0.owner() } : try store.write { try $0.claim(for: identity.publicKey.hex) }
         guard owner == identity.publicKey.hex else { throw RegistryStoreError.anotherIdentity(path: store.path) }
-        if !store.isForReading { try RegistryUpgrade(store: store, vault: vault).run() }
+        upgrade = RegistryUpgrade(store: store, vault: vault)
+        if !store.isForReading { try upgrade.run(platforms) }
+    }
+
+    /// Reads registrations by what other transports say from now on, as after a reload of the plugins.
+    package func replacePlatforms(with catalog: PlatformCatalog) throws {
+        platforms.replace(with: catalog)
+        if !store.isForReading { try upgrade.run(catalog) }
     }
 
     // MARK: Registrations

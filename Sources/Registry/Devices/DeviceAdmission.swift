@@ -1,5 +1,6 @@
 import Nostr
 import Notifications
+import Platforms
 
 /// Puts devices into their slots, with what that takes away from others.
 struct DeviceAdmission: Sendable {
@@ -10,10 +11,12 @@ struct DeviceAdmission: Sendable {
     private static let pauseAfterCode: Int64 = 3_600_000
 
     private let vault: TokenVault
+    private let platforms: CurrentPlatforms
     private let policy: RegistrationDesk
 
-    init(vault: TokenVault, policy: RegistrationDesk) {
+    init(vault: TokenVault, platforms: CurrentPlatforms, policy: RegistrationDesk) {
         self.vault = vault
+        self.platforms = platforms
         self.policy = policy
     }
 
@@ -28,7 +31,11 @@ struct DeviceAdmission: Sendable {
         _ changes: inout RegistryChanges
     ) throws -> RegistrationResult {
         let handle = vault.handle(of: draft.content.token)
-        let target = ChosenTarget(platform: draft.content.platform, token: draft.content.token).map(vault.handle)
+        let target = ChosenTarget(
+            platform: draft.content.platform,
+            token: draft.content.token,
+            platforms.catalog
+        ).map(vault.handle)
         let claim = try claim(draft, handle, target, now: now, rows)
         let ruling = claim.ruling
         var state = try rows.state(of: draft.slot, for: draft.account)

@@ -2,6 +2,7 @@ import Cipher
 import Foundation
 import GRDB
 import Notifications
+import Platforms
 import Synchronization
 
 extension DeviceID {
@@ -56,30 +57,37 @@ package struct IngressDeviceLimits: Sendable, Equatable {
 package struct IngressToken: Sendable, Hashable, Concealed {
     /// Lower-case hex digits.
     package let token: String
-    /// Whether it is one of Apple's development environment.
+    /// Whether it is one of the platform's development environment.
     package let isSandbox: Bool
     /// The operator's app block it belongs to.
     package let app: String
+    /// Nil: the only loaded platform that offers the sealed ingress.
+    package let platform: String?
 
-    package init(token: String, isSandbox: Bool, app: String) {
+    package init(token: String, isSandbox: Bool, app: String, platform: String? = nil) {
         self.token = token
         self.isSandbox = isSandbox
         self.app = app
+        self.platform = platform
     }
 
-    /// Where pushes to it go. Nobody registered it, so no GONE is too old to count.
-    var address: DeviceAddress {
-        DeviceAddress(
-            platform: "ios",
+    private var environment: String { isSandbox ? "sandbox" : "production" }
+
+    /// Where pushes to it go; nil when no loaded platform offers the sealed ingress. Nobody registered it, so it counts as
+    /// registered at the beginning of time: a push service may call it gone at any time.
+    func address(_ platforms: PlatformCatalog) -> DeviceAddress? {
+        guard let platform = platform ?? platforms.onlyIngressPlatform else { return nil }
+        return DeviceAddress(
+            platform: platform,
             app: app,
             token: token,
-            fields: isSandbox ? ["environment": "sandbox"] : [:],
+            fields: platforms[platform]?.ingress?.fields[environment] ?? [:],
             registeredAt: 0
         )
     }
 
     /// What its handle is made of. No token of a registration has these blanks.
-    var name: String { "ingress \(isSandbox ? "sandbox" : "production") \(app) \(token)" }
+    var name: String { "ingress \(environment) \(app) \(token)" }
 }
 
 /// The devices of the sealed ingress, whose tokens come in URLs. They belong to no account and nothing matches them.
@@ -87,6 +95,7 @@ final class IngressDevices: Sendable {
     private let store: RegistryStore
     private let vault: TokenVault
     private let secrets: DeviceSecrets
+    private let platforms: CurrentPlatforms
     private let check: PlatformCheck
     private let now: @Sendable () -> Int64
 
@@ -94,29 +103,33 @@ final class IngressDevices: Sendable {
         store: RegistryStore,
         vault: TokenVault,
         secrets: DeviceSecrets,
+        platforms: CurrentPlatforms,
         check: @escaping PlatformCheck,
         now: @escaping @Sendable () -> Int64
     ) {
         self.store = store
         self.vault = vault
         self.secrets = secrets
+        self.platforms = platforms
         self.check = check
         self.now = now
     }
 
     func admit(_ tokens: [IngressToken], limits: IngressDeviceLimits) throws -> [IngressAdmission] {
         let now = now()
+        let catalog = platforms.catalog
         let handles = tokens.map { vault.handle(of: $0.name) }
         let known = try store.read { rows in try handles.map { try rows.ingressDevice(of: $0) } }
         let admissions = zip(tokens, known).map { token, known in
-            known.map { $0.admission(limits, now: now) } ?? (isValid(token) ? nil : .invalid)
+            known.map { $0.admission(limits, now: now) } ?? (isValid(token, catalog) ? nil : .invalid)
         }
         guard admissions.contains(nil) else { return admissions.compactMap { $0 } }
         let (settled, _) = try store.write { rows in
             var evicted: [DeviceID] = []
             let settled = try tokens.indices.map { index -> IngressAdmission in
                 if admissions[index] == .invalid { return .invalid }
-                return try settle(tokens[index], handles[index], limits, now: now, rows, &evicted)
+                guard let address = tokens[index].address(catalog) else { return .invalid }
+                return try settle(address, handles[index], limits, now: now, rows, &evicted)
             }
             return (settled, evicted)
         } afterwards: { _, evicted in
@@ -135,7 +148,7 @@ final class IngressDevices: Sendable {
     }
 
     private func settle(
-        _ token: IngressToken,
+        _ address: DeviceAddress,
         _ handle: [UInt8],
         _ limits: IngressDeviceLimits,
         now: Int64,
@@ -146,7 +159,7 @@ final class IngressDevices: Sendable {
             if let admission = known.admission(limits, now: now) { return admission }
             try rows.useIngressDevice(known.device, now: now)
             if known.goneAt != nil {
-                try putAddress(token, of: known.device, rows)
+                try put(address, of: known.device, rows)
                 try rows.setProven(known.device, false)
             }
             return .admitted(known.device)
@@ -157,19 +170,19 @@ final class IngressDevices: Sendable {
         }
         let device = try rows.addIngressDevice(handle: handle, now: now)
         try rows.setProven(device, false)
-        try putAddress(token, of: device, rows)
+        try put(address, of: device, rows)
         return .admitted(device)
     }
 
-    private func putAddress(_ token: IngressToken, of device: DeviceID, _ rows: RegistryRows) throws {
-        let sealed = try vault.seal(AddressCodec.encode(token.address), of: device, for: .address)
+    private func put(_ address: DeviceAddress, of device: DeviceID, _ rows: RegistryRows) throws {
+        let sealed = try vault.seal(AddressCodec.encode(address), of: device, for: .address)
         try rows.putIngressAddress(of: device, sealed)
     }
 
-    /// A transport that is missing is the operator's to mend, and says nothing of the token.
-    private func isValid(_ token: IngressToken) -> Bool {
+    /// A missing transport is for the operator to mend, and says nothing about the token.
+    private func isValid(_ token: IngressToken, _ catalog: PlatformCatalog) -> Bool {
         do {
-            try check(token.address)
+            if let address = token.address(catalog) { try check(address) }
             return true
         } catch let refusal as RegistrationRefusal {
             return !refusal.isInvalid

@@ -1,6 +1,6 @@
 import Cipher
 import JSON
-import Nostr
+import Platforms
 
 /// The token or endpoint of a registration, and the keys of its subscription.
 struct PushTarget {
@@ -8,49 +8,62 @@ struct PushTarget {
     /// `p256dh` and `auth` in base64url without padding, or nothing.
     var keys: [String: String]
 
-    init(platform: String, reader: FieldReader) throws(RegistrationRefusal) {
-        let endpoint = try Self.endpoint("push_endpoint", reader)
-        let subscription = try reader.reader("subscription")
+    /// Reads the target as `description` says. A platform without a description is asked for a token, or else for an endpoint.
+    init(_ description: PushTargetDescription?, reader: FieldReader) throws(RegistrationRefusal) {
         keys =
-            try subscription.map { subscription throws(RegistrationRefusal) in
+            try reader.reader("subscription").map { subscription throws(RegistrationRefusal) in
                 guard let keys = try Self.keys(subscription) else {
                     throw subscription.refusal("keys", expected: "{p256dh, auth}")
                 }
                 return keys
             } ?? [:]
-        switch platform {
-        case "web", "unifiedpush", "ntfy", "gotify":
-            let subscribed = try subscription.flatMap { subscription throws(RegistrationRefusal) in
-                try Self.endpoint("endpoint", subscription)
-            }
-            if subscription != nil, subscribed == nil {
-                throw reader.refusal("subscription.endpoint", expected: Self.urlExpectation)
-            }
-            if let keys = try Self.keys(reader) {
-                guard self.keys.isEmpty || keys == self.keys else {
-                    throw reader.refusal("keys", expected: "the same as `subscription.keys`, or nothing")
-                }
-                self.keys = keys
-            }
-            if platform == "web", keys.isEmpty {
-                throw reader.refusal(
-                    "subscription",
-                    expected: "the browser's {endpoint, keys: {p256dh, auth}}, or `push_endpoint` and `keys`"
-                )
-            }
-            if let endpoint, let subscribed, endpoint != subscribed {
-                throw reader.refusal("push_endpoint", expected: "the same as `subscription.endpoint`, or nothing")
-            }
-            guard let target = subscribed ?? endpoint else {
-                throw reader.refusal("push_endpoint", expected: Self.urlExpectation)
-            }
-            token = target
-        default:
-            guard let token = try reader.text("token", limit: RegistrationLimits.token) else {
-                throw reader.refusal("token", expected: "the device token that the platform handed out")
-            }
+        let named =
+            reader.object["token"] == nil && ["push_endpoint", "subscription"].contains { reader.object[$0] != nil }
+        switch description?.kind ?? (named ? .endpoint : .token) {
+        case .token:
+            let expected = description?.expected ?? "the device token that the platform handed out"
+            guard let token = try reader.text("token", limit: RegistrationLimits.token),
+                description?.pattern?.matches(token) ?? true
+            else { throw reader.refusal("token", expected: expected) }
             self.token = token
+        case .endpoint:
+            token = ""
+            try readEndpoint(reader, needsKeys: false)
+        case .subscription:
+            token = ""
+            try readEndpoint(reader, needsKeys: true)
         }
+    }
+
+    /// The endpoint may stand by itself or in the subscription, and so may the keys; where they stand twice they must agree.
+    private mutating func readEndpoint(_ reader: FieldReader, needsKeys: Bool) throws(RegistrationRefusal) {
+        let endpoint = try Self.endpoint("push_endpoint", reader)
+        let subscription = try reader.reader("subscription")
+        let subscribed = try subscription.flatMap { subscription throws(RegistrationRefusal) in
+            try Self.endpoint("endpoint", subscription)
+        }
+        if subscription != nil, subscribed == nil {
+            throw reader.refusal("subscription.endpoint", expected: Self.urlExpectation)
+        }
+        if let keys = try Self.keys(reader) {
+            guard self.keys.isEmpty || keys == self.keys else {
+                throw reader.refusal("keys", expected: "the same as `subscription.keys`, or nothing")
+            }
+            self.keys = keys
+        }
+        if needsKeys, keys.isEmpty {
+            throw reader.refusal(
+                "subscription",
+                expected: "the browser's {endpoint, keys: {p256dh, auth}}, or `push_endpoint` and `keys`"
+            )
+        }
+        if let endpoint, let subscribed, endpoint != subscribed {
+            throw reader.refusal("push_endpoint", expected: "the same as `subscription.endpoint`, or nothing")
+        }
+        guard let target = subscribed ?? endpoint else {
+            throw reader.refusal("push_endpoint", expected: Self.urlExpectation)
+        }
+        token = target
     }
 
     private static let urlExpectation = "an https:// or http:// URL of at most \(RegistrationLimits.endpoint) bytes"
@@ -95,14 +108,12 @@ struct ChosenTarget: Hashable {
     /// The field of a registration with the code that was pushed to the target.
     static let codeField = "code"
 
-    private static let platforms: Set<String> = ["ntfy", "gotify"]
-
     /// The same however its URL is spelled.
     let name: String
 
     /// Nil for a platform whose targets nobody chooses.
-    init?(platform: String, token: String) {
-        guard Self.isChosen(on: platform) else { return nil }
+    init?(platform: String, token: String, _ platforms: PlatformCatalog) {
+        guard platforms.hasChosenTargets(platform) else { return nil }
         var rest = token[...]
         for scheme in ["https://", "http://"] where rest.hasPrefix(scheme) { rest = rest.dropFirst(scheme.count) }
         let authority = rest.prefix { !"/?#".contains($0) }
@@ -110,6 +121,9 @@ struct ChosenTarget: Hashable {
         for port in [":443", ":80"] where host.hasSuffix(port) { host.removeLast(port.count) }
         name = host + rest[authority.endIndex...]
     }
+}
 
-    static func isChosen(on platform: String) -> Bool { platforms.contains(platform) }
+extension PlatformCatalog {
+    /// Whether people choose the targets of that platform themselves.
+    func hasChosenTargets(_ platform: String) -> Bool { self[platform]?.target.isChosen ?? false }
 }

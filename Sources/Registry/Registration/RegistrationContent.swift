@@ -1,17 +1,18 @@
 import JSON
 import Nostr
 import Notifications
+import Platforms
 
 /// What a registration says once it is decrypted (seed 004 section 7): where to push, and what for.
 package struct RegistrationContent: Hashable, Sendable {
     /// How long it may be, in bytes of UTF-8.
     package static let longest = RegistrationLimits.content
 
-    /// The transport asked for, such as `ios`.
+    /// The transport asked for.
     package var platform: String
     /// The operator's app block; `default` when the registration names none.
     package var app: String
-    /// The device token; for `unifiedpush`, `web`, `ntfy` and `gotify` the endpoint URL.
+    /// The device token, or the endpoint URL, whichever the platform has.
     package var token: String
     /// The code that was pushed to a target that somebody else has (``ChosenTarget``).
     package var code: String?
@@ -59,10 +60,11 @@ extension RegistrationContent {
     ///
     /// Throws a ``RegistrationRefusal`` that names the first field which is not as it should be. Fields it does not
     /// know are no mistake, but names under `filters` and `signals` are, if `checkingSignals` does not know them.
-    /// `zones` says what the time zone of quiet hours means.
+    /// `zones` says what the time zone of quiet hours means, `platforms` what a target is.
     package init(
         json: String,
         _ zones: TimeZones = .system,
+        platforms: PlatformCatalog = PlatformCatalog(),
         checkingSignals: SignalCheck = { _ in nil }
     ) throws(RegistrationRefusal) {
         guard json.utf8.count <= RegistrationLimits.content else {
@@ -71,14 +73,14 @@ extension RegistrationContent {
         let reader = FieldReader(try Self.object(json))
         let platform = try reader.word("platform", limit: RegistrationLimits.name, of: .lowerCaseName)
         guard let platform else {
-            throw reader.refusal("platform", expected: "a platform such as ios, android, unifiedpush or web")
+            throw reader.refusal("platform", expected: Self.expectedPlatform(platforms))
         }
-        let target = try PushTarget(platform: platform, reader: reader)
+        let target = try PushTarget(platforms[platform]?.target, reader: reader)
         let code =
-            ChosenTarget.isChosen(on: platform)
+            platforms.hasChosenTargets(platform)
             ? try reader.text(ChosenTarget.codeField, limit: RegistrationLimits.name) : nil
         var fields = try Self.fields(reader).merging(target.keys) { $1 }
-        // It is no transport's business.
+        // No transport needs it.
         if code != nil { fields[ChosenTarget.codeField] = nil }
         self.init(
             platform: platform,
@@ -99,6 +101,24 @@ extension RegistrationContent {
             shared: try reader.bool("shared") ?? false,
             json: json
         )
+    }
+
+    private static func expectedPlatform(_ platforms: PlatformCatalog) -> String {
+        let names = platforms.platforms
+        return names.isEmpty ? "the name of a platform" : "a platform such as \(names.joined(separator: ", "))"
+    }
+
+    /// Checks the further fields as the platform describes them.
+    func check(_ fields: [RegistrationField]) throws(RegistrationRefusal) {
+        for field in fields {
+            guard let text = self.fields[field.name] else {
+                if field.isRequired { throw .field(field.name, expected: field.expectation) }
+                continue
+            }
+            if let pattern = field.pattern, !pattern.matches(text) {
+                throw .field(field.name, expected: pattern.expected)
+            }
+        }
     }
 
     private static func object(_ json: String) throws(RegistrationRefusal) -> JSONObject {
@@ -212,4 +232,8 @@ extension RegistrationContent {
         guard keys.count == partners.count else { throw reader.refusal("partners", expected: expected) }
         return keys
     }
+}
+
+extension RegistrationField {
+    fileprivate var expectation: String { pattern?.expected ?? (doc.isEmpty ? "a text" : doc) }
 }

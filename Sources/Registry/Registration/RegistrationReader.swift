@@ -1,5 +1,7 @@
 import Nostr
 import Notifications
+import Platforms
+import Synchronization
 
 /// Whether a transport serves an address and accepts its form; asked before a registration is taken.
 ///
@@ -14,6 +16,7 @@ package typealias SignalCheck = @Sendable (String) -> String?
 struct RegistrationReader: Sendable {
     let policy: RegistrationDesk
     private let identity: KeyPair
+    private let platforms: CurrentPlatforms
     private let zones: TimeZones
     private let check: PlatformCheck
     private let checkSignal: SignalCheck
@@ -21,12 +24,14 @@ struct RegistrationReader: Sendable {
     init(
         policy: RegistrationDesk,
         identity: KeyPair,
+        platforms: CurrentPlatforms,
         zones: TimeZones,
         check: @escaping PlatformCheck,
         checkSignal: @escaping SignalCheck
     ) {
         self.policy = policy
         self.identity = identity
+        self.platforms = platforms
         self.zones = zones
         self.check = check
         self.checkSignal = checkSignal
@@ -61,14 +66,16 @@ struct RegistrationReader: Sendable {
         } catch {
             throw .invalid("content: expected NIP-44 version 2, encrypted to \(identity.publicKey.hex)")
         }
-        let content = try RegistrationContent(json: json, zones, checkingSignals: checkSignal)
+        let platforms = platforms.catalog
+        let content = try RegistrationContent(json: json, zones, platforms: platforms, checkingSignals: checkSignal)
+        try content.check(platforms[content.platform]?.fields ?? [])
         if case .named(let zone) = content.quiet?.zone, !zone.isKnown {
             throw .invalid("registration field `quiet.tz`: expected \(QuietZone.expected)")
         }
         return content
     }
 
-    func validate(_ address: DeviceAddress) throws(RegistrationRefusal) {
+    private func validate(_ address: DeviceAddress) throws(RegistrationRefusal) {
         do {
             try check(address)
         } catch let refusal as RegistrationRefusal {
@@ -77,4 +84,17 @@ struct RegistrationReader: Sendable {
             throw .invalid("platform \(address.platform) does not take this registration")
         }
     }
+}
+
+/// What the loaded transports say about their platforms. A reload of the plugins replaces it.
+final class CurrentPlatforms: Sendable {
+    private let stored: Mutex<PlatformCatalog>
+
+    init(_ catalog: PlatformCatalog) {
+        stored = Mutex(catalog)
+    }
+
+    var catalog: PlatformCatalog { stored.withLock(\.self) }
+
+    func replace(with catalog: PlatformCatalog) { stored.withLock { $0 = catalog } }
 }

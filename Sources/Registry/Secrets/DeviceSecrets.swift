@@ -1,18 +1,21 @@
 import Notifications
+import Platforms
 import Synchronization
 
 /// What is sealed about each device, opened: where it is, whom a notification is sealed to, what it asked for.
 final class DeviceSecrets: Sendable {
     private let store: RegistryStore
     private let vault: TokenVault
+    private let platforms: CurrentPlatforms
     private let zones: TimeZones
     // Reading one from the disk and opening it takes longer than sending to it.
     private let addresses = Mutex(BoundedCache<DeviceID, DeviceAddress>(capacity: 20_000))
     private let sealingKeys = Mutex(BoundedCache<DeviceID, SealingKey>(capacity: 20_000))
 
-    init(store: RegistryStore, vault: TokenVault, zones: TimeZones) {
+    init(store: RegistryStore, vault: TokenVault, platforms: CurrentPlatforms, zones: TimeZones) {
         self.store = store
         self.vault = vault
+        self.platforms = platforms
         self.zones = zones
     }
 
@@ -55,7 +58,7 @@ final class DeviceSecrets: Sendable {
         guard let sealed = try store.readOnce({ try $0.sealedContent(of: device) }) else { return nil }
         let json = String(decoding: try vault.open(sealed, of: device, for: .content), as: UTF8.self)
         do {
-            return try RegistrationContent(json: json, zones)
+            return try RegistrationContent(json: json, zones, platforms: platforms.catalog)
         } catch {
             throw RegistryStoreError.unreadableSeal(device)
         }

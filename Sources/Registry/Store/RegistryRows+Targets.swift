@@ -68,14 +68,14 @@ extension RegistryRows {
         try execute("UPDATE chosen_targets SET asked_at = ? WHERE device = ?", [now, device.rawValue])
     }
 
-    /// The devices on platforms of that name whose targets nobody brought out of their sealed addresses.
-    func devicesWithoutTargets(where isChosen: (String) -> Bool) throws -> [DeviceID] {
-        let routes = try routes().filter { isChosen($0.value.platform) }.keys
-        return try routes.flatMap { route in
-            try all(
-                "SELECT id FROM devices WHERE route = ? AND id NOT IN (SELECT device FROM chosen_targets)",
-                [Int64(route.rawValue)]
-            ).map { DeviceID(rawValue: $0[0]) }
-        }
+    /// The devices on a platform whose chosen targets are in their sealed addresses only.
+    func devicesWithoutTargets(on platform: String) throws -> [DeviceID] {
+        try all(
+            """
+            SELECT devices.id FROM devices JOIN routes ON routes.id = route
+            WHERE platform = ? AND devices.id NOT IN (SELECT device FROM chosen_targets)
+            """,
+            [platform]
+        ).map { DeviceID(rawValue: $0[0]) }
     }
 }

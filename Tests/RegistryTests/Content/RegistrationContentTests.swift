@@ -7,12 +7,12 @@ import Testing
 struct RegistrationContentTests {
     @Test func readsTheSeedsOwnExample() throws {
         let content = try RegistrationContent(
-            json: """
-                {"token": "<apns_token>", "platform": "ios",
-                 "filters": {"dm": true, "mention": true, "reply": false, "reaction": false},
-                 "quiet": {"start": "23:00", "end": "07:00", "tz": "UTC+9", "dm_bypass_quiet": true},
-                 "batch": {"window_seconds": 30, "cooldown_seconds": 60}}
-                """
+            """
+            {"token": "<apns_token>", "platform": "ios",
+             "filters": {"dm": true, "mention": true, "reply": false, "reaction": false},
+             "quiet": {"start": "23:00", "end": "07:00", "tz": "UTC+9", "dm_bypass_quiet": true},
+             "batch": {"window_seconds": 30, "cooldown_seconds": 60}}
+            """
         )
         #expect(content.platform == "ios")
         #expect(content.app == "default")
@@ -46,13 +46,13 @@ struct RegistrationContentTests {
             #"{"platform":"ios","token":"t","\#(field)":{"\#(name)":\#(value)}}"#
         }
         #expect(throws: Never.self) {
-            _ = try RegistrationContent(json: json("mention", "true"), checkingSignals: check)
+            _ = try RegistrationContent(json("mention", "true"), checkingSignals: check)
             // What was taken is read as it is, whatever the rules are by then.
-            _ = try RegistrationContent(json: json("mentoin", "true"))
+            _ = try RegistrationContent(json("mentoin", "true"))
         }
         for value in ["true", "false"] {
             let refusal = try #require(throws: RegistrationRefusal.self) {
-                try RegistrationContent(json: json("mentoin", value), checkingSignals: check)
+                try RegistrationContent(json("mentoin", value), checkingSignals: check)
             }
             #expect(
                 refusal.description
@@ -69,11 +69,11 @@ struct RegistrationContentTests {
     }
 
     @Test func takesABrowsersSubscription() throws {
-        let content = try RegistrationContent(json: Samples.web())
+        let content = try RegistrationContent(Samples.web())
         #expect(content.token == "https://push.example.com/abc")
         #expect(content.fields == ["p256dh": Samples.p256dh, "auth": Samples.auth])
         let padded = try RegistrationContent(
-            json: Samples.web(p256dh: Samples.p256dh + "=", auth: Samples.auth.replacing("_", with: "/") + "==")
+            Samples.web(p256dh: Samples.p256dh + "=", auth: Samples.auth.replacing("_", with: "/") + "==")
         )
         #expect(padded.fields == content.fields)
     }
@@ -83,28 +83,28 @@ struct RegistrationContentTests {
     func takesAnEndpointAndItsKeysWithoutASubscription(platform: String) throws {
         let keys = #""keys":{"p256dh":"\#(Samples.p256dh)","auth":"\#(Samples.auth)"}"#
         let content = try RegistrationContent(
-            json: #"{"platform":"\#(platform)","push_endpoint":"https://push.example.com/abc",\#(keys)}"#
+            #"{"platform":"\#(platform)","push_endpoint":"https://push.example.com/abc",\#(keys)}"#
         )
-        let whole = try RegistrationContent(json: Samples.web(platform: platform))
+        let whole = try RegistrationContent(Samples.web(platform: platform))
         #expect(content.token == whole.token && content.fields == whole.fields)
         #expect(
-            try RegistrationContent(json: Samples.web(platform: platform, further: ",\(keys)")).fields == whole.fields
+            try RegistrationContent(Samples.web(platform: platform, further: ",\(keys)")).fields == whole.fields
         )
     }
 
     @Test func takesAnEndpointForUnifiedPushWithAndWithoutKeys() throws {
         let plain = try RegistrationContent(
-            json: #"{"platform": "unifiedpush", "push_endpoint": "http://10.0.0.2:8080/up?x=1"}"#
+            #"{"platform": "unifiedpush", "push_endpoint": "http://10.0.0.2:8080/up?x=1"}"#
         )
         #expect(plain.token == "http://10.0.0.2:8080/up?x=1")
         #expect(plain.fields.isEmpty)
-        let keyed = try RegistrationContent(json: Samples.web(platform: "unifiedpush"))
+        let keyed = try RegistrationContent(Samples.web(platform: "unifiedpush"))
         #expect(keyed.fields["auth"] == Samples.auth)
     }
 
     @Test func keepsWhatItDoesNotKnow() throws {
         let json = #"{"platform":"mqtt","token":"t","topic":"a/b","qos":1,"nested":{"x":[1,null]}}"#
-        let content = try RegistrationContent(json: json)
+        let content = try RegistrationContent(json)
         #expect(content.json == json)
         #expect(content.fields == ["topic": "a/b"])
     }
@@ -133,11 +133,11 @@ struct RegistrationContentTests {
     func takesAnEndpointWhereThereIsNoToken(platform: String) throws {
         let url = "https://push.example.com/message?token=abc"
         let json = #"{"platform":"\#(platform)","push_endpoint":"\#(url)","access_token":"tk_1"}"#
-        let content = try RegistrationContent(json: json)
+        let content = try RegistrationContent(json)
         #expect(content.token == url)
         #expect(content.fields == ["access_token": "tk_1"])
         let refusal = try #require(throws: RegistrationRefusal.self) {
-            _ = try RegistrationContent(json: #"{"platform":"\#(platform)","token":"t"}"#)
+            _ = try RegistrationContent(#"{"platform":"\#(platform)","token":"t"}"#)
         }
         #expect(refusal.description.hasPrefix("invalid: registration field `push_endpoint`: expected an https:// or"))
     }
@@ -236,7 +236,7 @@ struct RegistrationContentTests {
         (Samples.web(further: #","push_endpoint":"https://other.example/""#), "push_endpoint"),
     ])
     func wantsATargetThatItsPlatformCanUse(json: String, field: String) throws {
-        let refusal = try #require(throws: RegistrationRefusal.self) { _ = try RegistrationContent(json: json) }
+        let refusal = try #require(throws: RegistrationRefusal.self) { _ = try RegistrationContent(json) }
         #expect(refusal.description.hasPrefix("invalid: registration field `\(field)`: expected "))
     }
 
@@ -249,7 +249,7 @@ struct RegistrationContentTests {
         #"{"a":1.}"#, #"{"a":"\x"}"#, #"{"a":tru}"#, #"{"a" 1}"#, "{\"a\":\"\n\"}", #"{"a":"\u00g0"}"#, #"{"a":-}"#,
     ])
     func refusesWhatIsNoJSONObject(json: String) throws {
-        let refusal = try #require(throws: RegistrationRefusal.self) { _ = try RegistrationContent(json: json) }
+        let refusal = try #require(throws: RegistrationRefusal.self) { _ = try RegistrationContent(json) }
         #expect(refusal.description.hasPrefix("invalid: registration content: expected "))
     }
 
@@ -259,10 +259,10 @@ struct RegistrationContentTests {
             "invalid: registration content: expected at most 16384 bytes"
         )
         #expect(throws: RegistrationRefusal.self) {
-            try RegistrationContent(json: #"{"platform":"ios","token":"\#(String(repeating: "t", count: 4097))"}"#)
+            try RegistrationContent(#"{"platform":"ios","token":"\#(String(repeating: "t", count: 4097))"}"#)
         }
         #expect(throws: Never.self) {
-            try RegistrationContent(json: #"{"platform":"ios","token":"\#(String(repeating: "t", count: 4096))"}"#)
+            try RegistrationContent(#"{"platform":"ios","token":"\#(String(repeating: "t", count: 4096))"}"#)
         }
         let many = (0..<65).map { #""s\#($0)":true"# }.joined(separator: ",")
         expectRefusal(#""filters": {\#(many)}"#, "invalid: registration field `filters`: expected at most 64 signals")
@@ -279,14 +279,14 @@ struct RegistrationContentTests {
             #"{"platform":"ios","token":"\#(token)","app":"\#(token)!"}"#,
             #"{"platform":"ios","token":"\#(token)" "#,
         ] {
-            let refusal = try #require(throws: RegistrationRefusal.self) { _ = try RegistrationContent(json: json) }
+            let refusal = try #require(throws: RegistrationRefusal.self) { _ = try RegistrationContent(json) }
             #expect(!"\(refusal)".contains("S3CRET"))
             #expect(!String(reflecting: refusal).contains("S3CRET"))
         }
     }
 
     private func content(_ fields: String = "\"x\":0") throws -> RegistrationContent {
-        try RegistrationContent(json: #"{"platform":"ios","token":"t",\#(fields)}"#)
+        try RegistrationContent(#"{"platform":"ios","token":"t",\#(fields)}"#)
     }
 
     private func expectRefusal(

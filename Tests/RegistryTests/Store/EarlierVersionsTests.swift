@@ -2,6 +2,8 @@ import Foundation
 import GRDB
 import Nostr
 import Notifications
+import PlatformTestSupport
+import Platforms
 import Testing
 
 @testable import Registry
@@ -36,6 +38,7 @@ struct EarlierVersionsTests {
             store: RegistryStore(path: path),
             identity: bench.identity,
             now: { clock.now + 1_000_000 },
+            platforms: .builtIn,
             check: { _ in }
         )
         let devices = try registry.devices()

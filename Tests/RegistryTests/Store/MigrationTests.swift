@@ -2,6 +2,8 @@ import Foundation
 import GRDB
 import Nostr
 import Notifications
+import PlatformTestSupport
+import Platforms
 import Testing
 
 @testable import Registry
@@ -56,6 +58,7 @@ struct MigrationTests {
             store: RegistryStore(path: path),
             identity: bench.identity,
             now: { clock.now },
+            platforms: .builtIn,
             check: { _ in }
         )
         #expect(try registry.watchedAccount(bench.key(1))?.relays == ["wss://a.example"])
@@ -110,6 +113,7 @@ struct MigrationTests {
             store: RegistryStore(path: path),
             identity: bench.identity,
             now: { clock.now },
+            platforms: .builtIn,
             check: { _ in }
         )
         #expect(try registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start)

@@ -1,6 +1,8 @@
 import Cipher
 import Nostr
 import Notifications
+import PlatformTestSupport
+import Platforms
 import Schnorr
 
 @testable import Registry
@@ -45,6 +47,7 @@ final class Bench {
             identity: identity,
             limits: limits,
             now: { clock.now },
+            platforms: .builtIn,
             changed: { reports.note($0) },
             check: check,
             pushCode: { codes.note($0) }

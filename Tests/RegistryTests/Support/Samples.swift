@@ -1,3 +1,8 @@
+import PlatformTestSupport
+import Platforms
+
+@testable import Registry
+
 /// Registrations as clients send them.
 enum Samples {
     /// The user agent's public key and authentication secret of RFC 8291 section 5.
@@ -28,5 +33,12 @@ enum Samples {
 
     static func phone(_ token: String, further: String = "") -> String {
         #"{"platform":"ios","token":"\#(token)"\#(further)}"#
+    }
+}
+
+extension RegistrationContent {
+    /// Reads a registration as the built-in transports describe theirs.
+    init(_ json: String, checkingSignals: SignalCheck = { _ in nil }) throws(RegistrationRefusal) {
+        try self.init(json: json, platforms: .builtIn, checkingSignals: checkingSignals)
     }
 }

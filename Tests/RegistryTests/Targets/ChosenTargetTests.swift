@@ -186,13 +186,13 @@ struct ChosenTargetTests {
 
     @Test func theCodeIsNoTransportsBusiness() throws {
         let content = try RegistrationContent(
-            json: Samples.topic(further: #","code":"x","access_token":"t"}"#.dropLast().description)
+            Samples.topic(further: #","code":"x","access_token":"t"}"#.dropLast().description)
         )
         #expect(content.code == "x" && content.fields == ["access_token": "t"])
-        let other = try RegistrationContent(json: Samples.phone("t", further: #","code":"x""#))
+        let other = try RegistrationContent(Samples.phone("t", further: #","code":"x""#))
         #expect(other.code == nil && other.fields == ["code": "x"])
         #expect(throws: RegistrationRefusal.self) {
-            try RegistrationContent(json: Samples.topic(further: #","code":1"#))
+            try RegistrationContent(Samples.topic(further: #","code":1"#))
         }
     }
 
@@ -200,7 +200,7 @@ struct ChosenTargetTests {
         try register(1, at: 1)
         let queue = try DatabaseQueue(path: bench.path)
         try queue.write { database in
-            try database.execute(sql: "DELETE FROM chosen_targets; DELETE FROM meta WHERE name = 'chosen targets'")
+            try database.execute(sql: "DELETE FROM chosen_targets; DELETE FROM meta WHERE name LIKE 'chosen targets%'")
         }
         try queue.close()
         try bench.reopen()

@@ -161,7 +161,7 @@ struct DeviceWishesTests {
     ])
     func refusesWhatIsNone(json: String, expected: String) {
         #expect(throws: RegistrationRefusal.invalid("registration field \(expected)")) {
-            try RegistrationContent(json: Samples.phone("one", further: ",\(json)"))
+            try RegistrationContent(Samples.phone("one", further: ",\(json)"))
         }
     }
 }

@@ -144,7 +144,10 @@ let ingress: [[Target]] = [
     ],
     module(
         "Registry",
-        uses: ["Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "RateLimits", "Storage", grdb, logging],
+        uses: [
+            "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "Platforms", "RateLimits", "Storage", grdb, logging,
+        ],
+        tests: ["PlatformTestSupport"],
         exclude: ["make_fixtures.py"],
         resources: [.copy("Fixtures")]
     ),
@@ -436,8 +439,8 @@ for target in package.targets where target.type != .system && target.name != "Ca
 /// or a network.
 if Context.environment["CARILLON_FUZZ"] == "1" {
     let parsers = [
-        "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "YAMLReading", "Patterns", "Rules", "WebPushEncryption",
-        "COpenSSL", "CSecp256k1", "CPCRE2", "CLibcurl", "CCurl",
+        "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "YAMLReading", "Patterns", "Platforms", "Rules",
+        "WebPushEncryption", "COpenSSL", "CSecp256k1", "CPCRE2", "CLibcurl", "CCurl",
     ]
     package.products = [.executable(name: "carillon-fuzz", targets: ["CarillonFuzz"])]
     package.targets =
@@ -455,7 +458,7 @@ if Context.environment["CARILLON_FUZZ"] == "1" {
             ),
             .target(
                 name: "Registry",
-                dependencies: ["Cipher", "JSON", "Schnorr", "Nostr", "Notifications"],
+                dependencies: ["Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "Platforms"],
                 path: "Sources/Registry",
                 sources: [
                     "Preferences", "Registration", "Secrets/AddressCodec.swift",

@@ -239,33 +239,33 @@ struct Partition {
 
     /// A verified event is known now that others may wait for.
     mutating func found(_ event: Event, _ context: inout EventContext, at now: Int64) {
-        if event.kind == .profile { waiting.found(profileOf: event.pubkey) }
+        if event.kind == .profile { waiting.found(.profile(event.pubkey)) }
         let isAuthorSought =
             waiting.seeksAuthor(of: event.id) && context.isWorthSeeking(profileOf: event.pubkey, at: now)
-        waiting.found(event: event.id, by: isAuthorSought ? event.pubkey : nil)
-        if event.kind.retention == .addressable { waiting.found(address: event.address) }
+        waiting.found(.event(event.id), by: isAuthorSought ? event.pubkey : nil)
+        if event.kind.retention == .addressable { waiting.found(.address(event.address)) }
     }
 
     /// An account's own list is known now, or is not to be had now.
     mutating func found(list: Event, at now: Int64) {
-        waiting.found(list: ListWant(account: list.pubkey, kind: list.kind))
+        waiting.found(.list(ListWant(account: list.pubkey, kind: list.kind)))
         guard list.kind == .contactList else { return }
-        waiting.found(contactListOf: list.pubkey)
+        waiting.found(.contactList(list.pubkey))
         let (settled, open) = filters.resume(distancesOf: list.pubkey, at: now)
-        for want in settled { waiting.found(distance: want) }
+        for want in settled { waiting.found(.distance(want)) }
         filters.abandon(Set(open.filter { !waiting.ask($0) }), at: now)
     }
 
     /// A contact list was fetched, which may settle who is followed by whom.
     mutating func settleDistances(by list: Event, at now: Int64) {
-        for want in filters.settle(by: list, at: now) { waiting.found(distance: want) }
+        for want in filters.settle(by: list, at: now) { waiting.found(.distance(want)) }
     }
 
     /// A fetch ended: what it has not found is waited for no longer.
     mutating func endFetch(_ number: Int, isAnswered: Bool, _ context: inout EventContext, at now: Int64) {
         let wants = waiting.ended(number)
         context.noteSought(wants, at: now)
-        for want in filters.end(wants, isAnswered: isAnswered, at: now) { waiting.found(distance: want) }
+        for want in filters.end(wants, isAnswered: isAnswered, at: now) { waiting.found(.distance(want)) }
     }
 
     /// Takes out the events that lack nothing any more or have waited long enough; all of them where `now` is nil.

@@ -96,21 +96,21 @@ package final class Pipeline {
     package func process(_ arrivals: Arrivals) {
         heartbeat.beat()
         updateIndex()
-        var (effects, verdicts) = (recorder.begin(at: now()), Verdicts())
-        partition.begin(at: effects.time, arrivals.ends)
+        var batch = OpenBatch(recorder.begin(at: now()))
+        partition.begin(at: batch.time, arrivals.ends)
         for (offset, submission) in arrivals.submissions.enumerated() {
             heartbeat.beat()
             for (position, json) in submission.events.enumerated() {
                 let place = AnswerPlace(submission: answers.next + offset, position: position)
-                json.withUnsafeBytes { admit($0, from: submission.source, at: place, &effects, &verdicts) }
+                json.withUnsafeBytes { admit($0, from: submission.source, at: place, &batch) }
             }
         }
-        settleRegistrations(&effects, &verdicts)
-        endFetches(arrivals, at: effects.time)
-        for waiting in partition.takeReady(at: effects.time) { resume(waiting, &effects, &verdicts) }
-        partition.releaseDue(in: index, &effects)
-        conclude(&effects, &verdicts, answering: arrivals.submissions)
-        context.keep(at: effects.time)
+        settleRegistrations(&batch)
+        endFetches(arrivals, at: batch.time)
+        for waiting in partition.takeReady(at: batch.time) { resume(waiting, &batch) }
+        partition.releaseDue(in: index, &batch.effects)
+        conclude(&batch, answering: arrivals.submissions)
+        context.keep(at: batch.time)
         fetchContext()
         gauges.set(waitingDevices: partition.waitingDevices, parkedEvents: partition.waitingEvents)
     }
@@ -121,10 +121,10 @@ package final class Pipeline {
     /// Ends all waiting: events that wait for context go on without it, and everything is written. Once, at the end.
     package func finish() {
         updateIndex()
-        var (effects, verdicts) = (recorder.begin(at: now()), Verdicts())
-        for waiting in partition.takeReady(at: nil) { resume(waiting, &effects, &verdicts) }
-        conclude(&effects, &verdicts, answering: [])
-        context.close(at: effects.time)
+        var batch = OpenBatch(recorder.begin(at: now()))
+        for waiting in partition.takeReady(at: nil) { resume(waiting, &batch) }
+        conclude(&batch, answering: [])
+        context.close(at: batch.time)
     }
 
     // MARK: The gate
@@ -133,19 +133,18 @@ package final class Pipeline {
         _ json: UnsafeRawBufferPointer,
         from source: EventSource,
         at place: AnswerPlace,
-        _ effects: inout Effects,
-        _ verdicts: inout Verdicts
+        _ batch: inout OpenBatch
     ) {
         let scanned: ScannedEvent
         do throws(EventError) {
             scanned = try gate.scan(json)
         } catch {
             let message = MachineReadablePrefix.invalid.message(error)
-            return stop(.malformed, EventVerdict(id: nil, .refused(message)), &effects, &verdicts)
+            return batch.stop(.malformed, EventVerdict(id: nil, .refused(message)))
         }
         let purpose = gate.purposes[scanned.kind]
         if registrations.mustSettle(before: scanned.kind, isRecipientList: purpose == .recipientList) {
-            settleRegistrations(&effects, &verdicts)
+            settleRegistrations(&batch)
         }
         let result = gate.judge(
             scanned,
@@ -153,35 +152,35 @@ package final class Pipeline {
             from: source,
             index: index,
             isListWanted: isWanted(scanned, for: purpose, in: json),
-            now: effects.time
+            now: batch.time
         )
         switch result {
-        case .stopped(let step, let verdict): stop(step, verdict, &effects, &verdicts)
-        case .repeated(let id): addCopy(of: id, at: place, &effects, &verdicts)
-        case .fetched(let event): learn(fetched: event, &effects, &verdicts)
-        case .registration(let event): register(event, &effects, &verdicts)
-        case .list(let event): take(list: event, &verdicts)
-        case .deletion(let event): delete(by: event, &effects, &verdicts)
-        case .request(let event): answer(event, from: source, &effects, &verdicts)
+        case .stopped(let step, let verdict): batch.stop(step, verdict)
+        case .repeated(let id): addCopy(of: id, at: place, &batch)
+        case .fetched(let event): learn(fetched: event, &batch)
+        case .registration(let event): register(event, &batch)
+        case .list(let event): take(list: event, &batch)
+        case .deletion(let event): delete(by: event, &batch)
+        case .request(let event): answer(event, from: source, &batch)
         case .hint(let event, let hits):
-            begin(event, &verdicts)
+            begin(event, &batch)
             let hint = AddressedEvent(event: event, accounts: Set(hits.map(\.account)), source: source)
-            note(partition.take(hint: hint, in: index, &context, &effects), &effects, &verdicts)
+            batch.note(partition.take(hint: hint, in: index, &context, &batch.effects))
         case .unaddressed(let scanned):
             if context.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: json) {
-                learn(event, at: effects.time)
+                learn(event, at: batch.time)
             }
-            stop(.unaddressed, EventVerdict(id: scanned.id, .accepted), &effects, &verdicts)
+            batch.stop(.unaddressed, EventVerdict(id: scanned.id, .accepted))
         case .recipientList(let event, let hits):
             if hits.isEmpty {
-                learn(event, at: effects.time)
-                begin(event, &verdicts)
+                learn(event, at: batch.time)
+                begin(event, &batch)
             } else {
-                take(event, hits, from: source, at: place, json.count, &effects, &verdicts)
+                take(event, hits, from: source, at: place, json.count, &batch)
             }
             registrations.add(recipientList: event, isAddressed: !hits.isEmpty)
         case .addressed(let event, let hits):
-            take(event, hits, from: source, at: place, json.count, &effects, &verdicts)
+            take(event, hits, from: source, at: place, json.count, &batch)
         }
     }
 
@@ -211,40 +210,20 @@ package final class Pipeline {
     }
 
     /// A verified event sets out; further copies of it wait for how it ends.
-    private func begin(_ event: Event, _ verdicts: inout Verdicts) {
+    private func begin(_ event: Event, _ batch: inout OpenBatch) {
         gate.hold(event.id)
-        verdicts.begin(event.id)
+        batch.verdicts.begin(event.id)
     }
 
-    private func stop(
-        _ step: PipelineStep,
-        _ verdict: EventVerdict,
-        _ effects: inout Effects,
-        _ verdicts: inout Verdicts
-    ) {
-        effects.log.note(step, event: verdict.id)
-        verdicts.stop(verdict)
-    }
-
-    private func note(_ outcome: EventOutcome, _ effects: inout Effects, _ verdicts: inout Verdicts) {
-        effects.log.note(outcome)
-        verdicts.note(outcome.end, of: outcome.event)
-    }
-
-    private func addCopy(
-        of id: EventID,
-        at place: AnswerPlace,
-        _ effects: inout Effects,
-        _ verdicts: inout Verdicts
-    ) {
-        if verdicts.contains(id) {
-            effects.log.note(.duplicate, event: id)
-            verdicts.addCopy(id)
+    private func addCopy(of id: EventID, at place: AnswerPlace, _ batch: inout OpenBatch) {
+        if batch.verdicts.contains(id) {
+            batch.effects.log.note(.duplicate, event: id)
+            batch.verdicts.addCopy(id)
         } else if partition.join(id, at: place) {
-            effects.log.note(.duplicate, event: id)
-            verdicts.addCopy(ofWaiting: id)
+            batch.effects.log.note(.duplicate, event: id)
+            batch.verdicts.addCopy(ofWaiting: id)
         } else {
-            stop(.notKept, EventVerdict(id: id, .notKept), &effects, &verdicts)
+            batch.stop(.notKept, EventVerdict(id: id, .notKept))
         }
     }
 
@@ -256,60 +235,54 @@ package final class Pipeline {
         from source: EventSource,
         at place: AnswerPlace,
         _ size: Int,
-        _ effects: inout Effects,
-        _ verdicts: inout Verdicts
+        _ batch: inout OpenBatch
     ) {
-        if registrations.hasRecipientLists { settleRegistrations(&effects, &verdicts) }
-        learn(event, at: effects.time)
+        if registrations.hasRecipientLists { settleRegistrations(&batch) }
+        learn(event, at: batch.time)
         let addressed = AddressedEvent(event: event, accounts: Set(hits.map(\.account)), source: source)
-        guard source.isNews else { return takeBaseline(addressed, &effects, &verdicts) }
-        begin(event, &verdicts)
-        route(addressed, waitingAt: (place, size), &effects, &verdicts)
+        guard source.isNews else { return takeBaseline(addressed, &batch) }
+        begin(event, &batch)
+        route(addressed, waitingAt: (place, size), &batch)
     }
 
     /// Accounts may have come and gone while the event waited, so it is matched again.
-    private func resume(_ waiting: WaitingEvent, _ effects: inout Effects, _ verdicts: inout Verdicts) {
-        verdicts.resume(waiting)
+    private func resume(_ waiting: WaitingEvent, _ batch: inout OpenBatch) {
+        batch.verdicts.resume(waiting)
         let event = waiting.event
         var hits: [MatchHit] = []
         event.mentionedKeys.map(\.bytes).withUnsafeBufferPointer { index.match($0, into: &hits) }
         let accounts = Set(hits.lazy.filter { $0.counts(for: event.kind) }.map(\.account))
         let addressed = AddressedEvent(event: event, accounts: accounts, source: waiting.source)
-        route(addressed, waitingAt: nil, &effects, &verdicts)
+        route(addressed, waitingAt: nil, &batch)
     }
 
     private func route(
         _ addressed: AddressedEvent,
         waitingAt place: (AnswerPlace, size: Int)?,
-        _ effects: inout Effects,
-        _ verdicts: inout Verdicts
+        _ batch: inout OpenBatch
     ) {
         let event = addressed.event
         let outcome =
-            if event.isExpired(at: effects.time / 1000) {
+            if event.isExpired(at: batch.time / 1000) {
                 EventOutcome(event: event.id, end: .stopped(.accepted), step: .expired)
             } else if deletions.contains(event) {
                 EventOutcome(event: event.id, end: .stopped(.accepted), step: .deleted)
             } else {
-                partition.take(addressed, waitingAt: place, in: index, &context, &effects) { gate.remembers($0) }
+                partition.take(addressed, waitingAt: place, in: index, &context, &batch.effects) { gate.remembers($0) }
             }
-        note(outcome, &effects, &verdicts)
+        batch.note(outcome)
     }
 
     /// An event that was there before anybody listened wakes nobody. A gift wrap or a contact list does not later either; the date of
     /// others tells.
-    private func takeBaseline(
-        _ addressed: AddressedEvent,
-        _ effects: inout Effects,
-        _ verdicts: inout Verdicts
-    ) {
+    private func takeBaseline(_ addressed: AddressedEvent, _ batch: inout OpenBatch) {
         let event = addressed.event
         guard event.kind.isGiftWrap || event.kind == .contactList else {
             // A copy from elsewhere may be new, also in this batch.
-            return stop(.baseline, EventVerdict(id: event.id, .accepted), &effects, &verdicts)
+            return batch.stop(.baseline, EventVerdict(id: event.id, .accepted))
         }
-        begin(event, &verdicts)
-        note(partition.takeBaseline(addressed, in: index, &effects), &effects, &verdicts)
+        begin(event, &batch)
+        batch.note(partition.takeBaseline(addressed, in: index, &batch.effects))
     }
 
     // MARK: Context
@@ -321,22 +294,22 @@ package final class Pipeline {
     }
 
     /// An event that was asked for, by us or by the reader of lists of relays and devices.
-    private func learn(fetched event: Event, _ effects: inout Effects, _ verdicts: inout Verdicts) {
+    private func learn(fetched event: Event, _ batch: inout OpenBatch) {
         guard event.kind != .relayList, event.kind != .deviceList else {
-            guard verdicts.contains(event.id) else { return take(list: event, &verdicts) }
+            guard batch.verdicts.contains(event.id) else { return take(list: event, &batch) }
             // Several relays have it.
-            effects.log.note(.duplicate, event: event.id)
-            return verdicts.addCopy(event.id)
+            batch.effects.log.note(.duplicate, event: event.id)
+            return batch.verdicts.addCopy(event.id)
         }
         if gate.purposes[event.kind] == .recipientList,
             registrations.recipientLists.wants(event.kind, of: event.pubkey, in: index, SlotMark(event))
         {
             registrations.add(recipientList: event, isAddressed: true)
         }
-        if event.kind == .contactList { partition.settleDistances(by: event, at: effects.time) }
-        if !deletions.contains(event) { context.learn(fetched: event, at: effects.time) }
-        partition.found(event, &context, at: effects.time)
-        stop(.fetched, EventVerdict(id: event.id, .accepted), &effects, &verdicts)
+        if event.kind == .contactList { partition.settleDistances(by: event, at: batch.time) }
+        if !deletions.contains(event) { context.learn(fetched: event, at: batch.time) }
+        partition.found(event, &context, at: batch.time)
+        batch.stop(.fetched, EventVerdict(id: event.id, .accepted))
     }
 
     private func endFetches(_ arrivals: Arrivals, at now: Int64) {
@@ -359,58 +332,53 @@ package final class Pipeline {
 
     // MARK: Registrations, lists and deletions
 
-    private func register(_ event: Event, _ effects: inout Effects, _ verdicts: inout Verdicts) {
-        begin(event, &verdicts)
+    private func register(_ event: Event, _ batch: inout OpenBatch) {
+        begin(event, &batch)
         if let outcome = registrations.add(registration: event, isDeleted: deletions.contains(event)) {
-            note(outcome, &effects, &verdicts)
+            batch.note(outcome)
         }
     }
 
-    private func take(list event: Event, _ verdicts: inout Verdicts) {
-        begin(event, &verdicts)
+    private func take(list event: Event, _ batch: inout OpenBatch) {
+        begin(event, &batch)
         registrations.add(list: event)
     }
 
     /// Brings a row of registrations or lists to the registry. It counts for the very next event, also of the same batch.
-    private func settleRegistrations(_ effects: inout Effects, _ verdicts: inout Verdicts) {
-        guard let settlement = registrations.settle(in: index, at: effects.time) else { return }
-        for outcome in settlement.outcomes { note(outcome, &effects, &verdicts) }
-        for id in verdicts.retract(settlement.notKept) { effects.log.note(.notKept, event: id) }
-        for list in settlement.lists { partition.found(list: list, at: effects.time) }
+    private func settleRegistrations(_ batch: inout OpenBatch) {
+        guard let settlement = registrations.settle(in: index, at: batch.time) else { return }
+        for outcome in settlement.outcomes { batch.note(outcome) }
+        batch.retract(settlement.notKept)
+        for list in settlement.lists { partition.found(list: list, at: batch.time) }
         updateIndex()
     }
 
     /// A request is done with when it is answered, whatever the answer says.
-    private func answer(
-        _ request: Event,
-        from source: EventSource,
-        _ effects: inout Effects,
-        _ verdicts: inout Verdicts
-    ) {
-        begin(request, &verdicts)
+    private func answer(_ request: Event, from source: EventSource, _ batch: inout OpenBatch) {
+        begin(request, &batch)
         let signer = registrations.signer
         signer?.receive(request, from: source) { event in
             let isDeleted = deletions.contains(event)
             let outcome = registrations.register(carried: event, isDeleted: isDeleted, at: now())
             updateIndex()
-            effects.log.note(outcome)
+            batch.effects.log.note(outcome)
             guard case .stopped(let result) = outcome.end else { return .accepted }
             return result
         }
-        note(EventOutcome(event: request.id, end: .finished(.accepted), step: .request), &effects, &verdicts)
+        batch.note(EventOutcome(event: request.id, end: .finished(.accepted), step: .request))
     }
 
     /// Takes a deletion: of registrations, of what notifications may show, and of events that wait for a device's time.
-    private func delete(by event: Event, _ effects: inout Effects, _ verdicts: inout Verdicts) {
+    private func delete(by event: Event, _ batch: inout OpenBatch) {
         guard let deletion = deletions.read(event) else {
-            return stop(.unaddressed, EventVerdict(id: event.id, .accepted), &effects, &verdicts)
+            return batch.stop(.unaddressed, EventVerdict(id: event.id, .accepted))
         }
-        begin(event, &verdicts)
-        switch deletions.apply(deletion, by: event, at: effects.time) {
-        case .failed(let outcome): note(outcome, &effects, &verdicts)
+        begin(event, &batch)
+        switch deletions.apply(deletion, by: event, at: batch.time) {
+        case .failed(let outcome): batch.note(outcome)
         case .applied(let ended):
             updateIndex()
-            partition.withdraw(deletion, &context, &effects)
+            partition.withdraw(deletion, &context, &batch.effects)
             switch deletion.scope {
             case .everything:
                 if ended > 0 || context.knows(profileOf: deletion.author) {
@@ -426,28 +394,26 @@ package final class Pipeline {
                 account: ended > 0 ? event.pubkey : nil,
                 reason: ended > 0 ? "registrations ended: \(ended)" : "its author took events back"
             )
-            note(outcome, &effects, &verdicts)
+            batch.note(outcome)
         }
     }
 
     // MARK: The end of a batch
 
     /// Everything that the batch leads to goes to disk at once; only then are its events done with, and answered.
-    private func conclude(_ effects: inout Effects, _ verdicts: inout Verdicts, answering arrived: [Submission]) {
-        partition.close(&effects)
-        let isKept = recorder.keep(effects)
-        let hasLists = partition.conclude(isKept: effects.pace == nil ? nil : isKept, at: effects.time)
-        effects.log.settle(isKept: isKept)
-        if !hasLists {
-            for id in verdicts.retract(effects.baselineLists) { effects.log.note(.notKept, event: id) }
-        }
-        let (done, open, notKept) = verdicts.conclude(isKept: isKept)
-        for id in notKept { effects.log.note(.notKept, event: id) }
+    private func conclude(_ batch: inout OpenBatch, answering arrived: [Submission]) {
+        partition.close(&batch.effects)
+        let isKept = recorder.keep(batch.effects)
+        let hasLists = partition.conclude(isKept: batch.effects.pace == nil ? nil : isKept, at: batch.time)
+        batch.effects.log.settle(isKept: isKept)
+        if !hasLists { batch.retract(batch.effects.baselineLists) }
+        let (done, open, notKept) = batch.verdicts.conclude(isKept: isKept)
+        for id in notKept { batch.effects.log.note(.notKept, event: id) }
         for id in done { gate.remember(id) }
         for id in open { gate.release(id) }
-        if isKept { for request in effects.zapRequests { gate.remember(request) } }
-        answers.deliver(verdicts, to: arrived)
-        recorder.report(effects)
+        if isKept { for request in batch.effects.zapRequests { gate.remember(request) } }
+        answers.deliver(batch.verdicts, to: arrived)
+        recorder.report(batch.effects)
     }
 
     // MARK: Between batches
@@ -489,5 +455,34 @@ package final class Pipeline {
     /// Keeps what some device may be shown, and no more.
     private func updateContextDemand() {
         context.follow(demand.needs(of: index))
+    }
+}
+
+/// A batch that is worked on.
+private struct OpenBatch {
+    var effects: Effects
+    var verdicts = Verdicts()
+
+    init(_ effects: Effects) {
+        self.effects = effects
+    }
+
+    /// Milliseconds since 1970.
+    var time: Int64 { effects.time }
+
+    /// An event goes no further, and its verdict is given.
+    mutating func stop(_ step: PipelineStep, _ verdict: EventVerdict) {
+        effects.log.note(step, event: verdict.id)
+        verdicts.stop(verdict)
+    }
+
+    mutating func note(_ outcome: EventOutcome) {
+        effects.log.note(outcome)
+        verdicts.note(outcome.end, of: outcome.event)
+    }
+
+    /// The disk did not take everything of these events after all.
+    mutating func retract(_ events: [EventID]) {
+        for id in verdicts.retract(events) { effects.log.note(.notKept, event: id) }
     }
 }

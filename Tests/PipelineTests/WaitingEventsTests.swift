@@ -33,9 +33,9 @@ import Testing
         var waiting = waiting()
         waiting.add(event(1), size: 1, for: ContextWants(profiles: [alice], events: [note]), at: 0)
         waiting.add(event(2), size: 1, for: ContextWants(profiles: [alice]), at: 0)
-        waiting.found(profileOf: alice)
+        waiting.found(.profile(alice))
         #expect(ids(waiting.takeReady(at: 1)) == [2])
-        waiting.found(event: note)
+        waiting.found(.event(note))
         #expect(ids(waiting.takeReady(at: 1)) == [1])
         #expect(waiting.takeReady(at: 10_000).isEmpty)
     }
@@ -47,14 +47,14 @@ import Testing
         waiting.add(event(2), size: 1, for: ContextWants(events: [note]), at: 0)
         #expect(waiting.nextFetch()?.wants == ContextWants(events: [note]))
         #expect(waiting.seeksAuthor(of: note) && !waiting.seeksAuthor(of: event(1).event.id))
-        waiting.found(event: note, by: bob)
+        waiting.found(.event(note), by: bob)
         #expect(ids(waiting.takeReady(at: 1)) == [2])
         #expect(waiting.nextFetch()?.wants == ContextWants(profiles: [bob]))
-        waiting.found(profileOf: bob)
+        waiting.found(.profile(bob))
         #expect(ids(waiting.takeReady(at: 2)) == [1])
         // One whose author is known already is waited for no longer.
         waiting.add(event(3), size: 1, for: wants, at: 3)
-        waiting.found(event: note)
+        waiting.found(.event(note))
         #expect(ids(waiting.takeReady(at: 4)) == [3])
     }
 
@@ -76,7 +76,7 @@ import Testing
         for (number, author) in authors.enumerated() {
             waiting.add(event(UInt64(number)), size: 1, for: ContextWants(profiles: [author]), at: 0)
         }
-        for author in authors.reversed() { waiting.found(profileOf: author) }
+        for author in authors.reversed() { waiting.found(.profile(author)) }
         #expect(ids(waiting.takeReady(at: 1)) == Array(0..<8))
     }
 
@@ -162,7 +162,7 @@ import Testing
     @Test func anEventThatWaitsAnewHasItsWholeTime() {
         var waiting = waiting()
         waiting.add(event(1), size: 1, for: ContextWants(profiles: [alice]), at: 0)
-        waiting.found(profileOf: alice)
+        waiting.found(.profile(alice))
         #expect(ids(waiting.takeReady(at: 10)) == [1])
         waiting.add(event(1), size: 1, for: ContextWants(profiles: [bob]), at: 1000)
         #expect(waiting.takeReady(at: 1600).isEmpty)

@@ -1,16 +1,10 @@
-/// One kind of what is known, in memory: what was learned, what is not on disk either, what was sought elsewhere in vain,
-/// and what the disk has yet to take.
+/// One kind of what is known, in memory: what was learned, what is known not to be on disk, and what the disk has yet to take.
 struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
-    /// Milliseconds until something is sought again that nobody had.
-    static var patience: Int64 { 600_000 }
-
     private var memory: GenerationalCache<Key, Value?>
-    private var soughtAt: GenerationalCache<Key, Int64>
     private var unwritten: [Key: Value] = [:]
 
     init(capacity: Int) {
         memory = GenerationalCache(capacity: capacity)
-        soughtAt = GenerationalCache(capacity: capacity)
     }
 
     /// What is known, for which `load` asks the disk the first time.
@@ -37,16 +31,6 @@ struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
     mutating func forget(where isForgotten: (Value) -> Bool) {
         memory.remove { $1.map(isForgotten) ?? false }
         unwritten = unwritten.filter { !isForgotten($0.value) }
-    }
-
-    /// Remembers that everybody was asked for it.
-    mutating func noteSought(_ key: Key, at now: Int64) {
-        soughtAt.insert(now, for: key)
-    }
-
-    mutating func isWorthSeeking(_ key: Key, at now: Int64) -> Bool {
-        guard let last = soughtAt.value(for: key) else { return true }
-        return now - last >= Self.patience
     }
 
     mutating func takeUnwritten() -> [Key: Value] {

@@ -1,60 +1,5 @@
 import Nostr
 
-/// What a decision or its rendering lacks and a relay may have.
-package struct ContextWants: Sendable, Hashable {
-    /// Whose profile (kind 0).
-    package var profiles: Set<PublicKey>
-    package var events: Set<EventID>
-    /// The newest versions at these addresses.
-    package var addresses: Set<EventAddress>
-    /// Events among these whose authors' profiles are wanted, once it is known who the authors are.
-    package var authorsOf: Set<EventID>
-    /// Whose contact list (kind 3).
-    package var contactLists: Set<PublicKey>
-    /// Accounts' own lists that filters read.
-    package var lists: Set<ListWant>
-    /// Who may be followed by somebody whom an account follows.
-    package var distances: Set<DistanceWant>
-    /// The same, to be asked once the account's contact list is known.
-    package var laterDistances: Set<DistanceWant>
-
-    package init(
-        profiles: Set<PublicKey> = [],
-        events: Set<EventID> = [],
-        addresses: Set<EventAddress> = [],
-        authorsOf: Set<EventID> = [],
-        contactLists: Set<PublicKey> = [],
-        lists: Set<ListWant> = [],
-        distances: Set<DistanceWant> = [],
-        laterDistances: Set<DistanceWant> = []
-    ) {
-        self.profiles = profiles
-        self.events = events
-        self.addresses = addresses
-        self.authorsOf = authorsOf
-        self.contactLists = contactLists
-        self.lists = lists
-        self.distances = distances
-        self.laterDistances = laterDistances
-    }
-
-    package var isEmpty: Bool {
-        profiles.isEmpty && events.isEmpty && addresses.isEmpty && contactLists.isEmpty && lists.isEmpty
-            && distances.isEmpty && laterDistances.isEmpty
-    }
-
-    package mutating func formUnion(_ other: ContextWants) {
-        profiles.formUnion(other.profiles)
-        events.formUnion(other.events)
-        addresses.formUnion(other.addresses)
-        authorsOf.formUnion(other.authorsOf)
-        contactLists.formUnion(other.contactLists)
-        lists.formUnion(other.lists)
-        distances.formUnion(other.distances)
-        laterDistances.formUnion(other.laterDistances)
-    }
-}
-
 /// An account's own list, of a replaceable kind, that a filter would read.
 package struct ListWant: Sendable, Hashable {
     package var account: PublicKey
@@ -66,13 +11,77 @@ package struct ListWant: Sendable, Hashable {
     }
 }
 
-/// Whether somebody whom an account follows follows an author.
+/// Whether an account that `account` follows, follows `author`.
 package struct DistanceWant: Sendable, Hashable {
     package var account: PublicKey
     package var author: PublicKey
+}
 
-    package init(account: PublicKey, author: PublicKey) {
-        self.account = account
-        self.author = author
+/// One thing that a decision or its rendering lacks and a relay may have.
+enum ContextWant: Hashable {
+    /// Of kind 0.
+    case profile(PublicKey)
+    case event(EventID)
+    /// The newest version at that address.
+    case address(EventAddress)
+    /// Of kind 3.
+    case contactList(PublicKey)
+    case list(ListWant)
+    case distance(DistanceWant)
+}
+
+/// Everything that a decision or its rendering lacks and a relay may have.
+package struct ContextWants: Sendable, Hashable {
+    package var profiles: Set<PublicKey> = []
+    package var events: Set<EventID> = []
+    package var addresses: Set<EventAddress> = []
+    /// Events among these whose authors' profiles are wanted, once it is known who the authors are.
+    package var authorsOf: Set<EventID> = []
+    package var contactLists: Set<PublicKey> = []
+    package var lists: Set<ListWant> = []
+    package var distances: Set<DistanceWant> = []
+    /// The same, to be asked once the account's contact list is known.
+    package var laterDistances: Set<DistanceWant> = []
+
+    package var isEmpty: Bool {
+        profiles.isEmpty && events.isEmpty && addresses.isEmpty && contactLists.isEmpty && lists.isEmpty
+            && distances.isEmpty && laterDistances.isEmpty
+    }
+
+    /// All that relays can be asked for now.
+    var all: [ContextWant] {
+        profiles.map(ContextWant.profile) + events.map(ContextWant.event) + addresses.map(ContextWant.address)
+            + contactLists.map(ContextWant.contactList) + lists.map(ContextWant.list)
+            + distances.map(ContextWant.distance)
+    }
+
+    mutating func insert(_ want: ContextWant) {
+        switch want {
+        case .profile(let key): profiles.insert(key)
+        case .event(let id): events.insert(id)
+        case .address(let address): addresses.insert(address)
+        case .contactList(let account): contactLists.insert(account)
+        case .list(let list): lists.insert(list)
+        case .distance(let distance): distances.insert(distance)
+        }
+    }
+
+    mutating func remove(_ want: ContextWant) {
+        switch want {
+        case .profile(let key): profiles.remove(key)
+        case .event(let id): events.remove(id)
+        case .address(let address): addresses.remove(address)
+        case .contactList(let account): contactLists.remove(account)
+        case .list(let list): lists.remove(list)
+        case .distance(let distance):
+            distances.remove(distance)
+            laterDistances.remove(distance)
+        }
+    }
+
+    mutating func formUnion(_ other: ContextWants) {
+        for want in other.all { insert(want) }
+        authorsOf.formUnion(other.authorsOf)
+        laterDistances.formUnion(other.laterDistances)
     }
 }

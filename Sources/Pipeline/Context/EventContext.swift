@@ -32,20 +32,19 @@ struct ContextDemand {
 struct EventContext {
     /// Older profiles go on being used, but are worth looking for again. In milliseconds.
     static let profileAge: Int64 = 7 * 86_400_000
-    /// How many lists are remembered to have been sought, at least.
-    private static let listsSought = 20_000
-    /// What one event has relays asked for on account of what it mentions, at most.
+    /// How many addresses and lists are remembered, at least.
+    private static let listCapacity = 20_000
+    /// Nothing is sought again within this time that was not found, in milliseconds.
+    private static let patience: Int64 = 600_000
+    /// How many things relays are asked for because one event mentions them, at most.
     private static let wantsLimit = 12
 
     private var profiles: ContextTable<PublicKey, ContextProfile>
     private var notes: ContextTable<EventID, ContextNote>
     /// The newest versions that were seen of addressable events.
-    private var addressed = GenerationalCache<EventAddress, (id: EventID, createdAt: Int64)>(capacity: listsSought)
-    private var addressesSoughtAt = GenerationalCache<EventAddress, Int64>(capacity: listsSought)
-    /// When relays were asked for whose contact list.
-    private var contactListsSoughtAt = GenerationalCache<PublicKey, Int64>(capacity: listsSought)
-    /// When relays were asked for which list.
-    private var listsSoughtAt = GenerationalCache<ListWant, Int64>(capacity: listsSought)
+    private var addressed = GenerationalCache<EventAddress, (id: EventID, createdAt: Int64)>(capacity: listCapacity)
+    /// When relays were asked for what, in milliseconds since 1970.
+    private var soughtAt: GenerationalCache<ContextWant, Int64>
     private let store: ContextStore?
     private let capacities: (profiles: Int, notes: Int)
     /// Whether nothing is looked for.
@@ -60,6 +59,7 @@ struct EventContext {
         self.capacities = (profiles, notes)
         self.profiles = ContextTable(capacity: profiles)
         self.notes = ContextTable(capacity: notes)
+        soughtAt = GenerationalCache(capacity: profiles + notes + 3 * Self.listCapacity)
     }
 
     /// As the settings say. Where nothing is kept any more, the file of an earlier router goes.
@@ -83,6 +83,12 @@ struct EventContext {
         guard isLess else { return }
         profiles = ContextTable(capacity: capacities.profiles)
         notes = ContextTable(capacity: capacities.notes)
+        soughtAt.remove { want, _ in
+            switch want {
+            case .profile, .event: true
+            default: false
+            }
+        }
         store?.erase()
     }
 
@@ -146,11 +152,11 @@ struct EventContext {
             if isWorthSeeking(profileOf: relevance.author, at: now) { wants.profiles.insert(relevance.author) }
         }
         if needs.contains(.referencedEvent), let id = relevance.referencedID, note(id)?.content == nil,
-            notes.isWorthSeeking(id, at: now)
+            isWorthSeeking(.event(id), at: now)
         {
             wants.events.insert(id)
         }
-        if let id = relevance.openQuestion, note(id) == nil, notes.isWorthSeeking(id, at: now) {
+        if let id = relevance.openQuestion, note(id) == nil, isWorthSeeking(.event(id), at: now) {
             wants.events.insert(id)
         }
         if needs.contains(.referencedAuthorName), let id = relevance.referencedID {
@@ -174,18 +180,16 @@ struct EventContext {
         case .profile(let key):
             if isWorthSeeking(profileOf: key, at: now) { wants.profiles.insert(key) }
         case .event(let id):
-            if note(id) == nil, notes.isWorthSeeking(id, at: now) { wants.events.insert(id) }
+            if note(id) == nil, isWorthSeeking(.event(id), at: now) { wants.events.insert(id) }
         case .address(let address):
-            let sought = addressesSoughtAt.value(for: address) ?? .min / 2
-            let isWorthIt = now - sought >= ContextTable<PublicKey, ContextProfile>.patience
-            if isWorthIt, text(at: address) == nil { wants.addresses.insert(address) }
+            if isWorthSeeking(.address(address), at: now), text(at: address) == nil { wants.addresses.insert(address) }
         }
     }
 
     /// Whether an author's profile is not known or old, and was not sought in the last ten minutes.
     mutating func isWorthSeeking(profileOf author: PublicKey, at now: Int64) -> Bool {
         let isFresh = profile(of: author).map { now - $0.learnedAt < Self.profileAge } ?? false
-        return !isFresh && profiles.isWorthSeeking(author, at: now)
+        return !isFresh && isWorthSeeking(.profile(author), at: now)
     }
 
     /// What a zap's comment and the event referred to mention, as far as they are known.
@@ -213,31 +217,25 @@ struct EventContext {
         addressed.value(for: address).flatMap { note($0.id)?.content }
     }
 
-    /// Whether the contact list of an account, of whom none is known, was not sought in the last ten minutes.
-    mutating func isContactListWorthSeeking(_ account: PublicKey, at now: Int64) -> Bool {
-        guard let last = contactListsSoughtAt.value(for: account) else { return true }
-        return now - last >= ContextTable<PublicKey, ContextProfile>.patience
-    }
-
-    /// Whether an account's own list, of which none is known, was not sought in the last ten minutes.
-    mutating func isWorthSeeking(_ list: ListWant, at now: Int64) -> Bool {
-        guard let last = listsSoughtAt.value(for: list) else { return true }
-        return now - last >= ContextTable<PublicKey, ContextProfile>.patience
+    /// Whether relays were not asked for that in the last ten minutes. To be asked about what is not known.
+    mutating func isWorthSeeking(_ want: ContextWant, at now: Int64) -> Bool {
+        guard let last = soughtAt.value(for: want) else { return true }
+        return now - last >= Self.patience
     }
 
     /// Remembers that `wants` were sought everywhere; what was not found is not missing again for ten minutes.
     mutating func noteSought(_ wants: ContextWants, at now: Int64) {
-        for key in wants.profiles { profiles.noteSought(key, at: now) }
-        for id in wants.events { notes.noteSought(id, at: now) }
-        for address in wants.addresses { addressesSoughtAt.insert(now, for: address) }
-        for account in wants.contactLists { contactListsSoughtAt.insert(now, for: account) }
-        for list in wants.lists { listsSoughtAt.insert(now, for: list) }
+        for want in wants.all { soughtAt.insert(now, for: want) }
     }
 
     /// Every list is worth seeking again.
     mutating func forgetSoughtLists() {
-        contactListsSoughtAt = GenerationalCache(capacity: Self.listsSought)
-        listsSoughtAt = GenerationalCache(capacity: Self.listsSought)
+        soughtAt.remove { want, _ in
+            switch want {
+            case .contactList, .list: true
+            default: false
+            }
+        }
     }
 
     /// Whether a profile of that author is kept.

@@ -42,12 +42,7 @@ struct WaitingEvents {
     /// When each has waited long enough, the earliest first; some of them have gone before.
     private var deadlines: Deque<(moment: Int64, id: EventID)> = []
     /// The events that wait for each; some of them have gone.
-    private var waitingForProfile: [PublicKey: [EventID]] = [:]
-    private var waitingForEvent: [EventID: [EventID]] = [:]
-    private var waitingForAddress: [EventAddress: [EventID]] = [:]
-    private var waitingForContactList: [PublicKey: [EventID]] = [:]
-    private var waitingForList: [ListWant: [EventID]] = [:]
-    private var waitingForDistance: [DistanceWant: [EventID]] = [:]
+    private var waitingFor: [ContextWant: [EventID]] = [:]
     /// To be asked for next.
     private var wanted = ContextWants()
     /// Being asked for.
@@ -90,33 +85,13 @@ struct WaitingEvents {
         nextSerial += 1
         bytes += size
         deadlines.append((now + limits.wait, id))
-        for key in wants.profiles { wait(id, forProfileOf: key) }
-        for event in wants.events {
-            if waitingForEvent[event] == nil { wanted.events.insert(event) }
-            waitingForEvent[event, default: []].append(id)
-        }
-        for address in wants.addresses {
-            if waitingForAddress[address] == nil { wanted.addresses.insert(address) }
-            waitingForAddress[address, default: []].append(id)
-        }
-        for account in wants.contactLists {
-            if waitingForContactList[account] == nil { wanted.contactLists.insert(account) }
-            waitingForContactList[account, default: []].append(id)
-        }
-        for list in wants.lists {
-            if waitingForList[list] == nil { wanted.lists.insert(list) }
-            waitingForList[list, default: []].append(id)
-        }
-        for distance in wants.distances {
-            if waitingForDistance[distance] == nil { wanted.distances.insert(distance) }
-            waitingForDistance[distance, default: []].append(id)
-        }
-        for distance in wants.laterDistances { waitingForDistance[distance, default: []].append(id) }
+        for want in wants.all { wait(id, for: want) }
+        for distance in wants.laterDistances { waitingFor[.distance(distance), default: []].append(id) }
     }
 
-    private mutating func wait(_ id: EventID, forProfileOf key: PublicKey) {
-        if waitingForProfile[key] == nil { wanted.profiles.insert(key) }
-        waitingForProfile[key, default: []].append(id)
+    private mutating func wait(_ id: EventID, for want: ContextWant) {
+        if waitingFor[want] == nil { wanted.insert(want) }
+        waitingFor[want, default: []].append(id)
     }
 
     /// Lets a further copy of an event that waits share its end; false when that event does not wait.
@@ -124,78 +99,30 @@ struct WaitingEvents {
         places[id]?.waiting.places.append(place) != nil
     }
 
-    /// That author's profile is known now.
-    mutating func found(profileOf key: PublicKey) {
-        wanted.profiles.remove(key)
-        for id in waitingForProfile.removeValue(forKey: key) ?? [] {
-            places[id]?.wants.profiles.remove(key)
-            noteIfReady(id)
-        }
-    }
-
     /// Whether an event waits for that one because of its author.
     func seeksAuthor(of event: EventID) -> Bool {
-        waitingForEvent[event]?.contains { places[$0]?.wants.authorsOf.contains(event) == true } ?? false
+        waitingFor[.event(event)]?.contains { places[$0]?.wants.authorsOf.contains(event) == true } ?? false
     }
 
-    /// The event of that id is known now, and so is its author, whose profile is worth seeking; nil where it is not.
-    mutating func found(event: EventID, by author: PublicKey? = nil) {
-        wanted.events.remove(event)
-        for id in waitingForEvent.removeValue(forKey: event) ?? [] {
-            if let author, places[id]?.wants.authorsOf.contains(event) == true {
-                if places[id]?.wants.profiles.insert(author).inserted == true { wait(id, forProfileOf: author) }
+    /// That is known now, or is not to be had now. `author` is the one of a wanted event, if their profile is worth looking for.
+    mutating func found(_ want: ContextWant, by author: PublicKey? = nil) {
+        wanted.remove(want)
+        for id in waitingFor.removeValue(forKey: want) ?? [] {
+            if let author, case .event(let event) = want, places[id]?.wants.authorsOf.contains(event) == true,
+                places[id]?.wants.profiles.insert(author).inserted == true
+            {
+                wait(id, for: .profile(author))
             }
-            places[id]?.wants.events.remove(event)
-            noteIfReady(id)
-        }
-    }
-
-    /// What stands at that address is known now.
-    mutating func found(address: EventAddress) {
-        wanted.addresses.remove(address)
-        for id in waitingForAddress.removeValue(forKey: address) ?? [] {
-            places[id]?.wants.addresses.remove(address)
-            noteIfReady(id)
-        }
-    }
-
-    /// The contact list of that account is known now.
-    mutating func found(contactListOf account: PublicKey) {
-        wanted.contactLists.remove(account)
-        for id in waitingForContactList.removeValue(forKey: account) ?? [] {
-            places[id]?.wants.contactLists.remove(account)
-            noteIfReady(id)
-        }
-    }
-
-    /// That list of an account is known now.
-    mutating func found(list: ListWant) {
-        wanted.lists.remove(list)
-        for id in waitingForList.removeValue(forKey: list) ?? [] {
-            places[id]?.wants.lists.remove(list)
-            noteIfReady(id)
-        }
-    }
-
-    /// That distance is known now, or will not be.
-    mutating func found(distance: DistanceWant) {
-        wanted.distances.remove(distance)
-        for id in waitingForDistance.removeValue(forKey: distance) ?? [] {
-            places[id]?.wants.distances.remove(distance)
-            places[id]?.wants.laterDistances.remove(distance)
-            noteIfReady(id)
+            places[id]?.wants.remove(want)
+            if places[id]?.wants.isEmpty == true { ready.append(id) }
         }
     }
 
     /// Has relays asked about a distance that could not be asked about before; false when no event waits for it.
     mutating func ask(_ distance: DistanceWant) -> Bool {
-        guard waitingForDistance[distance] != nil else { return false }
+        guard waitingFor[.distance(distance)] != nil else { return false }
         wanted.distances.insert(distance)
         return true
-    }
-
-    private mutating func noteIfReady(_ id: EventID) {
-        if places[id]?.wants.isEmpty == true { ready.append(id) }
     }
 
     /// What is to be asked for now, all that came up since the last time together; nil: nothing.
@@ -210,12 +137,7 @@ struct WaitingEvents {
     /// A fetch ended: what it has not found by now is waited for no longer. Returns what it asked for.
     mutating func ended(_ number: Int) -> ContextWants {
         guard let wants = asked.removeValue(forKey: number) else { return ContextWants() }
-        for key in wants.profiles { found(profileOf: key) }
-        for event in wants.events { found(event: event) }
-        for address in wants.addresses { found(address: address) }
-        for account in wants.contactLists { found(contactListOf: account) }
-        for list in wants.lists { found(list: list) }
-        for distance in wants.distances { found(distance: distance) }
+        for want in wants.all { found(want) }
         return wants
     }
 

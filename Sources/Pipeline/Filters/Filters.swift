@@ -80,7 +80,7 @@ struct Filters {
         let selection = selection(of: plan)
         for kind in filters.wantedKinds(selection) {
             let want = ListWant(account: account, kind: kind)
-            guard try registry.recipientList(kind, of: account) == nil, context.isWorthSeeking(want, at: now) else {
+            guard try registry.recipientList(kind, of: account) == nil, context.isWorthSeeking(.list(want), at: now) else {
                 continue
             }
             wants.lists.insert(want)
@@ -94,7 +94,7 @@ struct Filters {
         let want = DistanceWant(account: account, author: author)
         // Where no filter asked for distances before, the follows may be known without the list itself.
         guard isFollowed != nil, need < .distance || list != nil else {
-            if context.isContactListWorthSeeking(account, at: now) {
+            if context.isWorthSeeking(.contactList(account), at: now) {
                 wants.contactLists.insert(account)
                 if need == .distance, distances.waitForList(want) { wants.laterDistances.insert(want) }
             }

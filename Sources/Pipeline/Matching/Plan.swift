@@ -67,7 +67,7 @@ struct Plan {
             mentioning: targets.first?.renderer.facts.references ?? [],
             at: now
         )
-        if lacksContactList, context.isContactListWorthSeeking(account, at: now) { wants.contactLists.insert(account) }
+        if lacksContactList, context.isWorthSeeking(.contactList(account), at: now) { wants.contactLists.insert(account) }
         return wants
     }
 }

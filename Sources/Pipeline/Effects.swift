@@ -43,14 +43,7 @@ struct Effects {
         to target: TargetDevice,
         reason: @autoclosure () -> String
     ) {
-        log.note(
-            .queued,
-            event: event,
-            account: target.account,
-            device: target.device,
-            delivery: id,
-            reason: reason()
-        )
+        log.note(.queued, event, target.account, target.device, reason(), delivery: id)
         deliveries.append(
             Delivery(
                 id: id,
@@ -72,14 +65,8 @@ struct Effects {
         _ reason: HoldReason
     ) {
         held += 1
-        log.note(
-            group.count == 1 ? .held : .batched,
-            event: event,
-            account: target.account,
-            device: target.device,
-            delivery: id,
-            reason: reason.rawValue
-        )
+        let step = group.count == 1 ? PipelineStep.held : .batched
+        log.note(step, event, target.account, target.device, reason.rawValue, delivery: id)
     }
 
     mutating func add(cause event: EventID) { causes.append(event) }

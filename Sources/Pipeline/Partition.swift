@@ -114,28 +114,12 @@ struct Partition {
         let (event, account) = (plan.event, plan.account)
         let zap = plan.targets.isEmpty ? nil : plan.relevance?.zap?.request
         if let zap, isKnown(zap) || effects.zapRequests.contains(zap) {
-            return effects.log.note(.duplicate, event: event, account: account, reason: "the zap was told before")
+            return effects.log.note(.duplicate, event, account, nil, "the zap was told before")
         }
         let (passing, dropped) = filters.decide(plan, session)
-        for drop in dropped {
-            effects.log.note(
-                filter: drop.filter,
-                event: event,
-                account: account,
-                device: drop.device,
-                reason: drop.reason
-            )
-        }
+        for drop in dropped { effects.log.note(filter: drop.filter, event, account, drop.device, drop.reason) }
         if let zap, !passing.targets.isEmpty { effects.add(zapRequest: zap) }
-        for exclusion in plan.exclusions {
-            effects.log.note(
-                exclusion.step,
-                event: event,
-                account: account,
-                device: exclusion.device,
-                reason: exclusion.reason
-            )
-        }
+        for exclusion in plan.exclusions { effects.log.note(exclusion.step, event, account, exclusion.device, exclusion.reason) }
         for target in passing.targets { scheduler.push(target, of: passing, session, &context, &effects) }
     }
 
@@ -194,7 +178,7 @@ struct Partition {
         guard let key = index.key(of: account) else { return }
         let partnered: Set<DeviceID>
         switch try hints.judge(hint, for: key, at: effects.time) {
-        case .stopped(let step): return effects.log.note(step, event: hint.event, account: key)
+        case .stopped(let step): return effects.log.note(step, hint.event, key)
         case .wakes(let devices): partnered = devices
         }
         let wanted = index.signals[hint.signal]
@@ -211,13 +195,7 @@ struct Partition {
             guard partnered.contains(device.device), let target = matcher.target(device.device, of: key, in: index)
             else { return }
             guard !device.signals.isDisjoint(with: wanted) else {
-                return effects.log.note(
-                    .unwanted,
-                    event: hint.event,
-                    account: key,
-                    device: device.device,
-                    reason: hint.signal.rawValue
-                )
+                return effects.log.note(.unwanted, hint.event, key, device.device, hint.signal.rawValue)
             }
             var draft = Draft(notification, for: match, to: target, reason: "hint")
             scheduler.push(&draft, index.wishes(of: device.device).pace, &context, &effects)

@@ -217,10 +217,10 @@ package final class Pipeline {
 
     private func addCopy(of id: EventID, at place: AnswerPlace, _ batch: inout OpenBatch) {
         if batch.verdicts.contains(id) {
-            batch.effects.log.note(.duplicate, event: id)
+            batch.effects.log.note(.duplicate, id)
             batch.verdicts.addCopy(id)
         } else if partition.join(id, at: place) {
-            batch.effects.log.note(.duplicate, event: id)
+            batch.effects.log.note(.duplicate, id)
             batch.verdicts.addCopy(ofWaiting: id)
         } else {
             batch.stop(.notKept, EventVerdict(id: id, .notKept))
@@ -298,7 +298,7 @@ package final class Pipeline {
         guard event.kind != .relayList, event.kind != .deviceList else {
             guard batch.verdicts.contains(event.id) else { return take(list: event, &batch) }
             // Several relays have it.
-            batch.effects.log.note(.duplicate, event: event.id)
+            batch.effects.log.note(.duplicate, event.id)
             return batch.verdicts.addCopy(event.id)
         }
         if gate.purposes[event.kind] == .recipientList,
@@ -408,7 +408,7 @@ package final class Pipeline {
         batch.effects.log.settle(isKept: isKept)
         if !hasLists { batch.retract(batch.effects.baselineLists) }
         let (done, open, notKept) = batch.verdicts.conclude(isKept: isKept)
-        for id in notKept { batch.effects.log.note(.notKept, event: id) }
+        for id in notKept { batch.effects.log.note(.notKept, id) }
         for id in done { gate.remember(id) }
         for id in open { gate.release(id) }
         if isKept { for request in batch.effects.zapRequests { gate.remember(request) } }
@@ -472,7 +472,7 @@ private struct OpenBatch {
 
     /// An event goes no further, and its verdict is given.
     mutating func stop(_ step: PipelineStep, _ verdict: EventVerdict) {
-        effects.log.note(step, event: verdict.id)
+        effects.log.note(step, verdict.id)
         verdicts.stop(verdict)
     }
 
@@ -483,6 +483,6 @@ private struct OpenBatch {
 
     /// The disk did not take everything of these events after all.
     mutating func retract(_ events: [EventID]) {
-        for id in verdicts.retract(events) { effects.log.note(.notKept, event: id) }
+        for id in verdicts.retract(events) { effects.log.note(.notKept, id) }
     }
 }

@@ -62,7 +62,7 @@ struct PushScheduler {
         case .withheld(let rule, let keys):
             effects.log.note(.withheld, keys, of: rule, event, account, device)
         case .dropped(let filter, let reason):
-            effects.log.note(filter: filter, event: event, account: account, device: device, reason: reason)
+            effects.log.note(filter: filter, event, account, device, reason)
         case .draft(var draft):
             push(&draft, target.preferences.pace, &context, &effects)
             guard let (rule, keys) = draft.leftOut else { return }
@@ -101,13 +101,7 @@ struct PushScheduler {
             )
             guard var sum = groups.first else { return deliver(&draft, id, &context, &effects) }
             noteReleased(groups, further: 1, id, target.device, &effects)
-            effects.log.note(
-                .batched,
-                event: match.event,
-                account: target.account,
-                device: target.device,
-                delivery: id
-            )
+            effects.log.note(.batched, match.event, target.account, target.device, delivery: id)
             for group in groups.dropFirst() { sum.add(group) }
             sum.add(match)
             deliver(sum, id, to: target, &effects)
@@ -152,14 +146,8 @@ struct PushScheduler {
         for id in deletion.ids {
             let withdrawn = pacing.withdraw(id, by: deletion.author) { context.authors(of: id)?.first }
             for (group, device) in withdrawn {
-                effects.log.note(
-                    .deleted,
-                    event: id,
-                    account: group.account,
-                    device: device,
-                    delivery: deliveryID(group.event, device),
-                    reason: "while it was held"
-                )
+                let delivery = deliveryID(group.event, device)
+                effects.log.note(.deleted, id, group.account, device, "while it was held", delivery: delivery)
             }
         }
     }
@@ -249,14 +237,7 @@ struct PushScheduler {
         reason: @autoclosure () -> String = "",
         _ effects: inout Effects
     ) {
-        effects.log.note(
-            step,
-            event: nil,
-            account: group.account,
-            device: device,
-            delivery: deliveryID(group.event, device),
-            reason: reason()
-        )
+        effects.log.note(step, nil, group.account, device, reason(), delivery: deliveryID(group.event, device))
     }
 
     // MARK: The end of a batch

@@ -3,9 +3,9 @@ import Nostr
 import Notifications
 import Rules
 
-/// Counts, logs and traces the steps of one batch. Never holds content, and of an event nothing but its id.
+/// Counts, logs and traces the steps of one batch. Holds no content, and of an event only its id.
 ///
-/// What is said of a delivery stands under reserve until the disk took the batch, or did not: ``settle(isKept:)``.
+/// The steps of deliveries wait until the disk took the batch, or refused it: ``settle(isKept:)``.
 struct StepLog {
     /// In characters; a trace is no place for all keys of a long rule.
     private static let keysLimit = 200
@@ -16,7 +16,7 @@ struct StepLog {
     private(set) var filtered: [String: Int] = [:]
     /// How often the rules' values came out unfit for their keys.
     private(set) var leftOut: [RuleValue: Int] = [:]
-    /// Of the steps under reserve.
+    /// Steps of deliveries.
     private var reserved: [PipelineStep: Int] = [:]
     /// In the order in which they were taken.
     private(set) var trace: [TraceStep] = []
@@ -25,10 +25,16 @@ struct StepLog {
         self.logger = logger
     }
 
-    /// Says that the filter of that name spares a device an event, and why.
-    mutating func note(filter: String, event: EventID, account: PublicKey, device: DeviceID, reason: String) {
+    /// The filter of that name drops an event for a device.
+    mutating func note(
+        filter: String,
+        _ event: EventID,
+        _ account: PublicKey,
+        _ device: DeviceID,
+        _ reason: String
+    ) {
         filtered[filter, default: 0] += 1
-        note(.filtered, event: event, account: account, device: device, reason: reason)
+        note(.filtered, event, account, device, reason)
     }
 
     /// Notes a push that goes without values of its rule, or that is not sent because they are missing.
@@ -42,54 +48,41 @@ struct StepLog {
     ) {
         for key in keys { leftOut[RuleValue(rule: rule.name, key: key), default: 0] += 1 }
         let reason = String(keys.joined(separator: ", ").prefix(Self.keysLimit))
-        note(step, event: event, account: account, device: device, reason: reason)
+        note(step, event, account, device, reason)
     }
 
-    /// Says what is known at that place: `account` where the step is about one account, `device` where it is about one of its
-    /// devices, `delivery` once there is one. With a delivery and no event it is about all events that wait under that delivery.
+    /// `account` is for steps about one account, `device` for steps about one of its devices, `delivery` for steps once there is one. A
+    /// step of a delivery without an event is about all events that wait as part of it.
     mutating func note(
         _ step: PipelineStep,
-        event: EventID?,
-        account: PublicKey? = nil,
-        device: DeviceID? = nil,
-        delivery: String? = nil,
-        reason: @autoclosure () -> String = ""
+        _ event: EventID?,
+        _ account: PublicKey? = nil,
+        _ device: DeviceID? = nil,
+        _ reason: @autoclosure () -> String = "",
+        delivery: String? = nil
     ) {
         guard let delivery else {
             counts[step, default: 0] += 1
             log(step, event, device, nil, reason())
-            // What happens to events that concern nobody, and to copies, happens too often.
+            // Copies, and events that concern nobody, are too many.
             guard let event, step.isTraced || account != nil else { return }
             trace.append(TraceStep(step: step, event: event, account: account, device: device, reason: reason()))
             return
         }
         reserved[step, default: 0] += 1
-        trace.append(
-            TraceStep(
-                step: step,
-                event: event,
-                account: account,
-                device: device,
-                delivery: delivery,
-                reason: reason()
-            )
-        )
+        var traced = TraceStep(step: step, event: event, account: account, device: device, reason: reason())
+        traced.delivery = delivery
+        trace.append(traced)
     }
 
     /// Notes the step that an outcome names, if any.
     mutating func note(_ outcome: EventOutcome) {
         guard let step = outcome.step else { return }
-        note(
-            step,
-            event: outcome.event,
-            account: outcome.account,
-            device: outcome.device,
-            reason: outcome.reason
-        )
+        note(step, outcome.event, outcome.account, outcome.device, outcome.reason)
     }
 
-    /// Says whether the disk took what the batch wakes and holds. What it did not take has not happened: the same is decided anew
-    /// another time, perhaps every second.
+    /// The disk took the batch, or refused it. Then the steps of its deliveries have not happened: they are decided anew later, perhaps
+    /// every second.
     mutating func settle(isKept: Bool) {
         defer { reserved = [:] }
         guard isKept else { return trace.removeAll { $0.delivery != nil } }

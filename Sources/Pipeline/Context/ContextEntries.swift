@@ -24,14 +24,9 @@ struct ContextNote: Sendable, Hashable {
     let kind: Kind
     /// The beginning; nil where nobody may be shown it.
     let content: String?
+}
 
-    init(author: PublicKey, root: PublicKey?, kind: Kind, content: String?) {
-        self.author = author
-        self.root = root
-        self.kind = kind
-        self.content = content
-    }
-
+extension ContextNote {
     init(_ event: Event, withContent: Bool = true) {
         self.init(
             author: event.pubkey,

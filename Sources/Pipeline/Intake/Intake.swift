@@ -56,6 +56,17 @@ package final class Intake: Sendable {
         if let refusal { Self.refuse(submission, refusal) }
     }
 
+    /// Wakes the owner if `body` says that it changed anything; returns what it says.
+    @discardableResult
+    private func change(_ body: (inout sending State) -> Bool) -> Bool {
+        let (isChanged, mustWake) = state.withLock { state in
+            let isChanged = body(&state)
+            return (isChanged, isChanged && state.mustWake())
+        }
+        if mustWake { wake.signal() }
+        return isChanged
+    }
+
     private func refuse(_ arrivals: Arrivals) {
         for submission in arrivals.submissions { Self.refuse(submission, Self.shuttingDown) }
         for change in arrivals.settings { change.completion(.failure(CancellationError())) }
@@ -86,23 +97,21 @@ package final class Intake: Sendable {
 
     /// Tells the pipeline that everything a fetch found was submitted; `isAnswered`: some relay said that this was all.
     func fetchEnded(_ number: Int, isAnswered: Bool = true) {
-        let mustWake = state.withLock { state in
+        change { state in
             state.arrivals.endedFetches.append(number)
             if !isAnswered { state.arrivals.unansweredFetches.insert(number) }
-            return state.mustWake()
+            return true
         }
-        if mustWake { wake.signal() }
     }
 
     /// Tells the pipeline what became of deliveries; once it is closed the outbox alone knows. Any thread; never blocks.
     package func ended(_ ends: [PushEnd]) {
         guard !ends.isEmpty else { return }
-        let mustWake = state.withLock { state in
+        change { state in
             guard !state.isClosed else { return false }
             state.arrivals.ends += ends
-            return state.mustWake()
+            return true
         }
-        if mustWake { wake.signal() }
     }
 
     /// Everything that waits; blocks until there is something, or for `patience` milliseconds. Nil once closed and empty. For
@@ -136,12 +145,11 @@ package final class Intake: Sendable {
         _ settings: PipelineSettings,
         completion: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
-        let (isTaken, mustWake) = state.withLock { state in
-            guard !state.isClosed else { return (false, false) }
+        let isTaken = change { state in
+            guard !state.isClosed else { return false }
             state.arrivals.settings.append(SettingsChange(settings: settings, completion: completion))
-            return (true, state.mustWake())
+            return true
         }
-        if mustWake { wake.signal() }
         if !isTaken { completion(.failure(CancellationError())) }
     }
 
@@ -155,11 +163,10 @@ package final class Intake: Sendable {
 
     /// Has the pipeline's thread come round, although nothing came.
     func nudge() {
-        let mustWake = state.withLock { state in
+        change { state in
             state.isNudged = true
-            return state.mustWake()
+            return true
         }
-        if mustWake { wake.signal() }
     }
 
     /// What waits at this moment.
@@ -171,21 +178,19 @@ package final class Intake: Sendable {
 
     /// Lets what waits be processed and takes nothing more.
     package func close() {
-        let mustWake = state.withLock { state in
+        change { state in
             state.isClosed = true
-            return state.mustWake()
+            return true
         }
-        if mustWake { wake.signal() }
     }
 
     /// Takes nothing more, and refuses what waits: whoever brought it was not told that it is kept.
     package func abandon() {
-        let mustWake = state.withLock { state in
+        change { state in
             state.isClosed = true
             state.isAbandoned = true
-            return state.mustWake()
+            return true
         }
-        if mustWake { wake.signal() }
     }
 }
 

@@ -13,7 +13,7 @@ package struct DevicePace: Hashable, Sendable {
 
     static let day = PushHistory.day
 
-    private(set) var history = PushHistory()
+    var history = PushHistory()
     private(set) var groups: [HeldGroup] = []
 
     init() {}
@@ -35,8 +35,8 @@ package struct DevicePace: Hashable, Sendable {
         hasCapacity: Bool
     ) -> Admission {
         settle(pace, at: now)
-        let hasOverflowed = history.count(pace, at: now)
-        let obstacle = obstacle(to: match, hasOverflowed: hasOverflowed, pace, at: now)
+        let turn = history.turn(of: match, pace, at: now)
+        let obstacle = history.obstacle(turn, pace, at: now)
         // Nothing overtakes what waits under its mark and may be later.
         if let index = index(of: match.mark) {
             groups[index].add(match)
@@ -45,7 +45,7 @@ package struct DevicePace: Hashable, Sendable {
         guard let reason = obstacle?.reason ?? (hasCapacity ? nil : .behind) else {
             return .goes(with: takeAlong(match, pace, at: now))
         }
-        return .held(reason, in: hold(match, account, hasOverflowed: hasOverflowed, at: now))
+        return .held(reason, in: hold(match, account, hasOverflowed: turn.hasOverflowed, at: now))
     }
 
     /// Whether one more match could go now if the outbox has capacity. Changes nothing.
@@ -53,12 +53,7 @@ package struct DevicePace: Hashable, Sendable {
         guard index(of: match.mark) == nil else { return false }
         var history = history
         history.settle(at: now)
-        let hasOverflowed = history.count(pace, at: now)
-        let turn = PushHistory.Turn(
-            nature: match.nature,
-            isMessage: match.signal == .dm,
-            hasOverflowed: hasOverflowed
-        )
+        let turn = history.turn(of: match, pace, at: now)
         return history.obstacle(turn, pace, at: now) == nil
     }
 
@@ -126,38 +121,8 @@ package struct DevicePace: Hashable, Sendable {
         return history.obstacle(group.turn, pace, at: now)
     }
 
-    /// A push sets out.
-    mutating func release(_ delivery: String, _ nature: PushNature, _ pace: Pace, at now: Int64) {
-        history.release(delivery, nature, pace, at: now)
-    }
-
-    /// See ``PushHistory/end(_:counts:at:)``.
-    mutating func end(_ delivery: String, counts: Bool, at now: Int64) -> Bool {
-        history.end(delivery, counts: counts, at: now)
-    }
-
-    /// See ``PushHistory/standAside(_:at:)``.
-    mutating func standAside(_ delivery: String, at now: Int64) -> Bool { history.standAside(delivery, at: now) }
-
-    /// See ``PushHistory/move()``.
-    mutating func move() -> Bool { history.move() }
-
     /// Whether nothing of it can matter to any pace any more.
     func isInert(at now: Int64) -> Bool { groups.isEmpty && history.isInert(at: now) }
-
-    private func obstacle(
-        to match: PaceMatch,
-        hasOverflowed: Bool,
-        _ pace: Pace,
-        at now: Int64
-    ) -> Obstacle? {
-        let turn = PushHistory.Turn(
-            nature: match.nature,
-            isMessage: match.signal == .dm,
-            hasOverflowed: hasOverflowed
-        )
-        return history.obstacle(turn, pace, at: now)
-    }
 
     /// Lets a match wait: in the place of another one, in a group of its own, or in one that counts.
     private mutating func hold(

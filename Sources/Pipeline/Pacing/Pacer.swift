@@ -130,7 +130,7 @@ package struct Pacer {
         _ pace: Pace = Pace(),
         at now: Int64
     ) {
-        change(device) { $0.release(delivery, nature, pace, at: now) }
+        change(device) { $0.history.release(delivery, nature, pace, at: now) }
     }
 
     /// Takes out the group that waits under `mark`: a match of that mark must not overtake it.
@@ -141,12 +141,12 @@ package struct Pacer {
 
     /// The end of a delivery.
     package mutating func end(_ delivery: String, of device: DeviceID, counts: Bool, at now: Int64) {
-        conclude(device) { $0.end(delivery, counts: counts, at: now) }
+        conclude(device) { $0.history.end(delivery, counts: counts, at: now) }
     }
 
     /// A delivery failed so often that it keeps nothing else waiting.
     mutating func standAside(_ delivery: String, of device: DeviceID, at now: Int64) {
-        conclude(device) { $0.standAside(delivery, at: now) }
+        conclude(device) { $0.history.standAside(delivery, at: now) }
     }
 
     private mutating func conclude(_ device: DeviceID, _ body: (inout DevicePace) -> Bool) {
@@ -167,7 +167,7 @@ package struct Pacer {
     /// The device is registered at another place. This may come amid a batch, and holds if the disk refuses the batch.
     mutating func move(_ device: DeviceID) {
         uncommitted.move(device)
-        guard var pace = places[device]?.pace, pace.move() else { return }
+        guard var pace = places[device]?.pace, pace.history.move() else { return }
         places[device]?.pace = pace
         uncommitted.requireWrite(of: device)
         reconsider(device)

@@ -120,8 +120,13 @@ struct PushHistory: Hashable, Sendable {
         underWay == nil && dayOfPushes < Self.number(ofDay: now) && max(pushedAt, windowStart) < now - Self.day
     }
 
+    /// Counts a match, which may find its window full.
+    mutating func turn(of match: PaceMatch, _ pace: Pace, at now: Int64) -> Turn {
+        Turn(nature: match.nature, isMessage: match.signal == .dm, hasOverflowed: count(pace, at: now))
+    }
+
     /// Counts a match; true when its window had enough.
-    mutating func count(_ pace: Pace, at now: Int64) -> Bool {
+    private mutating func count(_ pace: Pace, at now: Int64) -> Bool {
         guard pace.hasWindow else { return false }
         if now >= windowStart + pace.window {
             windowStart = now

@@ -64,7 +64,7 @@ struct UncommittedPaces {
 
     /// The device moved to another place. This holds whatever becomes of the batch.
     mutating func move(_ device: DeviceID) {
-        if case .some(.some(var former)) = before[device], former.move() { before.updateValue(former, forKey: device) }
+        if case .some(.some(var former)) = before[device], former.history.move() { before.updateValue(former, forKey: device) }
     }
 
     /// The disk must take the device's row with this batch.

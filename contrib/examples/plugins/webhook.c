@@ -1,4 +1,5 @@
 /* A webhook transport for Carillon: POSTs every notification as JSON to the URL that the device's owner registered.
+ * It describes itself, so that Carillon can check rules and registrations for it and editors complete its keys.
  *
  *     cc -std=c11 -Wall -Wextra -Werror -O2 -shared -fPIC -I include -o webhook.so contrib/examples/plugins/webhook.c
  */
@@ -55,13 +56,16 @@ static carillon_status create(const carillon_host *host, carillon_str config, vo
 }
 static void destroy(void *instance) { (void)instance; }
 
+static carillon_status refuse(carillon_error *error, const char *said) {
+    error->len = strlen(said) < error->capacity ? strlen(said) : error->capacity;
+    if (error->len > 0) memcpy(error->buf, said, error->len);
+    return CARILLON_INVALID;
+}
+
 static carillon_status validate(void *instance, const carillon_registration *registration, carillon_error *error) {
-    static const char said[] = "the token must be an https:// URL";
     (void)instance;
     if (registration->token.len > 8 && memcmp(registration->token.ptr, "https://", 8) == 0) return CARILLON_OK;
-    error->len = sizeof said - 1 < error->capacity ? sizeof said - 1 : error->capacity;
-    memcpy(error->buf, said, error->len);
-    return CARILLON_INVALID;
+    return refuse(error, "the token must be an https:// URL");
 }
 
 static carillon_status deliver(void *instance, uint64_t ticket, const carillon_registration *registration,
@@ -79,6 +83,10 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     put_member(&json, "title", notification->title);
     put_member(&json, "body", notification->body);
     put_member(&json, "url", notification->url);
+    if (notification->native.len > 2) { /* the rule's block, a JSON object as it is; "{}" says nothing */
+        put(&json, ",\"native\":", 10);
+        put(&json, notification->native.ptr, notification->native.len);
+    }
     put(&json, "}", 1);
     job *context = malloc(sizeof *context);
     carillon_status status = CARILLON_BUSY; /* out of memory */
@@ -97,11 +105,67 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     return status;
 }
 
-static const carillon_transport webhook = {
-    .struct_size = sizeof webhook, .platform = CARILLON_STR("webhook"),
+/* What this platform is. Carillon reads rules, registrations and samples by it; include/carillon/describe.schema.json
+ * says what may stand here, and `carillon plugin check` names every mistake. */
+static const char description[] =
+    "{\n"
+    "  \"version\": 1,\n"
+    "  \"name\": \"Webhook\",\n"
+    "  \"block\": \"webhook\",\n"
+    "  \"doc\": \"What a webhook gets besides the texts.\",\n"
+    "  \"target\": {\"kind\": \"token\", \"pattern\": \"^https://\", \"expected\": \"an https:// URL\"},\n"
+    "  \"rules\": {\n"
+    "    \"type\": \"object\",\n"
+    "    \"additionalProperties\": false,\n"
+    "    \"properties\": {\n"
+    "      \"channel\": {\n"
+    "        \"description\": \"Where the receiver shows it.\", \"type\": \"string\", \"minLength\": 1\n"
+    "      },\n"
+    "      \"tone\": {\n"
+    "        \"description\": \"The sound that the receiver makes.\", \"enum\": [\"none\", \"chime\", \"alarm\"]\n"
+    "      },\n"
+    "      \"repeat\": {\n"
+    "        \"description\": \"How often the tone plays.\", \"type\": \"integer\", \"minimum\": 1, \"maximum\": 10\n"
+    "      },\n"
+    "      \"lamp\": {\n"
+    "        \"description\": \"Milliseconds on, off, on ... for a lamp.\",\n"
+    "        \"type\": \"array\", \"minItems\": 1, \"maxItems\": 16,\n"
+    "        \"items\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 60000}\n"
+    "      }\n"
+    "    },\n"
+    "    \"checks\": [\n"
+    "      {\"when\": {\"has\": [\"repeat\"]}, \"require\": {\"tone\": \"the sound to repeat\"}},\n"
+    "      {\"when\": {\"is\": {\"tone\": [\"none\"]}}, \"refuse\": [\"repeat\"],\n"
+    "       \"message\": \"there is no tone to repeat\"}\n"
+    "    ]\n"
+    "  },\n"
+    "  \"presentation\": [{\"key\": \"tone\", \"order\": [\"none\", \"chime\", \"alarm\"], \"loud\": true}],\n"
+    "  \"limits\": {\"payload\": [{\"bytes\": 65536}]},\n"
+    "  \"cannot\": [\"actions\", \"subtitle\", \"category\", \"thread\"],\n"
+    "  \"sample\": {\"token\": \"https://hook.example.com/sample\"}\n"
+    "}\n";
+
+/* What the description cannot say: the lamp's times add up to a minute at most. The block is JSON with literals only,
+ * but may be anything when somebody tests this function. */
+static carillon_status check(carillon_str block, carillon_error *error) {
+    static const char key[] = "\"lamp\":[";
+    const char *at = block.ptr, *end = at + block.len;
+    long sum = 0, number = 0;
+    for (; at < end && ((size_t)(end - at) < sizeof key || memcmp(at, key, sizeof key - 1) != 0); at++) {}
+    for (at = at < end ? at + sizeof key - 1 : end; at < end && *at != ']'; at++) {
+        if (*at >= '0' && *at <= '9' && number < 100000) number = number * 10 + (*at - '0');
+        else { sum += number; number = 0; }
+        if (sum > 1000000) break;
+    }
+    return sum + number > 60000 ? refuse(error, "/lamp: expected 60000 ms at most in all") : CARILLON_OK;
+}
+
+static const carillon_transport transport = {
+    .struct_size = sizeof transport, .platform = CARILLON_STR("webhook"),
     .create = create, .destroy = destroy, .validate = validate, .deliver = deliver,
+    .describe = { description, sizeof description - 1 }, .check = check,
 };
-static const carillon_transport *const transports[] = { &webhook };
+static const carillon_transport *const transports[] = { &transport };
 static const carillon_plugin plugin = {
     .struct_size = sizeof plugin, .abi_minor = CARILLON_ABI_MINOR,
     .id = CARILLON_STR("org.example.webhook"), .version = CARILLON_STR("1.0.0"),

@@ -24,6 +24,12 @@ package struct LoadedPlugin: Sendable, Hashable {
     /// What it says about those of its platforms that it describes.
     package var descriptions: [String: PlatformDescription]
     package var filters: [LoadedFilter]
+
+    /// The platform with its name for people and the key of its block in rules.
+    package func label(of platform: String) -> String {
+        guard let description = descriptions[platform] else { return "\(platform) (not described; rules say native:)" }
+        return "\(platform) (\(description.name); rules say \(description.block ?? "native"):)"
+    }
 }
 
 /// A filter that a loaded plugin offers.
@@ -32,7 +38,7 @@ package struct LoadedFilter: Sendable, Hashable {
     package var name: String
     /// The replaceable events of a recipient that it looks at, ascending.
     package var wantedKinds: [UInt16]
-    /// What it may have to know of whom the recipient follows.
+    /// The most that it may need to know about the recipient's follows.
     package var mostNeeded: FollowNeed
     /// Whether it is asked with the notification, once that is made.
     package var isAskedAfterRendering: Bool

@@ -23,8 +23,7 @@ package struct PluginListing {
     package var text: String {
         var lines = catalog.plugins.flatMap { plugin in
             ["\(plugin.id) \(plugin.version)"]
-                + (plugin.platforms.isEmpty
-                    ? [] : ["    platforms  \(plugin.platforms.joined(separator: ", "))"])
+                + plugin.platforms.map { "    platform   \(plugin.label(of: $0))" }
                 + plugin.filters.map { "    filter     \(Self.line(of: $0))" } + [
                     "    file       \(plugin.path)",
                     "    sha256     \(plugin.sha256)",

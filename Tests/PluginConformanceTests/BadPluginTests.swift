@@ -92,6 +92,90 @@ struct BadPluginTests {
         #expect(report.failures.first?.text.contains(mistake.advice) == true, "\(report)")
     }
 
+    /// Hosts ignore these mistakes, or never come to them.
+    @Test(arguments: [
+        (#""smell":1"#, "/smell: no such member"),
+        (
+            #""rules":{"properties":{"a":{"type":"string","colour":"red"}}}"#,
+            "/rules/properties/a/colour: no such member"
+        ),
+        (#""rules":{"properties":{"a":{"type":"strin"}}}"#, "/rules/properties/a/type: no such member"),
+        (#""fields":[{"name":"a"},{"name":"a"}]"#, "/fields/1/name: there are two fields a"),
+        (#""fields":[{"name":"a","for":"voip"}]"#, "/fields/0/for: there is no kind of push voip"),
+        (
+            #""pushes":{"kinds":[{"name":"a","nature":"alert","pace":"batch"},{"name":"b","nature":"alert","pace":"batch"}]}"#,
+            "/pushes/kinds/1: no push is of this kind"
+        ),
+        (
+            #""rules":{"properties":{"a":{"type":"string"}},"checks":[{"when":{"kind":["b"]},"refuse":["a"],"message":"x"}]}"#,
+            "/rules/checks/0/when/kind: there is no kind of push b"
+        ),
+        (
+            #""rules":{"properties":{"a":{"type":"string"}},"checks":[{"refuse":["b"],"message":"x"}]}"#,
+            "/rules/checks/0: there is no key b"
+        ),
+        (#""rules":{"properties":{"a":{"type":"string"}},"required":["b"]}"#, "/rules/required: there is no key b"),
+        (
+            #""rules":{"properties":{"a":{"type":"string"}}},"presentation":[{"key":"b"}]"#,
+            "/presentation/0/key: the rule block has no key b"
+        ),
+        (
+            #""configuration":{"schema":{"properties":{"a":{"type":"string"}}},"environment":{"A":{"key":"b"}}}"#,
+            "/configuration/environment/A/key: the block has no key b"
+        ),
+        (#""sample":{"configuration":{"do":"nothing"}}"#, "/sample/token: expected a made-up target"),
+        (#""sample":{"token":"https://x.example/"}"#, "/sample/configuration: its create refuses it"),
+        (
+            #""sample":{"token":"x","configuration":{"do":"nothing"}}"#,
+            "/sample/token: its validate refuses it, saying: expected an https:// URL"
+        ),
+        (
+            #""target":{"kind":"token","pattern":"^a"},"sample":{"token":"b"}"#,
+            "/sample/token: it does not match /target/pattern"
+        ),
+        (
+            #""fields":[{"name":"a","required":true}]"#,
+            "/sample/fields: the required field a is missing"
+        ),
+        (#""sample":{"token":"x","fields":{"b":"c"}}"#, "/sample/fields/b: there is no such field"),
+        (#""target":{"kind":"subscription"}"#, "/sample/fields: a subscription has the keys p256dh and auth"),
+    ])
+    func mistakeOfADescriptionIsNamed(member: String, words: String) async throws {
+        let workshop = try Workshop()
+        var members = [#""version":1,"name":"Fixture""#, member]
+        if !member.contains("\"target\"") { members.append(#""target":{"kind":"token"}"#) }
+        if !member.contains("\"sample\"") {
+            members.append(#""sample":{"token":"https://x.example/","configuration":{"do":"nothing"}}"#)
+        }
+        let document = "{\(members.joined(separator: ","))}".replacing("\"", with: "\\\"")
+        let path = try workshop.compile(Workshop.misbehaving, #"-DDESCRIBE="\#(document)""#)
+        let report = await PluginConformance.check(path: path, configurations: ["fixture": #"{"do":"nothing"}"#])
+        #expect(report.failures.map(\.check) == [.describe])
+        #expect(report.failures.first?.text.contains(words) == true, "\(report)")
+    }
+
+    @Test func malformedDescriptionFailsToLoad() async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(
+            path: try workshop.compile(Workshop.misbehaving, #"-DDESCRIBE="{\"version\":1}""#)
+        )
+        #expect(report.results.map(\.check) == [.load])
+        #expect(report.failures.first?.text.contains("'name' is missing") == true)
+    }
+
+    @Test(arguments: [
+        Mistake("moody", .checkBlock, "the same every time"),
+        Mistake("pointless", .checkBlock, "begins with a JSON pointer"),
+        Mistake("silent", .errorText, "write to the carillon_error"),
+    ])
+    func mistakeInACheckOfBlocksIsNamed(_ mistake: Mistake) async throws {
+        let workshop = try Workshop()
+        let path = try workshop.compile(Workshop.misbehaving, "-DCHECK=\(mistake.behaviour)")
+        let report = await PluginConformance.check(path: path, configurations: ["fixture": #"{"do":"nothing"}"#])
+        #expect(report.failures.map(\.check) == [mistake.check])
+        #expect(report.failures.first?.text.contains(mistake.advice) == true, "\(report)")
+    }
+
     @Test func descriptorThatChangesIsNoDescriptor() async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(path: try workshop.compile(Workshop.misbehaving, "-DCHANGING"))

@@ -68,7 +68,9 @@ struct GoodPluginTests {
     @Test func webhookPasses() async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(path: try workshop.compile(Workshop.webhook))
-        expectPassed(report, skipping: [.createConfigured, .cancel, .command])
+        expectPassed(report, skipping: [.cancel, .command])
+        #expect(remark(.describe, report) == "Webhook, in rules webhook:")
+        #expect(remark(.checkBlock, report) == "")
         #expect(remark(.messageID, report) == "the id travels in the body")
     }
 
@@ -79,7 +81,7 @@ struct GoodPluginTests {
             path: try workshop.compile(Workshop.misbehaving),
             configurations: ["fixture": #"{"do":"nothing"}"#]
         )
-        expectPassed(report)
+        expectPassed(report, skipping: Self.undescribed)
     }
 
     @Test func oneWordForAllConnectionsIsFine() async throws {
@@ -88,7 +90,7 @@ struct GoodPluginTests {
             path: try workshop.compile(Workshop.misbehaving),
             configurations: ["fixture": #"{"do":"one-word"}"#]
         )
-        expectPassed(report)
+        expectPassed(report, skipping: Self.undescribed)
     }
 
     @Test func aPluginOfAnOlderVersionIsAskedForNothingNew() async throws {
@@ -99,8 +101,48 @@ struct GoodPluginTests {
                 configurations: ["fixture": #"{"do":"agree"}"#]
             )
         )
-        expectPassed(report, skipping: [.command])
+        expectPassed(report, skipping: Self.undescribed + [.command])
     }
+
+    /// A plugin of ABI 1.3 has something else behind the struct.
+    @Test func aDescriptionIsNotLookedForInAnOlderPlugin() async throws {
+        let workshop = try Workshop()
+        let path = try workshop.compile(
+            Workshop.misbehaving,
+            "-DTRANSPORT_SIZE=offsetof(carillon_transport, describe)",
+            #"-DDESCRIBE="{""#,
+            "-DCHECK=moody"
+        )
+        let report = await PluginConformance.check(path: path, configurations: ["fixture": #"{"do":"nothing"}"#])
+        expectPassed(report, skipping: Self.undescribed)
+    }
+
+    @Test func aDescribedPluginNeedsNoFurtherConfiguration() async throws {
+        let workshop = try Workshop()
+        let path = try workshop.compile(
+            Workshop.misbehaving,
+            #"-DDESCRIBE="{\"version\":1,\"name\":\"Fixture\",\"target\":{\"kind\":\"token\"},"#
+                + #"\"sample\":{\"token\":\"https://x.example/\",\"configuration\":{\"do\":\"nothing\"}}}""#,
+            "-DCHECK=agree"
+        )
+        let report = await PluginConformance.check(path: path)
+        expectPassed(report)
+        #expect(remark(.describe, report) == "Fixture")
+    }
+
+    @Test(arguments: ["pager", "my-pager_2"]) func aNewPluginPasses(platform: String) async throws {
+        let workshop = try Workshop()
+        let source = try #require(PluginTemplate.source(platform: platform))
+        #expect(!source.lowercased().contains("webhook"))
+        let file = workshop.folder.appending(path: "\(platform).c")
+        try source.write(to: file, atomically: true, encoding: .utf8)
+        let report = await PluginConformance.check(path: try workshop.compile(file.path))
+        expectPassed(report, skipping: [.cancel, .command])
+        #expect(report.results.allSatisfy { $0.platform == nil || $0.platform == platform })
+    }
+
+    @Test(arguments: ["", "Pager", "a b", "../x", String(repeating: "a", count: 65)])
+    func aNewPluginNeedsAName(platform: String) { #expect(PluginTemplate.source(platform: platform) == nil) }
 
     @Test func checksThatNeedAConfigurationAreSkippedWithoutOne() async throws {
         let workshop = try Workshop()
@@ -109,6 +151,8 @@ struct GoodPluginTests {
         let passed = report.results.filter { $0.verdict == .passed }.map(\.check)
         #expect(passed == [.load, .descriptor, .createEmpty, .createHostile, .errorText])
     }
+
+    private static let undescribed: [ConformanceCheck] = [.describe, .checkBlock]
 
     private func expectPassed(_ report: ConformanceReport, skipping: [ConformanceCheck] = []) {
         #expect(report.failures == [])

@@ -157,15 +157,46 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     return status;
 }
 
+/* -DDESCRIBE="..." is its document, -DCHECK=name one of these its check. */
+#ifdef CHECK
+static unsigned checks;
+static carillon_status agree(carillon_str block, carillon_error *error) { (void)block, (void)error; return CARILLON_OK; }
+static carillon_status moody(carillon_str block, carillon_error *error) {
+    (void)block;
+    return ++checks % 2 ? CARILLON_OK : refuse(error, "/key: expected a better mood");
+}
+static carillon_status silent(carillon_str block, carillon_error *error) {
+    (void)error;
+    return block.len > 2 ? CARILLON_INVALID : CARILLON_OK;
+}
+static carillon_status pointless(carillon_str block, carillon_error *error) {
+    return block.len > 2 ? refuse(error, "/key is wrong") : CARILLON_OK;
+}
+static carillon_status (*const all_checks[])(carillon_str, carillon_error *) = { agree, moody, silent, pointless };
+#endif
+
+#ifndef TRANSPORT_SIZE
+#define TRANSPORT_SIZE sizeof transport
+#endif
 static const carillon_transport transport = {
 #ifdef OLDER /* what a plugin of ABI 1.1 has there is anybody's guess */
     .struct_size = offsetof(carillon_transport, command),
 #else
-    .struct_size = sizeof transport,
+    .struct_size = TRANSPORT_SIZE,
 #endif
     .platform = CARILLON_STR("fixture"), .create = create, .destroy = destroy,
     .validate = validate, .deliver = deliver, .cancel = cancel, .command = command,
+#ifdef DESCRIBE
+    .describe = CARILLON_STR(DESCRIBE),
+#endif
+#ifdef CHECK
+    .check = CHECK,
+#endif
 };
+#ifdef CHECK
+const void *carillon_fixture_checks(void);
+const void *carillon_fixture_checks(void) { return all_checks; } /* so that none is unused */
+#endif
 static const carillon_transport *const transports[] = { &transport };
 static const carillon_plugin plugin = {
     .struct_size = sizeof plugin, .abi_minor = CARILLON_ABI_MINOR,

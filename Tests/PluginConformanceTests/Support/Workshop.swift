@@ -24,7 +24,7 @@ final class Workshop: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// Compiles a file of the repository; returns the library's path.
+    /// Compiles a file of the repository, or one with an absolute path; returns the library's path.
     func compile(_ source: String, _ flags: String...) throws -> String { try compile(source, flags) }
 
     func compile(_ source: String, _ flags: [String]) throws -> String {
@@ -33,7 +33,7 @@ final class Workshop: Sendable {
             "cc",
             ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"] + flags + [
                 "-I", Self.repository.appending(path: "include").path, "-o", output,
-                Self.repository.appending(path: source).path,
+                source.hasPrefix("/") ? source : Self.repository.appending(path: source).path,
             ]
         )
         try #require(compiler.status == 0, "\(compiler.output)")

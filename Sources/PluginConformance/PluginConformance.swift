@@ -5,7 +5,7 @@ import PluginHost
 ///
 /// The plugin runs in this process and may take it along. ``ConformanceRunner`` runs the same in another process.
 package enum PluginConformance {
-    /// Runs all checks and tells each step to `progress`. Nothing is sent over a network.
+    /// Runs all checks and reports each step to `progress`. Nothing is sent over a network.
     ///
     /// The library stays in the process for ever, as do instances that would not end their work.
     package static func check(

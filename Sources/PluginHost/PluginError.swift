@@ -1,4 +1,5 @@
-/// Why an instance of a transport or a filter could not be made, a registration not be accepted, or a command not be done.
+/// Why an instance of a transport or a filter could not be made, a registration not be accepted, or a command not be
+/// done.
 package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
     private enum Code: Hashable {
         case unknownPlatform(available: [String])

@@ -23,8 +23,8 @@ package final class PluginHost: Sendable {
     /// What loaded, and what did not when it was last looked for.
     package var catalog: PluginCatalog { assembly.withLock { $0.catalog } }
 
-    /// Loads what `search` finds and is not loaded yet. What is loaded stays as it is, even where its file has been replaced.
-    /// The log names what is refused now and was not before. One caller at a time.
+    /// Loads what `search` finds and is not loaded yet. What is loaded stays as it is, even where its file has been
+    /// replaced. The log names what is refused now and was not before. One caller at a time.
     package func loadFurther(_ search: PluginSearch) {
         let before = assembly.withLock { $0 }
         var after = before
@@ -62,14 +62,15 @@ package final class PluginHost: Sendable {
         PlatformCatalog(assembly.withLock { $0.blueprints.compactMapValues(\.functions.description) })
     }
 
-    /// The loaded plugins' own checks of rule blocks, by platform. Each takes a block as JSON, with literals only, and returns
-    /// what is wrong with it; that may begin with a JSON pointer and `: `. Nil: nothing is wrong.
+    /// The loaded plugins' own checks of rule blocks, by platform. Each takes a block as JSON, with literals only, and
+    /// returns what is wrong with it; that may begin with a JSON pointer and `: `. Nil: nothing is wrong.
     package var blockChecks: [String: @Sendable (String) -> String?] {
         assembly.withLock { $0.blueprints.filter { $0.value.functions.check != nil } }
             .mapValues { blueprint in { blueprint.functions.mistake(in: $0) } }
     }
 
-    /// The platforms whose transports seal notifications themselves, to keys of the registration; for all others the host does.
+    /// The platforms whose transports seal notifications themselves, to keys of the registration; for all others the
+    /// host does.
     package var encryptingPlatforms: Set<String> {
         assembly.withLock { Set($0.blueprints.filter { $0.value.functions.encrypts }.keys) }
     }
@@ -79,11 +80,11 @@ package final class PluginHost: Sendable {
         assembly.withLock { Set($0.blueprints.filter { $0.value.functions.shows }.keys) }
     }
 
-    /// A new instance of the transport for `platform`, configured with `configuration`, a JSON object as text. Throws when
-    /// no plugin serves the platform or the plugin refuses the configuration.
+    /// A new instance of the transport for `platform`, configured with `configuration`, a JSON object as text. Throws
+    /// when no plugin serves the platform or the plugin refuses the configuration.
     ///
-    /// Instances of one platform and app may exist side by side: on a reload make the new one, switch, and ``retire(_:within:)``
-    /// the old one.
+    /// Instances of one platform and app may exist side by side: on a reload make the new one, switch, and
+    /// ``retire(_:within:)`` the old one.
     package func makeTransport(
         platform: String,
         app: String,
@@ -98,8 +99,9 @@ package final class PluginHost: Sendable {
         return instance
     }
 
-    /// A new instance of the filter called `name`, with its settings as a JSON object in text. Throws when no plugin offers it
-    /// or the plugin refuses the settings. On a reload make the new one, switch, and ``retire(_:within:)`` the old one.
+    /// A new instance of the filter called `name`, with its settings as a JSON object in text. Throws when no plugin
+    /// offers it or the plugin refuses the settings. On a reload make the new one, switch, and ``retire(_:within:)``
+    /// the old one.
     package func makeFilter(
         _ name: String,
         configuration: String,

@@ -2,8 +2,8 @@ import Dispatch
 import HTTPLanes
 import Synchronization
 
-/// Sends nothing: keeps every request, and answers as it was told. A plugin on such a host is a dry run that shows exactly
-/// what would have gone out.
+/// Sends nothing: keeps every request, and gives prepared answers. A plugin on such a host is a dry run that shows
+/// exactly what would have gone out.
 package final class RecordingHTTP: HTTPSender {
     package typealias Answer = @Sendable (HTTPRequest) -> Result<HTTPResponse, HTTPFailure>
 

@@ -48,8 +48,9 @@ public struct HTTPResponse: ~Copyable {
 /// What a push service of the users' own choice answered, and what follows from it (RFC 8030 section 5; UnifiedPush
 /// SERV_1.2.0).
 ///
-/// Never ``Outcome/Kind/misconfigured``: users choose the push services, so that one that answers 401 or 403 must not stop
-/// the messages to all others. It loses this message and keeps its device. What asks to slow down is its host's affair.
+/// Never ``Outcome/Kind/misconfigured``: users choose the push services, so that one that answers 401 or 403 must not
+/// stop the messages to all others. It loses this message and keeps its device. What asks to slow down is its host's
+/// affair.
 public struct PushServiceAnswer {
     /// The HTTP status, 100 to 599.
     public let status: UInt32
@@ -62,7 +63,8 @@ public struct PushServiceAnswer {
     private let now: Int64
 
     private static let millisecondsPerDay: Int64 = 86_400_000
-    /// How long after midnight ntfy is asked again, in milliseconds: where its clock is behind ours, it is still the day before.
+    /// How long after midnight ntfy is asked again, in milliseconds: where its clock is behind ours, it is still the
+    /// day before.
     private static let midnightMargin: Int64 = 30_000
 
     /// `now` is in milliseconds since 1970.
@@ -96,8 +98,8 @@ public struct PushServiceAnswer {
         }
     }
 
-    /// The messages of this day are used up, which ntfy counts by UTC days: for an account, for whoever subscribed to the topic,
-    /// or for us. As nothing tells which, nobody else is held up.
+    /// The messages of this UTC day are used up: those of an account, of the topic's subscriber, or ours. ntfy does not
+    /// say which, so nobody else is held up.
     private var dailyLimit: Outcome {
         let untilTomorrow = Self.millisecondsPerDay - (now - Self.midnightMargin) % Self.millisecondsPerDay
         var outcome = outcome(.retry, "daily-limit", .device)
@@ -112,7 +114,7 @@ public struct PushServiceAnswer {
         }
     }
 
-    /// The outcome of a kind, with the status and, for another attempt, the wait and whom it is about.
+    /// The outcome of a kind, with the status and, for another attempt, the wait and its scope.
     public func outcome(_ kind: Outcome.Kind, _ reason: String, _ scope: Outcome.Scope = .usual) -> Outcome {
         Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : 0, reason: reason, scope: scope)
     }

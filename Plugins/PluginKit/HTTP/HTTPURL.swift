@@ -71,8 +71,8 @@ public struct HTTPURL: Sendable, Hashable {
         }
     }
 
-    /// Labels as RFC 1123 has them, and with underscores. One with a dot at its end is another name for the same host, and one
-    /// that ends in a number is an address to some: neither has a place where hosts are told apart.
+    /// Labels as RFC 1123 has them, and with underscores. One with a dot at its end is another name for the same host,
+    /// and one that ends in a number is an address to some: neither has a place where hosts are told apart.
     private static func isName(_ host: Substring.UTF8View) -> Bool {
         let hyphen = UInt8(ascii: "-")
         let labels = host.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)

@@ -16,8 +16,8 @@ public enum ConfigurationFile {
         return text
     }
 
-    /// The whole file. Throws when it cannot be read or holds more than `limit` bytes; `key` is the configuration's, for the
-    /// error.
+    /// The whole file. Throws when it cannot be read or holds more than `limit` bytes; `key` is the configuration's,
+    /// for the error.
     public static func readBytes(
         _ path: String,
         key: StaticString,

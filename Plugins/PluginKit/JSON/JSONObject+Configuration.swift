@@ -1,6 +1,6 @@
 extension JSONObject {
-    /// The text under `key`; nil when the key is absent or empty (null). `expected` says what the text is, for the error
-    /// about anything that is no text: `the key's id, 10 characters`.
+    /// The text under `key`; nil when the key is absent or empty (null). `expected` says what the text is, for the
+    /// error about anything that is no text: `the key's id, 10 characters`.
     public func text(_ key: StaticString, expected: String) throws(PluginError) -> String? {
         guard let value = self[key], !value.isNull else { return nil }
         guard let text = value.string else {
@@ -96,8 +96,8 @@ extension JSONObject {
         try integer(key, in: 0...JSONObject.mostSatoshis).map { UInt64($0) * 1000 }
     }
 
-    /// The signals in the list under `key`, each once; none when the key is absent or empty (null). A name that no signal can have
-    /// is refused.
+    /// The signals in the list under `key`, each once; none when the key is absent or empty (null). A name that no
+    /// signal can have is refused.
     public func signals(_ key: StaticString) throws(PluginError) -> Set<String> {
         let names = try texts(key, expected: "signals such as dm")
         guard names.allSatisfy(SignalName.isPossible) else {
@@ -109,7 +109,7 @@ extension JSONObject {
 
 /// What a signal can be called: `dm`, `mention` and the like, and what a rules file names besides.
 public enum SignalName {
-    /// The form in words, for whoever wrote another one.
+    /// The form in words, for errors.
     public static var form: String { "of 1 to 32 of a-z, 0-9, _ and -" }
 
     /// Whether a rules file could give a signal that name. Whether one does only the router knows.

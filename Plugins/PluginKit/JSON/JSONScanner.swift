@@ -61,7 +61,7 @@ struct JSONScanner {
         return start..<position
     }
 
-    /// Steps over a string and tells whether it holds escapes.
+    /// Steps over a string; returns whether it holds escapes.
     mutating func string() throws(JSONError) -> Bool {
         try require(UInt8(ascii: "\""), "a string")
         var hasEscapes = false

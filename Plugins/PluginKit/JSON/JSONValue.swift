@@ -1,4 +1,4 @@
-/// A value of a checked JSON text; what it is gets decided when it is asked.
+/// A value of a checked JSON text, decoded when it is read.
 public struct JSONValue: Sendable {
     /// As it stands in the text, without blanks around it.
     public let raw: ArraySlice<UInt8>

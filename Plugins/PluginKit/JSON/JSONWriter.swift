@@ -84,8 +84,8 @@ public struct JSONWriter {
         }
     }
 
-    /// A string of at most `limit` bytes of JSON, without its quotes: a longer one is cut between two characters and ends
-    /// in `…`, and is empty when not even its first character has room. Returns how many bytes it became.
+    /// A string of at most `limit` bytes of JSON, without its quotes: a longer one is cut between two characters and
+    /// ends in `…`, and is empty when not even its first character has room. Returns how many bytes it became.
     @discardableResult
     public mutating func string(_ text: BorrowedText, limit: Int?) -> Int {
         guard let limit else { return string(text) }

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// Remembers what was read out of texts that come again and again, such as a rule's block without variables, so that each
-/// is read once. A text is remembered when it comes the second time: those that never come again push nothing out.
+/// Remembers what was read out of texts that come again and again, such as a rule's block without variables, so that
+/// each is read once. A text is remembered when it comes the second time: those that never come again push nothing out.
 public final class ReadTexts<Value: Sendable>: Sendable {
     private struct Entry {
         let text: [UInt8]
@@ -58,8 +58,8 @@ public final class ReadTexts<Value: Sendable>: Sendable {
     }
 }
 
-/// Keeps what was read out of recipients' lists, one a recipient, for as long as the list stays the same. Bounded by the
-/// bytes of the lists and of what was made of them: of two halves, the older is forgotten when the younger is full.
+/// Keeps what was read out of recipients' lists, one a recipient, for as long as the list stays the same. Bounded by
+/// the bytes of the lists and their values, in two halves: the older is forgotten when the younger is full.
 public final class RecipientMemory<Value: Sendable>: Sendable {
     private struct Entry {
         let text: [UInt8]
@@ -126,8 +126,8 @@ extension BorrowedText {
     }
 }
 
-/// A bounded table of what was seen lately: two halves, of which the older is forgotten when the younger is full. Holds
-/// between half its capacity and all of it; what is asked for stays.
+/// A bounded table of recent keys in two halves: the older is forgotten when the younger is full. It holds between half
+/// its capacity and all of it; a key that is looked up stays.
 public struct RecentKeys<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let half: Int
     private var younger: [Key: Value] = [:]

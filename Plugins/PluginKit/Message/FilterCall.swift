@@ -16,9 +16,9 @@ public struct FilterCall: ~Copyable {
     public var signal: BorrowedText { BorrowedText(abi.signal) }
     /// What the event is to the recipient, in the word that rules use; empty: nothing that has a word.
     public var relation: BorrowedText { BorrowedText(abi.relation) }
-    /// Whose doing the event is, 64 hex digits; empty when nobody can tell, as of a gift wrap.
+    /// Who did it, 64 hex digits, such as the sender of a zap; empty when that is unknown, as for a gift wrap.
     public var author: BorrowedText { BorrowedText(abi.author) }
-    /// What a zap is worth; 0: it is none, or nobody knows.
+    /// What a zap is worth; 0: it is none, or unknown.
     public var zapMillisats: UInt64 { abi.zap_millisats }
     /// The router's clock, in milliseconds since 1970.
     public var now: Int64 { Int64(clamping: abi.now_unix_ms) }
@@ -40,8 +40,8 @@ public struct FilterCall: ~Copyable {
         return body(Notification(notification))
     }
 
-    /// Changes the notification: `field` is one of `title`, `subtitle`, `body`, `category`, `thread`, `collapse_key`, `url`,
-    /// `data` and `urgency`. False when the router does not take that, as in modes that show no texts.
+    /// Changes the notification: `field` is one of `title`, `subtitle`, `body`, `category`, `thread`, `collapse_key`,
+    /// `url`, `data` and `urgency`. False when the router does not take that, as in modes that show no texts.
     @discardableResult
     public func set(_ field: StaticString, _ value: String) -> Bool {
         guard let set = abi.set else { return false }
@@ -64,7 +64,7 @@ public struct NostrEvent: Sendable {
     /// Their texts, the name first; none is empty.
     public let tags: [[String]]
 
-    /// Throws when `text` is no JSON object; what is missing in it is empty.
+    /// Throws when `text` is not a JSON object. Missing members are empty.
     public init(parsing text: BorrowedText) throws(JSONError) {
         try self.init(JSONObject(parsing: text.bytes))
     }

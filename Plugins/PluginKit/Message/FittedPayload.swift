@@ -1,6 +1,6 @@
-/// Fits a payload into a push service's limit, text by text in this order: `referenced_event_content` among the app's own
-/// keys is shortened, then dropped; so are the body and the subtitle; the title is shortened, but never to less than its
-/// first character and `…`. Cuts fall between two characters. All else, buttons too, stays as it is.
+/// Fits a payload into a push service's limit, text by text in this order: `referenced_event_content` among the app's
+/// own keys is shortened, then dropped; so are the body and the subtitle; the title is shortened, but never to less
+/// than its first character and `…`. Cuts fall between two characters. All else, buttons too, stays as it is.
 public enum FittedPayload {
     /// How many bytes each text may become, counted as JSON without quotes; nil: any number.
     public struct Limits: Sendable, Hashable {
@@ -46,7 +46,7 @@ public enum FittedPayload {
         /// How long each text became.
         public var lengths: Lengths
 
-        /// What one try wrote, of which the push service counts `byteCount` bytes.
+        /// What one try wrote; the push service counts `byteCount` bytes of it.
         public init(_ payload: Payload, byteCount: Int, lengths: Lengths) {
             self.payload = payload
             self.byteCount = byteCount
@@ -54,8 +54,8 @@ public enum FittedPayload {
         }
     }
 
-    /// A JSON payload of at most `limit` bytes; nil when there is no such. `write` writes the whole and tells what became of
-    /// the texts; it is called once when nothing has to go, and up to five times.
+    /// A JSON payload of at most `limit` bytes; nil when there is none. `write` writes the whole and returns the
+    /// lengths of the texts; it is called once when everything fits, and up to five times.
     public static func make(limit: Int, _ write: (inout JSONWriter, Limits) -> Lengths) -> [UInt8]? {
         fit(limit: limit) { limits in
             var writer = JSONWriter()
@@ -64,8 +64,8 @@ public enum FittedPayload {
         }
     }
 
-    /// The same for payloads of which a push service counts something else than the bytes of one JSON text. A text that is
-    /// given less room has to become shorter by at least as much in what `attempt` counts.
+    /// The same for push services that count something else than the bytes of one JSON text. A text that gets less room
+    /// has to become shorter by at least as much in what `attempt` counts.
     public static func fit<Payload>(limit: Int, _ attempt: (Limits) -> Attempt<Payload>) -> Payload? {
         var limits = Limits()
         var last = attempt(limits)
@@ -124,8 +124,8 @@ extension FittedPayload.Lengths {
 extension JSONWriter {
     private static let referencedContent: StaticString = "referenced_event_content"
 
-    /// A member with a text of at most `limit` bytes of JSON, without its quotes; nothing at all for an empty text, or when
-    /// there is no room for its first character and `…`. Returns how many bytes the text became.
+    /// A member with a text of at most `limit` bytes of JSON, without its quotes; nothing at all for an empty text, or
+    /// when there is no room for its first character and `…`. Returns how many bytes the text became.
     @discardableResult
     public mutating func member(_ name: StaticString, _ text: BorrowedText, limit: Int? = nil) -> Int {
         guard !text.isEmpty else { return 0 }

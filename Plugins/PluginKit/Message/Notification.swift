@@ -41,7 +41,7 @@ public struct Notification: ~Copyable {
     public var subtitle: BorrowedText { BorrowedText(abi.subtitle) }
     /// The text; empty for none.
     public var body: BorrowedText { BorrowedText(abi.body) }
-    /// What the app tells its buttons by (`UNNotificationCategory`, a channel); empty for none.
+    /// What the app picks its buttons by (`UNNotificationCategory`, a channel); empty for none.
     public var category: BorrowedText { BorrowedText(abi.category) }
     /// What belongs together on the screen; empty for none.
     public var thread: BorrowedText { BorrowedText(abi.thread) }
@@ -56,8 +56,8 @@ public struct Notification: ~Copyable {
     /// When the push service should give up, in milliseconds since 1970; nil: the transport's default.
     public var expiresAt: UInt64? { abi.expires_unix_ms == 0 ? nil : abi.expires_unix_ms }
 
-    /// A JSON object: the whole notification as the host encrypted it to the device, to be passed on as it is. Empty in all
-    /// modes but ``Mode/sealed``; empty there too when the transport is to encrypt.
+    /// A JSON object: the whole notification as the host encrypted it to the device, to be passed on as it is. Empty in
+    /// all modes but ``Mode/sealed``; empty there too when the transport is to encrypt.
     public var sealed: BorrowedText { BorrowedText(abi.sealed) }
 
     /// Whether there is a button to show.
@@ -67,7 +67,8 @@ public struct Notification: ~Copyable {
         return isAny
     }
 
-    /// The first `limit` buttons as the text of a JSON array, for services whose values are texts; nil when there is none.
+    /// The first `limit` buttons as the text of a JSON array, for services whose values are texts; nil when there is
+    /// none.
     public func actionsJSON(limit: Int = .max) -> String? {
         guard hasActions else { return nil }
         var writer = JSONWriter(reservingBytes: 256)
@@ -75,8 +76,8 @@ public struct Notification: ~Copyable {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    /// Calls `body` with each of the first `limit` buttons in turn. One without an id or a label could not be shown, and
-    /// counts as absent.
+    /// Calls `body` with each of the first `limit` buttons in turn. One without an id or a label could not be shown,
+    /// and counts as absent.
     public func forEachAction(limit: Int = .max, _ body: (Action) -> Void) {
         guard let actions = abi.actions else { return }
         var left = limit

@@ -1,4 +1,5 @@
-/// What a wake-up says where a person reads it and not an app: `wake_message` and `batch_message` of a platform's block.
+/// What a wake-up says where a person reads it and not an app: `wake_message` and `batch_message` of a platform's
+/// block.
 public struct WakeTexts: Sendable {
     /// Stands for the number of events in `batch_message`.
     private static let placeholder = "{n}"
@@ -29,7 +30,8 @@ public struct WakeTexts: Sendable {
 }
 
 extension JSONWriter {
-    /// The members `title` and `message` for a person to read. A title alone is the message, which services want to have.
+    /// The members `title` and `message` for a person to read. A title alone is the message, which services want to
+    /// have.
     public mutating func readableTexts(
         of notification: borrowing Notification,
         within limits: FittedPayload.Limits

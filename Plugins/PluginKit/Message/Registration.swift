@@ -27,7 +27,7 @@ public struct Registration: ~Copyable {
 
 /// Text of the host's, valid until the call that brought it returns. Never keep one: keep its ``string``.
 public struct BorrowedText {
-    /// UTF-8, as far as the host keeps its word.
+    /// UTF-8, unless the host breaks its promise.
     public let bytes: UnsafeRawBufferPointer
 
     package init(_ text: carillon_str) {
@@ -43,8 +43,8 @@ public struct BorrowedText {
     /// A copy; bytes that are not UTF-8 become U+FFFD.
     public var string: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// The object that a text such as ``Notification/data`` or ``Notification/sealed`` is; no members for an empty text.
-    /// Throws when it is none.
+    /// The object that a text such as ``Notification/data`` or ``Notification/sealed`` is; no members for an empty
+    /// text. Throws when it is none.
     public func jsonObject() throws(JSONError) -> JSONObject {
         isEmpty ? JSONObject() : try JSONObject(parsing: bytes)
     }

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What an operator ought to know, said seldom: what a push service answers to every message must not fill the log. At most
-/// 256 subjects are told apart.
+/// Lines for operators, written seldom: what a push service answers to every message must not fill the log. At most 256
+/// subjects are distinguished.
 public final class SeldomLog<Subject: Hashable & Sendable>: Sendable {
     private static var capacity: Int { 256 }
 
@@ -15,8 +15,8 @@ public final class SeldomLog<Subject: Hashable & Sendable>: Sendable {
         self.quiet = quiet
     }
 
-    /// Writes one line, unless one of that subject was written a while ago. `now` is in milliseconds since 1970; a clock that
-    /// was set back ends the silence.
+    /// Writes one line, unless one of that subject was written a while ago. `now` is in milliseconds since 1970; a
+    /// clock that was set back ends the silence.
     public func log(_ subject: Subject, _ level: LogLevel, now: Int64, _ message: @autoclosure () -> String) {
         let isDue = lastAt.withLock { lastAt in
             if let last = lastAt[subject] {

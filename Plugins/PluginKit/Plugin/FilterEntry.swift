@@ -10,8 +10,8 @@ public struct FilterEntry {
     private let flags: UInt32
     private let create: Create
 
-    /// `create` is a closure that calls ``make(_:_:_:_:_:)`` with the filter's type: a C function cannot be generic, so the
-    /// plugin has to name the type where the function is written.
+    /// `create` is a closure that calls ``make(_:_:_:_:_:)`` with the filter's type: a C function cannot be generic, so
+    /// the plugin has to name the type where the function is written.
     public init<Filter: PluginFilter>(_ type: Filter.Type, create: @escaping Create) {
         name = type.name
         wantedKinds = type.wantedKinds

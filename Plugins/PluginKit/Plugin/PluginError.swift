@@ -10,7 +10,8 @@ public struct PluginError: Error, CustomStringConvertible, Sendable {
         self.description = description
     }
 
-    /// Says where in a rule's block the mistake is, by a JSON pointer such as `/actions/0`, so that the router can name the line.
+    /// Says where in a rule's block the mistake is, by a JSON pointer such as `/actions/0`, so that the router can name
+    /// the line.
     public init(at pointer: String, _ description: String) {
         self.init("\(pointer): \(description)")
     }

@@ -2,8 +2,8 @@ internal import CarillonABI
 
 /// Decides of events whether they may wake somebody.
 ///
-/// Conforming is the whole of a filter plugin's work; the C ABI around it is ``PluginDescriptor``'s. Every method may be
-/// called on any thread, several at once, and must return promptly: events wait for it.
+/// Conforming is the whole of a filter plugin's work; the C ABI around it is ``PluginDescriptor``'s. Every method may
+/// be called on any thread, several at once, and must return promptly: events wait for it.
 ///
 /// The whole of a filter that lets through what comes in with a zap:
 ///
@@ -19,7 +19,7 @@ public protocol PluginFilter: AnyObject, Sendable {
     /// The replaceable events of the recipient that it looks at, such as 10000. The default wants none.
     static var wantedKinds: [UInt32] { get }
 
-    /// What any instance may have to know of whom the recipient follows. The default is nothing.
+    /// The most that any instance needs to know about the recipient's follows. The default is nothing.
     static var mostNeeded: FollowNeed { get }
 
     /// Whether it is asked once the notification is made, and may change that. The default is asked before.
@@ -30,7 +30,7 @@ public protocol PluginFilter: AnyObject, Sendable {
     /// Throws a ``PluginError`` that names the key and says what was expected, and never a secret.
     init(configuration: JSONObject, host: Host) throws(PluginError)
 
-    /// What this instance has to know of whom the recipient follows, at most ``mostNeeded``, which is the default.
+    /// What this instance needs to know about the recipient's follows, at most ``mostNeeded``, which is the default.
     var need: FollowNeed { get }
 
     /// Decides. Throws when it cannot; the operator's `on_error` says what happens then.
@@ -40,7 +40,7 @@ public protocol PluginFilter: AnyObject, Sendable {
 extension PluginFilter {
     /// None: a filter that asks for no lists of recipients.
     public static var wantedKinds: [UInt32] { [] }
-    /// Nothing: a filter that does not ask who follows whom.
+    /// Nothing: a filter that does not ask about follows.
     public static var mostNeeded: FollowNeed { .nothing }
     /// False: a filter that looks at the event, not at what the rules make of it.
     public static var isAskedAfterRendering: Bool { false }
@@ -51,16 +51,17 @@ extension PluginFilter {
 /// What a filter makes of an event.
 public enum FilterVerdict: Sendable, Hashable {
     case pass
-    /// It wakes nobody. `reason` is for the router's log and trace: at most 60 printable ASCII characters, never content.
+    /// It wakes nobody. `reason` is for the router's log and trace: at most 60 printable ASCII characters, never
+    /// content.
     case drop(reason: String)
 }
 
-/// What a filter has to know of whom the recipient follows; the router finds it out before it asks.
+/// What a filter needs to know about the recipient's follows; the router finds it out before the call.
 public enum FollowNeed: Sendable {
     case nothing
     /// Whether the recipient follows the author.
     case followed
-    /// Also whether somebody whom the recipient follows does. Relays may have to be asked, and the event waits meanwhile.
+    /// Also whether somebody the recipient follows does. The router may have to ask relays; the event waits meanwhile.
     case distance
 
     var flags: UInt32 {
@@ -78,10 +79,10 @@ public enum FollowDistance: Sendable {
     case unknown
     /// The recipient follows the author, or is the author.
     case followed
-    /// Somebody whom the recipient follows does.
+    /// Somebody the recipient follows does.
     case second
     case stranger
-    /// The recipient does not; whether somebody whom the recipient follows does is not known.
+    /// The recipient does not. Whether somebody the recipient follows does is unknown.
     case notFollowed
 
     init(_ distance: carillon_follow_distance) {

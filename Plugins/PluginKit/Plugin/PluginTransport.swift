@@ -2,9 +2,9 @@ public import CarillonABI
 
 /// One kind of push service, for one app of the operator: turns notifications into requests and answers into outcomes.
 ///
-/// Conforming is the whole of a transport plugin's work; the C ABI around it is ``PluginDescriptor``'s. Every method may
-/// be called on any thread, several at once, and must return promptly: the host does the networking, the retrying and the
-/// waiting.
+/// Conforming is the whole of a transport plugin's work; the C ABI around it is ``PluginDescriptor``'s. Every method
+/// may be called on any thread, several at once, and must return promptly: the host does the networking, the retrying
+/// and the waiting.
 ///
 /// The whole of `deliver` of a transport that posts the title to the device's own URL:
 ///
@@ -21,14 +21,14 @@ public protocol PluginTransport: AnyObject, Sendable {
     /// What registrations and the configuration call it, such as `ios`: unique among a router's transports.
     static var platform: StaticString { get }
 
-    /// The JSON document that says what the platform is, as `carillon/describe.schema.json` describes it. The default is nil:
-    /// rules then say `native:`, and nobody checks what stands there.
+    /// The JSON document that says what the platform is, as `carillon/describe.schema.json` describes it. The default
+    /// is nil: rules then say `native:`, and the block is not checked.
     static var description: StaticString? { get }
 
     /// Checks a rule's block beyond what ``description`` can say. Values that hold a variable are absent.
     ///
-    /// Throws a ``PluginError`` with a place, see ``PluginError/init(at:_:)``. The same answer every time. The default accepts
-    /// everything.
+    /// Throws a ``PluginError`` with a place, see ``PluginError/init(at:_:)``. The same answer every time. The default
+    /// accepts everything.
     static func check(_ block: JSONObject) throws(PluginError)
 
     /// Reads this platform's block of one app. No network; reading files that the block names is fine.
@@ -39,21 +39,21 @@ public protocol PluginTransport: AnyObject, Sendable {
     /// Throws when `registration` cannot be one of this platform's. The same answer every time.
     func validate(_ registration: borrowing Registration) throws(PluginError)
 
-    /// Starts to deliver. After ``Admission/accepted`` the ticket is completed once, from any thread, perhaps before this
-    /// returns; after anything else what happens to the ticket is ignored.
+    /// Starts to deliver. After ``Admission/accepted`` the ticket is completed once, from any thread, perhaps before
+    /// this returns; after anything else what happens to the ticket is ignored.
     func deliver(
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
     ) -> Admission
 
-    /// Please complete the ticket of that number soon. The default does nothing: an answer or the request's timeout ends
-    /// it.
+    /// Please complete the ticket of that number soon. The default does nothing: an answer or the request's timeout
+    /// ends it.
     func cancel(_ number: UInt64)
 
-    /// Something an operator wants of the push service that is no delivery, as in `carillon push ios channels list`: after
-    /// ``Admission/accepted`` `completion` is called once, from any thread. The one word `help` lists what there is. The
-    /// default knows no command.
+    /// An operator's command for the push service, as in `carillon push ios channels list`. After
+    /// ``Admission/accepted`` `completion` is called once, from any thread. The single word `help` lists the commands.
+    /// The default knows none.
     func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission
 }
 

@@ -22,10 +22,10 @@ public struct TransportEntry {
 
     /// A transport with its ``PluginTransport/description``.
     ///
-    /// A C function cannot be generic, so the plugin names the type where the functions are written: `create` is a closure
-    /// that calls ``make(_:_:_:_:_:)``, and `check`, where the transport has one, calls ``check(_:_:_:)``. With `encrypts` the
-    /// transport itself seals what comes in ``Mode/sealed``, to keys of the registration. With `shows` a person sees whatever it
-    /// delivers, also a wake-up, so that it gets nothing silent.
+    /// A C function cannot be generic, so the plugin names the type where the functions are written: `create` is a
+    /// closure that calls ``make(_:_:_:_:_:)``, and `check`, where the transport has one, calls ``check(_:_:_:)``. With
+    /// `encrypts` the transport itself seals what comes in ``Mode/sealed``, to keys of the registration. With `shows` a
+    /// person sees whatever it delivers, also a wake-up, so that it gets nothing silent.
     ///
     /// ```swift
     /// TransportEntry(MyTransport.self, check: { TransportEntry.check(MyTransport.self, $0, $1) }) {

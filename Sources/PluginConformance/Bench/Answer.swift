@@ -21,7 +21,7 @@ struct Answer: Sendable {
         return answer
     }
 
-    /// A good answer from whoever gives out access tokens (RFC 6749 section 5.1).
+    /// A good answer of an authorization server (RFC 6749 section 5.1).
     static let accessToken = Answer(
         200,
         headers: [("content-type", "application/json")],

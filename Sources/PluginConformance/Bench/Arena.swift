@@ -53,7 +53,7 @@ final class Arena {
     func lend<Struct: LentStruct>(_ value: Struct) -> UnsafePointer<Struct>? {
         let (claimed, filled, size) = shape.sizes(of: Struct.self)
         let room = room(size)
-        // What a field to come may hold is anything; what was cut off is nothing.
+        // A future field may hold anything; a field that was cut off holds nothing.
         room.initializeMemory(as: UInt8.self, repeating: shape == .longer ? 0xff : 0)
         var value = value
         value.struct_size = UInt32(claimed)
@@ -85,7 +85,7 @@ enum StructShape: Sendable, Hashable {
     case current
     /// As the first release of the ABI made it.
     case first
-    /// As a release to come may make it: longer, with fields that nobody knows yet.
+    /// As a future release may make it: longer, with unknown fields.
     case longer
     /// Shorter than any release made it, and nothing but zeros behind.
     case cut(to: Int)

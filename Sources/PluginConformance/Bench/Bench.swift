@@ -2,7 +2,7 @@ import CarillonABI
 import Dispatch
 import PluginHost
 
-/// The functions of one transport or filter, as far as instances of both are made and ended in the same way.
+/// The functions that transports and filters have in common: they make and end an instance.
 protocol EntryFunctions: Sendable {
     /// The platform, or the filter's name.
     var name: String { get }

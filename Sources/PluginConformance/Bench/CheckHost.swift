@@ -4,7 +4,7 @@ import HTTPLanes
 import PluginHost
 import Synchronization
 
-/// The host that plugins are checked on: it sends nothing, answers as told, and notes everything.
+/// The host that plugins are checked on: it sends nothing, gives prepared answers, and notes everything.
 ///
 /// It is never freed, so that a plugin which calls too late finds it.
 final class CheckHost: Sendable {
@@ -91,8 +91,8 @@ final class CheckHost: Sendable {
         _ done: carillon_http_done?,
         _ context: UnsafeMutableRawPointer?
     ) -> carillon_status {
-        do throws(RequestFlaw) {
-            guard let done else { throw RequestFlaw(.CARILLON_INVALID, "done is NULL") }
+        do throws(RequestError) {
+            guard let done else { throw RequestError(.CARILLON_INVALID, "done is NULL") }
             var (request, connection) = try HTTPRequest.reading(pointer)
             if !connection.isEmpty {
                 request.scope = ConnectionScope(word: String(decoding: connection, as: UTF8.self))
@@ -132,7 +132,7 @@ final class CheckHost: Sendable {
         on connection: carillon_str,
         _ room: UnsafeMutablePointer<carillon_error>?
     ) -> carillon_status {
-        do throws(CertificateFlaw) {
+        do throws(CertificateError) {
             _ = try ClientCertificate.reading(certificates, key, on: connection)
             return .CARILLON_OK
         } catch {

@@ -100,7 +100,7 @@ struct CheckLog: Sendable {
 
     private var unended: String? {
         let owed = owed
-        // Whoever ends other tickets than its own owes these for that reason; an answer to come may end them yet.
+        // Strays explain missing ends, and so does an answer that has not come yet.
         guard owed > 0, strays == 0, openRequests == 0 else { return nil }
         return
             "\(owed) of \(deliveries.count) accepted deliveries never ended: after returning CARILLON_OK from deliver, "

@@ -70,7 +70,7 @@ final class TransportBench: Bench<TransportFunctions> {
 
     func wait(for instance: CheckedTransport, until condition: (CheckLog) -> Bool) -> Bool {
         if instance.host.wait(milliseconds: patience, until: condition) { return true }
-        // Whoever let one delivery lie lets others lie.
+        // A plugin that does not end one delivery in time probably does not end others.
         patience = min(patience, shortestPatience)
         return false
     }

@@ -31,8 +31,8 @@ enum CommandChecks {
         return remark
     }
 
-    /// Every text as a command, as what follows a command, and many of them; on requests that are answered, and on requests
-    /// that are not before the instance is to end.
+    /// Every text as a command, as what follows a command, and many of them; on requests that are answered, and on
+    /// requests that are not before the instance is to end.
     private static func hostileCommands(_ bench: TransportBench) throws(CheckStop) {
         let words = [Array("help".utf8)] + HostileInput.commandWords + HostileInput.texts.map(\.text) + [[]]
         try bench.onNewInstance(.guarded, rules: [.command]) { instance in

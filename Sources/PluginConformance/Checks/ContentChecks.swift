@@ -86,7 +86,7 @@ enum ContentChecks {
                 throw bench.broken.contains(.completes)
                     ? .unended
                     : .failed(
-                        "after another instance was destroyed it delivers no more, or tells the wrong host: keep everything "
+                        "after another instance was destroyed it does not deliver any more, or calls the wrong host: keep everything "
                             + "that belongs to an instance, its host first, in the instance"
                     )
             }
@@ -97,7 +97,7 @@ enum ContentChecks {
 
 /// Judges bodies by what their headers call them.
 enum RequestBodies {
-    /// What is wrong with the first body that is not what it is called, or nil.
+    /// What is wrong with the first body that does not match its content type, or nil.
     static func flaw(in requests: some Sequence<HTTPRequest>) -> String? {
         for request in requests {
             let isJSON = request.headers.contains {

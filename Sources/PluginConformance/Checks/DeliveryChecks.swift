@@ -60,7 +60,7 @@ enum DeliveryChecks {
                     bench.sample = parcel
                     guard instance.host.log.requests.count > requests else {
                         throw .failed(
-                            "it calls a notification delivered without having made a request: tell "
+                            "it calls a notification delivered without having made a request: report "
                                 + "CARILLON_DELIVERED only after the push service has accepted the message"
                         )
                     }
@@ -90,7 +90,7 @@ enum DeliveryChecks {
         }
         if check == .requests, let flaw = RequestBodies.flaw(in: log.requests) { throw .failed(flaw) }
         if check == .completes, !isIdle {
-            // Not for this rule's sake, then; and from now on nobody waits long enough to judge it.
+            // Something else went wrong, and later checks wait too briefly to judge this rule.
             bench.broken.insert(check)
             throw .unended
         }

@@ -6,11 +6,11 @@ import PluginHost
 enum DescriptionChecks {
     private static let repetitions = 2
 
-    /// Hosts are lenient with a description; this is strict. The sample's configuration and target have to work, and serve the
-    /// checks to come.
+    /// Hosts are lenient with a description; this is strict. The sample's configuration and target have to work, and
+    /// serve the checks to come.
     static func describe(_ bench: TransportBench) throws(CheckStop) -> String {
         guard let document = bench.functions.document else {
-            throw .skipped("it has no describe: rules say native: for it, and nobody checks what stands there")
+            throw .skipped("it has no describe: rules say native: for it, and the block is not checked")
         }
         guard let description = bench.functions.description else {
             throw .skipped("its describe has a newer version than this program reads")

@@ -78,7 +78,7 @@ enum FilterChecks {
             }
             let lines = filter.host.log.lines
             for secret in secrets where lines.contains(where: { Bytes.contain($0, secret) }) {
-                throw .failed("it logs content or a key: never log what an event says or whom it is for")
+                throw .failed("it logs content or a key: never log what an event says or its recipient")
             }
         }
         return ""
@@ -120,7 +120,7 @@ enum FilterChecks {
             for (what, inquiry) in regular(bench) {
                 bench.at(what)
                 filter.decide(inquiry, .guarded)
-                // Again: what it kept of the first is gone by now.
+                // Again: the memory of the first call is gone by now.
                 filter.decide(inquiry, .guarded)
             }
         }

@@ -1,4 +1,4 @@
-/// Events and lists as filters get them. Nobody signed them: filters are given what was verified.
+/// Events and lists as filters get them. They are not signed: filters only get verified events.
 enum FilterSamples {
     /// What comes in every day.
     static let regular: [(what: String, inquiry: FilterInquiry)] = [

@@ -47,7 +47,7 @@ enum LibraryChecks {
             && one.filters.map(\.name) == other.filters.map(\.name)
     }
 
-    /// Whoever sets `struct_size` to `sizeof` cannot be below the first release.
+    /// A plugin that sets `struct_size` to `sizeof` is never below the first release.
     private static func sizeFlaw(of pointer: UnsafePointer<carillon_plugin>) -> String? {
         let plugin = pointer.pointee
         if plugin.struct_size < MemoryLayout<carillon_plugin>.size { return small("carillon_plugin") }

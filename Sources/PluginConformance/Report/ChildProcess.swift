@@ -4,8 +4,8 @@ import Synchronization
 
 /// A process that was started and will be waited for.
 ///
-/// Not Foundation's `Process`: that reaps on its own, so that a signal sent late could reach a stranger, and its waiting
-/// turns a run loop that may miss the end.
+/// Not Foundation's `Process`: that reaps on its own, so that a signal sent late could reach a stranger, and its
+/// waiting turns a run loop that may miss the end.
 struct ChildProcess {
     private let id: pid_t
 

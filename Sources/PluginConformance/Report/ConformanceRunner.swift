@@ -72,8 +72,8 @@ package struct ConformanceRunner: Sendable {
 
 /// The process that runs the checks and may be taken along by the plugin: the other end of ``ConformanceRunner``.
 package enum ConformanceChild {
-    /// Reads a plan, in JSON, from standard input, runs its checks, tells each step as a line of JSON on standard output,
-    /// and ends the process: 0 when the plugin passed, 1 when it did not, 2 when there was no plan.
+    /// Reads a plan, in JSON, from standard input, runs its checks, writes each step as a line of JSON to standard
+    /// output, and ends the process: 0 when the plugin passed, 1 when it did not, 2 when there was no plan.
     ///
     /// What the plugin prints goes to standard error.
     package static func run() async -> Never {

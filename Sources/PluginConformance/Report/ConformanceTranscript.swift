@@ -1,12 +1,12 @@
 import Foundation
 import Glibc
 
-/// Makes a report of the lines that a process told while it ran checks. Pure: it knows no process.
+/// Makes a report of the lines that a process wrote while it ran checks. Pure: it knows no process.
 package struct ConformanceTranscript: Sendable {
     private var results: [CheckResult] = []
     private var running: (check: ConformanceCheck, platform: String?)?
     private var detail = ""
-    /// The last line was told: whatever the process does now does not matter.
+    /// The last line has come: whatever the process does now does not matter.
     package private(set) var hasEnded = false
 
     package init() {}
@@ -59,7 +59,7 @@ package struct ConformanceTranscript: Sendable {
     }
 }
 
-/// One line, in JSON, of what a process that runs checks tells the process that started it.
+/// One line, in JSON, from the process that runs checks to the process that started it.
 enum ProgressLine: Sendable, Hashable, Codable {
     case started(check: ConformanceCheck, platform: String?)
     /// What exactly happens within the check, should it be the last thing that happens.
@@ -69,7 +69,7 @@ enum ProgressLine: Sendable, Hashable, Codable {
     case ended
 }
 
-/// Says how far the checks are while they run, so that it is known where a plugin took the process along.
+/// Reports how far the checks are, so that the last line shows where a plugin crashed.
 package struct ConformanceProgress: Sendable {
     private let file: Int32?
 
@@ -77,7 +77,7 @@ package struct ConformanceProgress: Sendable {
         self.file = file
     }
 
-    /// Tells nobody.
+    /// Reports nothing.
     package static let none = ConformanceProgress(file: nil)
 
     /// One line of JSON for each step to `descriptor`, which stays the caller's and is not buffered.

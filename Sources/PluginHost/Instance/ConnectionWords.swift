@@ -1,7 +1,8 @@
 import CarillonABI
 import HTTPLanes
 
-/// Which connections the words of an instance's requests stand for. Pure: who retires what is told.
+/// The connections that the words of an instance's requests stand for. Pure: the caller retires the scopes that it
+/// returns.
 ///
 /// Most instances use one word at a time, so the words are kept in the order of their last use and looked for from the
 /// front, without hashing.
@@ -39,8 +40,8 @@ struct ConnectionWords: Sendable {
         return (scope, insert(Entry(word: Array(word), scope: scope)))
     }
 
-    /// From now on `word` stands for connections that present `certificate`. Nil when there are too many such words; else
-    /// the scopes that nothing uses any more.
+    /// From now on `word` stands for connections that present `certificate`. Nil when there are too many such words;
+    /// else the scopes that nothing uses any more.
     mutating func present(
         _ certificate: ClientCertificate,
         on word: UnsafeBufferPointer<UInt8>

@@ -7,13 +7,14 @@ import Notifications
 ///
 /// Whoever makes one calls ``drain(deadline:)`` before letting go of it; ``PluginHost`` does.
 package final class FilterInstance: DrainableInstance {
-    /// The longest time for a decision, in milliseconds: the pipeline waits for it. More counts as the plugin's mistake.
+    /// The longest time for a decision, in milliseconds: the pipeline waits for it. More counts as the plugin's
+    /// mistake.
     private static let longestDecision: Int64 = 100
 
     package let name: String
     /// The replaceable events of a recipient that it looks at, ascending.
     package let wantedKinds: [UInt16]
-    /// What it has to know of whom the recipient follows, as it is configured.
+    /// What it needs to know about the recipient's follows, as it is configured.
     package let need: FollowNeed
     /// Whether it is asked with the notification, once that is made.
     package let isAskedAfterRendering: Bool

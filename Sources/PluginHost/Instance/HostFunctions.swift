@@ -1,7 +1,7 @@
 import CarillonABI
 
-// The functions that plugins call. They are functions, not closures: a closure written in an isolated context traps when a
-// plugin calls it from another thread.
+// The functions that plugins call. They are functions, not closures: a closure written in an isolated context traps
+// when a plugin calls it from another thread.
 
 /// A `carillon_host` that leads to the bridge at `data`.
 func hostTable(data: UnsafeMutableRawPointer) -> carillon_host {
@@ -96,8 +96,8 @@ package enum HostService {
     }
 }
 
-/// A command or a filter's call as the plugin names it: numbers in a pointer's place, so that an answer which comes too late
-/// or twice leads to no freed memory.
+/// A command or a filter's call as the plugin names it: numbers in a pointer's place, so that an answer which comes too
+/// late or twice leads to no freed memory.
 struct CallContext: Sendable, Equatable {
     /// The bridge, by its place among all that were ever opened.
     var bridge: Int

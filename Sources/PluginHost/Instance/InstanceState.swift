@@ -1,7 +1,7 @@
 import HTTPLanes
 
-/// One instance's life: what it has accepted, which calls are inside it, and whether it may be destroyed. Pure: it knows
-/// no lock, clock, plugin or logger.
+/// One instance's life: what it has accepted, which calls are inside it, and whether it may be destroyed. Pure: it
+/// knows no lock, clock, plugin or logger.
 struct InstanceState<Payload: Sendable>: Sendable {
     /// Whether a delivery may be handed to the plugin.
     enum Admission: Sendable {
@@ -20,7 +20,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     enum Settlement: Sendable {
         /// Nothing is left: destroy it.
         case idle
-        /// The deadline passed with work left: never destroy it. The payloads nobody will answer any more.
+        /// The deadline passed with work left: never destroy it. The payloads whose waiters get no other answer.
         case stuck([Payload])
     }
 
@@ -52,8 +52,8 @@ struct InstanceState<Payload: Sendable>: Sendable {
         return .admitted(ticket: ticket)
     }
 
-    /// The plugin did not accept `ticket`: nil when it ended it all the same, against the rules. The call to it goes on until
-    /// ``leave()``.
+    /// The plugin did not accept `ticket`: nil when it ended it all the same, against the rules. The call to it goes on
+    /// until ``leave()``.
     mutating func withdraw(_ ticket: UInt64) -> Payload? {
         switch tickets.end(ticket) {
         case .ended(let payload): return payload
@@ -64,8 +64,8 @@ struct InstanceState<Payload: Sendable>: Sendable {
         }
     }
 
-    /// The plugin ended `ticket`. Where somebody waits for that, ``leave()`` must follow once they were told: an instance
-    /// whose deliveries are not all told is not idle.
+    /// The plugin ended `ticket`. If its payload still waits, ``leave()`` must follow after the completion was called:
+    /// until then the instance is not idle.
     mutating func complete(_ ticket: UInt64) -> TicketTable<Payload>.End {
         let end = tickets.end(ticket)
         switch end {
@@ -91,7 +91,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
         return true
     }
 
-    /// A call to the plugin returned, or who waited for a delivery was told of its end.
+    /// A call to the plugin returned, or the completion of a delivery was called.
     mutating func leave() { callsInside -= 1 }
 
     /// Whether the plugin may ask for an HTTP request now. While draining only what still carries a delivery or
@@ -117,7 +117,8 @@ struct InstanceState<Payload: Sendable>: Sendable {
         }
     }
 
-    /// Whether nothing is in work: no call inside the plugin, nobody to tell, no delivery, request or command open.
+    /// Whether nothing is in work: no call inside the plugin, no completion to call, no open delivery, request or
+    /// command.
     var isIdle: Bool { callsInside == 0 && openRequests == 0 && tickets.outstanding == 0 && commands.isEmpty }
 
     /// An operator's command begins, and with it a call to the plugin; ``leave()`` must follow.

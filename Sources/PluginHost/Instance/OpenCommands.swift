@@ -9,14 +9,14 @@ struct OpenCommands: Sendable {
     /// What an answer came to.
     enum End: Sendable {
         case ended
-        /// Nobody waited any more.
+        /// The host had stopped waiting.
         case late
         /// Never asked for, or answered before.
         case unknown
     }
 
     private var deadlines: [UInt64: Int64] = [:]
-    /// Those that nobody waits for any more and whose answer would still be the first.
+    /// Expired numbers whose first answer may still come.
     private var expired: Set<UInt64> = []
     private var last: UInt64 = 0
 

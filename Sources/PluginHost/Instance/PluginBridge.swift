@@ -6,8 +6,8 @@ import Synchronization
 
 /// The C boundary of one instance: what its plugin sees of the host, behind the functions of its `carillon_host`.
 ///
-/// It is never freed. A plugin that calls after its instance was destroyed breaks the rules; it then finds a closed bridge
-/// instead of freed memory, at the price of a few hundred bytes for every reload.
+/// It is never freed. A plugin that calls after its instance was destroyed breaks the rules; it then finds a closed
+/// bridge instead of freed memory, at the price of a few hundred bytes for every reload.
 final class PluginBridge: Sendable {
     typealias Completion = @Sendable (Outcome) -> Void
     typealias State = InstanceState<Completion>
@@ -201,8 +201,8 @@ final class PluginBridge: Sendable {
         _ done: carillon_http_done?,
         _ context: UnsafeMutableRawPointer?
     ) -> carillon_status {
-        do throws(RequestFlaw) {
-            guard let done else { throw RequestFlaw(.CARILLON_INVALID, "done is NULL") }
+        do throws(RequestError) {
+            guard let done else { throw RequestError(.CARILLON_INVALID, "done is NULL") }
             var (request, connection) = try HTTPRequest.reading(pointer)
             guard let (sender, scope) = beginRequest(on: connection) else { return .CARILLON_BUSY }
             request.scope = scope
@@ -243,7 +243,7 @@ final class PluginBridge: Sendable {
         on connection: carillon_str,
         _ room: UnsafeMutablePointer<carillon_error>?
     ) -> carillon_status {
-        do throws(CertificateFlaw) {
+        do throws(CertificateError) {
             let (certificate, word) = try ClientCertificate.reading(certificates, key, on: connection)
             let (sender, retired) = shell.withLock { ($0.sender, $0.connections.present(certificate, on: word)) }
             guard let retired else { throw .tooMany }
@@ -257,8 +257,8 @@ final class PluginBridge: Sendable {
 
     // MARK: Operators' commands
 
-    /// Opens a command whose end `waiter` receives. A call to the plugin begins unless this is nil, and ``InstanceState/leave()``
-    /// must follow.
+    /// Opens a command whose end `waiter` receives. A call to the plugin begins unless this is nil, and
+    /// ``InstanceState/leave()`` must follow.
     func openCommand(_ waiter: CommandWaiter, deadline: Int64) -> UnsafeMutableRawPointer? {
         let (context, refusal) = shell.withLock { shell -> (UnsafeMutableRawPointer?, CommandEnd?) in
             switch shell.state.beginCommand(deadline: deadline) {
@@ -306,8 +306,8 @@ final class PluginBridge: Sendable {
 
     // MARK: Filters' edits
 
-    /// Opens what a filter may set in one call, under the pointer that stands for it. A call to the plugin begins unless
-    /// that is nil, and ``closeEdit(_:)`` must follow.
+    /// Opens what a filter may set in one call, under the pointer that stands for it. A call to the plugin begins
+    /// unless that is nil, and ``closeEdit(_:)`` must follow.
     func openEdit(_ notification: Notification?) -> (number: UInt64, pointer: OpaquePointer)? {
         changeShell { shell -> (number: UInt64, pointer: UInt)? in
             guard shell.state.enter() else { return nil }

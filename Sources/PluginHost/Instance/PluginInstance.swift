@@ -16,7 +16,8 @@ package struct PluginHandle: @unchecked Sendable {
 
 /// An instance of a transport or a filter that can be ended.
 ///
-/// Something must go on calling ``expireDeadlines()``, such as four times a second, also while one drains; ``PluginHost`` does.
+/// Something must go on calling ``expireDeadlines()``, such as four times a second, also while one drains;
+/// ``PluginHost`` does.
 package protocol DrainableInstance: AnyObject, Sendable {
     /// Milliseconds of the clock given at the start.
     func now() -> Int64
@@ -26,8 +27,8 @@ package protocol DrainableInstance: AnyObject, Sendable {
 
     /// Lets nothing new begin, waits until `deadline` for what is under way, and destroys the plugin's instance.
     ///
-    /// False when the plugin would not finish: its instance is then left alone for ever, because destroying it at work could
-    /// take the router along.
+    /// False when the plugin would not finish: its instance is then left alone for ever, because destroying it at work
+    /// could take the router along.
     func drain(deadline: Int64) async -> Bool
 }
 
@@ -77,7 +78,8 @@ final class PluginInstance: Sendable {
         library.setup.sync { body(handle.pointer) }
     }
 
-    /// Calls `stop`, which lets nothing new begin, and ends the instance as ``DrainableInstance/drain(deadline:)`` says.
+    /// Calls `stop`, which lets nothing new begin, and ends the instance as ``DrainableInstance/drain(deadline:)``
+    /// says.
     func drain(_ stop: @escaping @Sendable () -> Void) async -> Bool {
         let task = draining.withLock { draining in
             if let draining { return draining }

@@ -1,7 +1,7 @@
 /// The deliveries that a plugin has accepted and not ended: a pure structure that knows no lock, clock or plugin.
 ///
-/// A ticket is a slot's number and how often the slot was used, so it is found without hashing and never repeats. Deadlines
-/// are handed out in order, so the open tickets form a list of which only the head can be due.
+/// A ticket is a slot's number and how often the slot was used, so it is found without hashing and never repeats.
+/// Deadlines are handed out in order, so the open tickets form a list, and only its head can be due.
 struct TicketTable<Payload: Sendable>: Sendable {
     /// What ending a ticket came to.
     enum End: Sendable {

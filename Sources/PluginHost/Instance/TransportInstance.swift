@@ -5,8 +5,8 @@ import Notifications
 
 /// A plugin's transport with one app's configuration.
 ///
-/// Whoever makes one calls ``expireDeadlines()`` regularly, and ``drain(deadline:)`` before letting go of it; ``PluginHost``
-/// does both.
+/// Whoever makes one calls ``expireDeadlines()`` regularly, and ``drain(deadline:)`` before letting go of it;
+/// ``PluginHost`` does both.
 package final class TransportInstance: DrainableInstance {
     package let platform: String
     package let app: String
@@ -56,7 +56,7 @@ package final class TransportInstance: DrainableInstance {
     /// Whether it has nothing in work at this moment.
     package var isIdle: Bool { bridge.change { $0.isIdle } }
 
-    /// Throws what the plugin finds wrong with a registration. Everything is right for a plugin that does not check.
+    /// Throws what the plugin finds wrong with a registration. A plugin without validate accepts everything.
     package func validate(_ address: DeviceAddress) throws(PluginError) {
         guard let validate = functions.validate, bridge.change({ $0.enter() }) else { return }
         defer { bridge.change { $0.leave() } }

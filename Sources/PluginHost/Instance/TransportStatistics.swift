@@ -1,7 +1,7 @@
 import HTTPLanes
 
-/// How an instance's plugin kept to the rules: everything here but `deadlinesMissed` and `lateCompletions` is a plugin's
-/// mistake.
+/// How an instance's plugin kept to the rules: everything here but `deadlinesMissed` and `lateCompletions` is a
+/// plugin's mistake.
 package struct TransportStatistics: Sendable, Hashable {
     /// Tickets that the plugin ended twice, or that were never its own.
     package var unknownTickets: UInt64 = 0

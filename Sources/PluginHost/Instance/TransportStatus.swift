@@ -19,7 +19,8 @@ package struct TransportStatus: Sendable, Hashable {
     }
 
     package let expiries: [Expiry]
-    /// What whoever registers has to know, by its name, such as the public keys that browsers subscribe with.
+    /// What clients need to know before they register, by its name, such as the public keys that browsers subscribe
+    /// with.
     package let clients: [String: [String]]
 
     /// Reads the answer, which may be anything: of what is too much or unfit for its place the rest counts.

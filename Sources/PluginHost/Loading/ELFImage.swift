@@ -1,5 +1,5 @@
-/// Looks at a file the way the dynamic linker is about to, but without trusting it: glibc maps a file that was cut short
-/// and dies of SIGBUS when it touches the missing pages.
+/// Looks at a file the way the dynamic linker is about to, but without trusting it: glibc maps a file that was cut
+/// short and dies of SIGBUS when it touches the missing pages.
 enum ELFImage {
     private static let headerSize = 64
     private static let programHeaderSize = 56

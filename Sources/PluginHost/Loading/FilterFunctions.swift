@@ -21,7 +21,7 @@ package struct FilterFunctions: @unchecked Sendable {
 
     package let name: String
     package let wantedKinds: [UInt16]
-    /// What an instance may have to know of whom the recipient follows.
+    /// The most that an instance may need to know about the recipient's follows.
     package let mostNeeded: FollowNeed
     package let isAskedAfterRendering: Bool
     package let create: Create

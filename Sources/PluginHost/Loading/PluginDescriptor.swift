@@ -33,7 +33,7 @@ package struct PluginDescriptor: Sendable {
         }
     }
 
-    /// What the plugin says about its platforms, as far as it does.
+    /// The descriptions of the platforms that the plugin describes.
     package var descriptions: [String: PlatformDescription] {
         // A platform that is named twice is refused elsewhere.
         Dictionary(transports.compactMap { entry in entry.description.map { (entry.platform, $0) } }) { first, _ in
@@ -55,8 +55,8 @@ package struct PluginDescriptor: Sendable {
     }
 }
 
-/// A struct of the ABI that starts with `struct_size` and grows at its end. All its fields are plain C, so that a zeroed
-/// value is valid.
+/// A struct of the ABI that starts with `struct_size` and grows at its end. All its fields are plain C, so that a
+/// zeroed value is valid.
 package protocol ForeignStruct {
     init()
     var struct_size: UInt32 { get set }
@@ -74,7 +74,8 @@ extension ForeignStruct {
     /// The least that could have been meant: a size and one more word.
     private static var plausibleSizes: ClosedRange<UInt32> { 8...65_536 }
 
-    /// A copy of what `pointer` holds, as far as both sides know it; the rest is zero. Nil when its size cannot be true.
+    /// A copy of what `pointer` holds, as far as both sides know it; the rest is zero. Nil when its size cannot be
+    /// true.
     package init?(adopting pointer: UnsafePointer<Self>) {
         let foreign = UnsafeRawPointer(pointer)
         let size = foreign.loadUnaligned(as: UInt32.self)

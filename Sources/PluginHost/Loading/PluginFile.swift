@@ -79,7 +79,7 @@ struct FileIdentity: Sendable, Hashable {
     }
 }
 
-/// Whom a file must belong to, and who may write it, before its code runs inside the router.
+/// The owner and permissions that a file needs before its code runs inside the router.
 enum FileTrust {
     /// Why the folder at `path` cannot be trusted, or nil.
     static func distrust(ofFolder path: String) -> PluginRefusal.Reason? {

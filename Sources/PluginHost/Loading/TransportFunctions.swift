@@ -33,7 +33,8 @@ package struct TransportFunctions: @unchecked Sendable {
         @convention(c) (carillon_str, UnsafeMutablePointer<carillon_error>?) -> carillon_status
 
     package let platform: String
-    /// What the plugin says about the platform; nil: nothing, or in a version of the format that is newer than this host.
+    /// What the plugin says about the platform; nil: nothing, or in a version of the format that is newer than this
+    /// host.
     package let description: PlatformDescription?
     /// The description as the plugin gave it.
     package let document: String?
@@ -108,8 +109,8 @@ package struct TransportFunctions: @unchecked Sendable {
         return version.map { $0 > PlatformDescription.version } ?? false
     }
 
-    /// What the plugin finds wrong with a rule's block, as JSON with literals only; nil: nothing. It may begin with a JSON pointer
-    /// and `: `. Any thread.
+    /// What the plugin finds wrong with a rule's block, as JSON with literals only; nil: nothing. It may begin with a
+    /// JSON pointer and `: `. Any thread.
     package func mistake(in block: String) -> String? {
         guard let check else { return nil }
         var block = block

@@ -10,7 +10,7 @@ extension ClientCertificate {
         _ certificates: carillon_str,
         _ key: carillon_str,
         on connection: carillon_str
-    ) throws(CertificateFlaw) -> (certificate: ClientCertificate, word: UnsafeBufferPointer<UInt8>) {
+    ) throws(CertificateError) -> (certificate: ClientCertificate, word: UnsafeBufferPointer<UInt8>) {
         guard let word = ConnectionWords.word(connection) else { throw .word }
         guard let certificates = PluginText.string(certificates, limit: certificatesLimit) else {
             throw .certificate(.certificates)
@@ -25,7 +25,7 @@ extension ClientCertificate {
 }
 
 /// What is wrong with a client certificate that a plugin presents; the text holds nothing of it.
-package enum CertificateFlaw: Error {
+package enum CertificateError: Error {
     case word
     case tooMany
     case certificate(ClientCertificate.Mistake)

@@ -2,8 +2,8 @@ import CarillonABI
 import Notifications
 
 extension FilterQuestion {
-    /// Lends the question for the time of `body`. `rendered` is the notification that goes with it; `edit` stands for what
-    /// the filter says.
+    /// Lends the question for the time of `body`. `rendered` is the notification that goes with it; `edit` stands for
+    /// what the filter says.
     func lend<Result>(
         _ rendered: Notification?,
         edit: OpaquePointer?,

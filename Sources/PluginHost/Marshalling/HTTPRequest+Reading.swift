@@ -8,33 +8,36 @@ extension HTTPRequest {
     private static var responseLimit: UInt32 { 1 << 20 }
     private static var knownFlags: UInt32 { UInt32(CARILLON_HTTP_MULTIPLEX | CARILLON_HTTP_UNTRUSTED_URL) }
 
-    /// A copy of what a plugin asks for, with every limit of the header held against it, and where its connection's word is,
-    /// which means something to an instance only. Each byte is looked at once.
+    /// A copy of a plugin's request, checked against every limit of the header, and the place of its connection's word,
+    /// which means something to an instance only. Each byte is read once.
     package static func reading(
         _ pointer: UnsafePointer<carillon_http_request>?
-    ) throws(RequestFlaw) -> (request: HTTPRequest, connection: UnsafeBufferPointer<UInt8>) {
+    ) throws(RequestError) -> (request: HTTPRequest, connection: UnsafeBufferPointer<UInt8>) {
         guard let pointer, let foreign = carillon_http_request(adopting: pointer) else {
-            throw RequestFlaw(.CARILLON_INVALID, "the request is NULL, or its struct_size implausible")
+            throw RequestError(.CARILLON_INVALID, "the request is NULL, or its struct_size implausible")
         }
         guard let connection = foreign.connection.len == 0 ? .empty : ConnectionWords.word(foreign.connection) else {
-            throw RequestFlaw(.CARILLON_INVALID, "connection is not a word of at most 128 printable bytes")
+            throw RequestError(.CARILLON_INVALID, "connection is not a word of at most 128 printable bytes")
         }
         return (try HTTPRequest(foreign), connection)
     }
 
-    private init(_ request: carillon_http_request) throws(RequestFlaw) {
+    private init(_ request: carillon_http_request) throws(RequestError) {
         guard request.flags & ~Self.knownFlags == 0 else {
-            throw RequestFlaw(.CARILLON_UNSUPPORTED, "an unknown flag is set")
+            throw RequestError(.CARILLON_UNSUPPORTED, "an unknown flag is set")
         }
         guard request.timeout_ms <= Self.timeoutLimit, request.max_response_bytes <= Self.responseLimit else {
-            throw RequestFlaw(.CARILLON_INVALID, "timeout_ms or max_response_bytes is beyond its limit")
+            throw RequestError(.CARILLON_INVALID, "timeout_ms or max_response_bytes is beyond its limit")
         }
         guard let method = PluginText.bytes(request.method, limit: 16) else { throw Self.noMethod }
         guard let url = PluginText.bytes(request.url, limit: Self.urlLimit), Self.isAbsolute(url) else {
-            throw RequestFlaw(.CARILLON_INVALID, "url is not an absolute http or https URL of at most 8192 ASCII bytes")
+            throw RequestError(
+                .CARILLON_INVALID,
+                "url is not an absolute http or https URL of at most 8192 ASCII bytes"
+            )
         }
         guard let body = PluginText.bytes(request.body, limit: Self.bodyLimit) else {
-            throw RequestFlaw(.CARILLON_INVALID, "body is NULL with a length, or longer than 1 MiB")
+            throw RequestError(.CARILLON_INVALID, "body is NULL with a length, or longer than 1 MiB")
         }
         self.init(
             method: String(decoding: method, as: UTF8.self),
@@ -50,7 +53,7 @@ extension HTTPRequest {
         guard isWellFormed else { throw Self.noMethod }
     }
 
-    private static let noMethod = RequestFlaw(.CARILLON_INVALID, "method is not a token of 1 to 16 bytes")
+    private static let noMethod = RequestError(.CARILLON_INVALID, "method is not a token of 1 to 16 bytes")
 
     private static func isAbsolute(_ url: UnsafeBufferPointer<UInt8>) -> Bool {
         var isVisible = true
@@ -76,41 +79,41 @@ extension HTTPFields {
     private static var bytesLimit: Int { 32 << 10 }
 
     /// A copy of a plugin's fields, in one piece.
-    init(reading start: UnsafePointer<carillon_field>?, count: Int) throws(RequestFlaw) {
+    init(reading start: UnsafePointer<carillon_field>?, count: Int) throws(RequestError) {
         guard count != 0 else {
             self.init()
             return
         }
         guard (1...Self.countLimit).contains(count), let start else {
-            throw RequestFlaw(.CARILLON_INVALID, "headers is NULL with a count, or there are more than 64")
+            throw RequestError(.CARILLON_INVALID, "headers is NULL with a count, or there are more than 64")
         }
         let fields = UnsafeBufferPointer(start: start, count: count)
         self.init(reservingFields: count, bytes: try Self.length(of: fields))
         for field in fields {
             guard let name = PluginText.bytes(field.name, limit: Self.bytesLimit), !Self.isHosts(name),
                 let value = PluginText.bytes(field.value, limit: Self.bytesLimit)
-            else { throw RequestFlaw(.CARILLON_INVALID, "a header frames the message, which is the host's to do") }
+            else { throw RequestError(.CARILLON_INVALID, "a header frames the message, which is the host's to do") }
             append(name: name, value: value)
         }
         guard isWellFormed else {
-            throw RequestFlaw(
+            throw RequestError(
                 .CARILLON_INVALID,
                 "a header's name is not a token in lower case, or its value has control characters"
             )
         }
-        guard isASCII || areValuesUTF8 else { throw RequestFlaw(.CARILLON_INVALID, "a header's value is not UTF-8") }
+        guard isASCII || areValuesUTF8 else { throw RequestError(.CARILLON_INVALID, "a header's value is not UTF-8") }
     }
 
     private var areValuesUTF8: Bool {
         withBytes { bytes in (0..<bytes.count).allSatisfy { PluginText.isUTF8(bytes[$0].value) } }
     }
 
-    private static func length(of fields: UnsafeBufferPointer<carillon_field>) throws(RequestFlaw) -> Int {
+    private static func length(of fields: UnsafeBufferPointer<carillon_field>) throws(RequestError) -> Int {
         var length = 0
         for field in fields {
             guard let name = PluginText.bytes(field.name, limit: bytesLimit - length),
                 let value = PluginText.bytes(field.value, limit: bytesLimit - length - name.count)
-            else { throw RequestFlaw(.CARILLON_INVALID, "a header is NULL with a length, or all are beyond 32 KiB") }
+            else { throw RequestError(.CARILLON_INVALID, "a header is NULL with a length, or all are beyond 32 KiB") }
             length += name.count + value.count
         }
         return length
@@ -136,7 +139,7 @@ extension HTTPFields {
 }
 
 /// What is wrong with a plugin's request; the text names the field and never its value.
-package struct RequestFlaw: Error {
+package struct RequestError: Error {
     package let status: carillon_status
     package let text: String
 

@@ -16,7 +16,8 @@ extension Notification {
         }
     }
 
-    /// Lends the notification to a filter for the time of `body`: it goes nowhere yet, so it has neither id nor native block.
+    /// Lends the notification to a filter for the time of `body`: it goes nowhere yet, so it has neither id nor native
+    /// block.
     func lendToFilter<Result>(_ body: (UnsafePointer<carillon_notification>) -> Result) -> Result {
         let form =
             switch mode {
@@ -49,7 +50,7 @@ extension Notification {
         }
     }
 
-    /// What a wake-up may carry. The rules leave the rest empty; this makes sure of it at the last door.
+    /// What a wake-up may carry. The rules leave the rest empty already; this is the last check before the plugin.
     private var wakeUp: Notification {
         Notification(
             mode: .wake,

@@ -4,7 +4,7 @@ import Notifications
 extension Outcome {
     private static var reasonLimit: Int { 40 }
 
-    /// A copy of a plugin's outcome, and whether it was one: what is none is a retry, for nothing is known of the message.
+    /// A copy of a plugin's outcome, and whether it is well-formed. A malformed one counts as a retry.
     static func reading(_ pointer: UnsafePointer<carillon_outcome>?) -> (outcome: Outcome, isWellFormed: Bool) {
         guard
             let pointer, let foreign = carillon_outcome(adopting: pointer),

@@ -1,4 +1,6 @@
 import CarillonABI
+import Cipher
+import CommandTestSupport
 import Foundation
 import PluginKit
 import PluginTestSupport
@@ -182,5 +184,54 @@ struct CertificateTests {
         _ = try fixture.deliver(.wake("dm"))
         fixture.refuse(403, reason)
         #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_MISCONFIGURED])
+    }
+}
+
+/// The certificates of the tests of Cipher, which the openssl command made: see the README there. Valid in 2026, as the
+/// manual clock is.
+enum CertificateFiles {
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "../CipherTests/Vectors/X509").standardizedFileURL
+
+    static func path(_ name: String) -> String { folder.appending(path: name).path }
+
+    static func text(_ name: String) throws -> String {
+        try String(contentsOf: folder.appending(path: name), encoding: .utf8)
+    }
+
+    /// Calls `use` with the path of a file that holds `text` meanwhile.
+    static func withFile<Result>(_ text: String, _ use: (String) throws -> Result) throws -> Result {
+        let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: file) }
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        return try use(file.path)
+    }
+}
+
+/// Python's `cryptography`, where the machine has it: a judge of signatures that is not ours.
+enum PythonCryptography {
+    static let isThere = (try? run("import cryptography", [])) == ""
+
+    private static let script = """
+        import sys
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec, utils
+        key = serialization.load_pem_public_key(sys.argv[1].encode())
+        raw = bytes.fromhex(sys.argv[3])
+        der = utils.encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
+        try:
+            key.verify(der, sys.argv[2].encode(), ec.ECDSA(hashes.SHA256()))
+            print("good", end="")
+        except InvalidSignature:
+            print("bad", end="")
+        """
+
+    static func verifyES256(publicKey: String, message: String, signature: [UInt8]) throws -> String {
+        try run(script, [publicKey, message, Hex.encode(signature)])
+    }
+
+    private static func run(_ script: String, _ arguments: [String]) throws -> String {
+        try CommandRun("python3", ["-c", script] + arguments).output
     }
 }

@@ -1,3 +1,4 @@
+import CarillonABI
 import Cipher
 import Foundation
 import PluginTestSupport
@@ -106,5 +107,86 @@ struct ProviderTokenTests {
             signature: parts.signature
         )
         #expect(forged == "bad")
+    }
+}
+
+struct ExpiredProviderTokenTests {
+    private let expired = #"{"reason":"ExpiredProviderToken"}"#
+
+    @Test func anOldTokenIsRenewedAndTheDeliveryTriedAgain() throws {
+        let fixture = try TransportFixture()
+        _ = try fixture.deliver(.wake("dm"), ticket: 1)
+        _ = try fixture.deliver(.wake("dm"), ticket: 2)
+        fixture.clock.advance(by: 30 * ManualClock.minute)
+        fixture.host.answer(0, status: 403, body: expired)
+        _ = try fixture.deliver(.wake("dm"), ticket: 3)
+        fixture.host.answer(1, status: 403, body: expired)
+        _ = try fixture.deliver(.wake("dm"), ticket: 4)
+        #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_RETRY, .CARILLON_RETRY])
+        #expect(fixture.host.outcomes.map(\.reason) == ["expired-provider-token", "expired-provider-token"])
+        let tokens = fixture.host.requests.map { $0.headers["authorization"] }
+        #expect(tokens[0] == tokens[1])
+        #expect(tokens[1] != tokens[2])
+        #expect(tokens[2] == tokens[3])
+        // A connection on which a token expired refuses the next one as well.
+        let connections = fixture.host.requests.map(\.connection)
+        #expect(connections[0] == connections[1])
+        #expect(connections[1] != connections[2])
+        #expect(connections[2] == connections[3])
+    }
+
+    @Test func aYoungTokenCalledExpiredMeansThatTheClocksDisagree() throws {
+        let fixture = try TransportFixture()
+        _ = try fixture.deliver(.wake("dm"))
+        fixture.clock.advance(by: 5 * ManualClock.minute)
+        fixture.host.answer(status: 403, body: expired)
+        #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_MISCONFIGURED])
+        #expect(fixture.host.log.count == 1)
+        _ = try fixture.deliver(.wake("dm"))
+        #expect(Set(fixture.host.requests.map { $0.headers["authorization"] }).count == 1)
+    }
+}
+
+/// Which connections pushes go by.
+struct ConnectionTests {
+    @Test func allPushesOfAnAppShareTheirConnections() throws {
+        let fixture = try TransportFixture()
+        let device = SampleRegistration(
+            token: TransportFixture.deviceToken,
+            fields: [("voip_token", String(repeating: "c3", count: 32)), ("environment", "sandbox")]
+        )
+        var call = SampleNotification.alert(title: "t", body: "b")
+        call.native = #"{"push-type":"voip"}"#
+        _ = try fixture.deliver(.wake("dm"))
+        _ = try fixture.deliver(call, to: device)
+        #expect(Set(fixture.host.requests.map(\.connection)) == ["TEAMID1234.ABCDEFGHIJ.com.example.app.0"])
+    }
+
+    @Test func aTokenThatIsRenewedInTimeGoesByTheSame() throws {
+        let fixture = try TransportFixture()
+        _ = try fixture.deliver(.wake("dm"))
+        fixture.clock.advance(by: 50 * ManualClock.minute)
+        _ = try fixture.deliver(.wake("dm"))
+        #expect(Set(fixture.host.requests.map { $0.headers["authorization"] }).count == 2)
+        #expect(Set(fixture.host.requests.map(\.connection)).count == 1)
+    }
+
+    @Test func aConnectionOfAnotherKeyIsLeft() throws {
+        let fixture = try TransportFixture()
+        _ = try fixture.deliver(.wake("dm"))
+        fixture.refuse(403, "UnrelatedKeyIdInToken")
+        _ = try fixture.deliver(.wake("dm"))
+        #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_MISCONFIGURED])
+        #expect(Set(fixture.host.requests.map { $0.headers["authorization"] }).count == 1)
+        #expect(Set(fixture.host.requests.map(\.connection)).count == 2)
+    }
+
+    @Test func wordsAreOfALengthThatHostsTake() {
+        let longest = String(repeating: "x", count: 255)
+        let words = [
+            ConnectionWord.token(teamID: "TEAMID1234", keyID: "ABCDEFGHIJ", bundleID: longest, generation: .max),
+            ConnectionWord.certificate(fingerprint: [UInt8](repeating: 255, count: 32), bundleID: longest),
+        ]
+        #expect(words.allSatisfy { $0.utf8.count <= 128 })
     }
 }

@@ -1,5 +1,6 @@
-import CarillonLab
 import Testing
+
+@testable import CarillonLab
 
 struct ProviderTokenTests {
     @Test func tokensThatDoNotHoldAreInvalid() async throws {
@@ -49,5 +50,24 @@ struct ProviderTokenTests {
         #expect(answers.map(\.reason) == [nil, "UnrelatedKeyIdInToken"])
         #expect(try await bench.send(bench.request(jwt: other))[0].status == 200)
         await bench.lab.shutdown()
+    }
+}
+
+struct ProviderTokenCheckTests {
+    @Test func aNewTokenIsTakenAfterTwentyMinutes() async throws {
+        let credentials = LabCredentials()
+        let now = APNsBench.now * 1_000
+        let first = "bearer " + (try await ProviderJWT.make(credentials, issuedAt: APNsBench.now))
+        let second = "bearer " + (try await ProviderJWT.make(credentials, issuedAt: APNsBench.now + 1_000))
+        let keys = [try credentials.providerKey(topics: [])]
+        var check = ProviderTokenCheck()
+        _ = try check.check(first, keys: keys, in: .production, now: now)
+        let minutes: Int64 = 60_000
+        let refusal = #expect(throws: APNsRefusal.self) {
+            try check.check(second, keys: keys, in: .production, now: now + 20 * minutes - 1)
+        }
+        #expect(refusal?.reason == .tooManyProviderTokenUpdates)
+        let accepted = try check.check(second, keys: keys, in: .production, now: now + 20 * minutes)
+        #expect(accepted.keyID == credentials.keyID)
     }
 }

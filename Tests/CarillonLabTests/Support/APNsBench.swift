@@ -1,4 +1,5 @@
 import CarillonLab
+import Foundation
 
 /// A lab whose clock stands still, and the arguments that make curl send it a good alert.
 struct APNsBench {
@@ -51,5 +52,48 @@ struct APNsBench {
                     + [lab.apnsURL + "/3/device/" + Self.token] + more
             ).text
         }
+    }
+}
+
+/// Provider tokens signed by the openssl command.
+enum ProviderJWT {
+    static func make(
+        _ credentials: LabCredentials,
+        algorithm: String = "ES256",
+        keyID: String? = nil,
+        teamID: String? = nil,
+        issuedAt: Int64
+    ) async throws -> String {
+        let header = #"{"alg":"\#(algorithm)","kid":"\#(keyID ?? credentials.keyID)"}"#
+        let claims = #"{"iss":"\#(teamID ?? credentials.teamID)","iat":\#(issuedAt)}"#
+        return try await sign(header: header, claims: claims, keyPEM: credentials.keyPEM)
+    }
+
+    /// A token of any header and claims, signed with a key on P-256.
+    static func sign(header: String, claims: String, keyPEM: String) async throws -> String {
+        let signed = base64URL(Array(header.utf8)) + "." + base64URL(Array(claims.utf8))
+        let result = try await TemporaryFile.with(Array(keyPEM.utf8)) { keyFile in
+            try await Tool.run("openssl", ["dgst", "-sha256", "-sign", keyFile], input: Array(signed.utf8))
+        }
+        return signed + "." + base64URL(try raw(result.output))
+    }
+
+    static func base64URL(_ bytes: [UInt8]) -> String {
+        Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    }
+
+    private struct NotDER: Error {}
+
+    /// r and s, 32 bytes each, from a DER sequence of two short integers.
+    private static func raw(_ der: [UInt8]) throws -> [UInt8] {
+        guard der.count > 8, der[0] == 0x30, der[2] == 0x02 else { throw NotDER() }
+        let rEnd = 4 + Int(der[3])
+        guard der.count > rEnd + 2, der[rEnd] == 0x02 else { throw NotDER() }
+        return fixed(Array(der[4..<rEnd])) + fixed(Array(der[(rEnd + 2)...]))
+    }
+
+    private static func fixed(_ integer: [UInt8]) -> [UInt8] {
+        let digits = integer.drop { $0 == 0 }
+        return [UInt8](repeating: 0, count: max(0, 32 - digits.count)) + digits
     }
 }

@@ -1,9 +1,8 @@
 import Cipher
+@testable import FCMTransport
 import Foundation
 import PluginTestSupport
 import Testing
-
-@testable import FCMTransport
 
 struct TokenAssertionTests {
     @Test func isAJWTThatTheAccountSigned() throws {

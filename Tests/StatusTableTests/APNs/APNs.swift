@@ -1,4 +1,7 @@
-import CarillonLab
+import Foundation
+import Notifications
+
+@testable import CarillonLab
 
 /// Apple's push service, with a key for each of two teams.
 struct APNs: PushService {
@@ -33,4 +36,48 @@ struct APNs: PushService {
     }
 
     func messageID(_ request: ReceivedRequest) -> String? { request.header("apns-id") }
+}
+
+/// Apple's broadcasts for Live Activities: a device here is a channel.
+struct Broadcasts: PushService {
+    private static let key = "a key for those who may broadcast"
+
+    let apns = APNs()
+    let keyFile: String
+    let platform = "ios"
+    let service = LabService.apns
+
+    func configure(_ lab: inout LabConfiguration) { apns.configure(&lab) }
+
+    func block(_ app: App, _ lab: Lab) throws -> [String: any Sendable] {
+        var block = try apns.block(app, lab)
+        block["broadcast_key_file"] = keyFile
+        return block
+    }
+
+    func place(_ device: TestDevice, _ lab: Lab, bench: Int) throws -> Place {
+        let channel = Data("channel \(device.rawValue) of \(bench)".utf8).base64EncodedString()
+        let bundleID = APNs.teams[device.app]?.topic ?? ""
+        try lab.core.withState { try $0.apns.channels.create(channel, .latest, bundleID, in: .production) }
+        return Place(token: "channel:\(channel)", fields: ["broadcast_key": Self.key], target: channel)
+    }
+
+    var notification: Notifications.Notification {
+        Notifications.Notification(
+            mode: .alert,
+            signal: .dm,
+            title: "Goal",
+            native: ["ios": #"{"push-type":"liveactivity","event":"update","content-state":{"score":1}}"#]
+        )
+    }
+
+    func messageID(_ request: ReceivedRequest) -> String? { request.header("apns-request-id") }
+
+    /// Runs `body` while the key is in a file.
+    static func with(_ body: (Broadcasts) async throws -> Void) async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "carillon-status-\(UUID().uuidString)")
+        try Data(key.utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await body(Broadcasts(keyFile: file.path))
+    }
 }

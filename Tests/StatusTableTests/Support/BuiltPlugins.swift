@@ -1,6 +1,9 @@
+import Delivery
 import Foundation
 import Logging
+import Notifications
 import PluginHost
+import Synchronization
 import Testing
 
 /// The plugins that `swift build` made, loaded once for all tables.
@@ -36,5 +39,42 @@ enum BuiltPlugins {
         )
         try #require(host.catalog.refusals.isEmpty, "\(host.catalog.refusals)")
         return host
+    }
+}
+
+/// A plugin's instance as the courier knows it.
+struct PluginCarriage: Transport {
+    let instance: TransportInstance
+
+    func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
+        instance.deliver(delivery.notification, id: delivery.id, to: address, completion: completion)
+    }
+}
+
+/// Devices in memory.
+final class Devices: DeviceDirectory {
+    private struct State {
+        var addresses: [DeviceID: DeviceAddress] = [:]
+        var last: Int64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    func register(_ address: DeviceAddress) -> DeviceID {
+        state.withLock { state in
+            state.last += 1
+            let device = DeviceID(rawValue: state.last)
+            state.addresses[device] = address
+            return device
+        }
+    }
+
+    func address(of device: DeviceID) -> DeviceAddress? { state.withLock { $0.addresses[device] } }
+
+    func removeGone(_ device: DeviceID, registeredAt: Int64) {
+        state.withLock { state in
+            guard let address = state.addresses[device], address.registeredAt <= registeredAt else { return }
+            state.addresses[device] = nil
+        }
     }
 }

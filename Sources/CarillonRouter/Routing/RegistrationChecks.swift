@@ -7,9 +7,9 @@ import YAMLReading
 
 /// What the parts of the router have to say against a registration before it is taken.
 struct RegistrationChecks: Sendable {
-    let transports: TransportsInForce
+    let transports: ActiveTransports
     let lanes: HTTPLanes
-    let inForce: InForce
+    let settings: ActiveSettings
 
     /// Refuses an address that no transport serves or likes the look of, and one where nothing could ever be sent.
     @Sendable func address(_ address: DeviceAddress) throws {
@@ -32,7 +32,7 @@ struct RegistrationChecks: Sendable {
     @Sendable func signal(_ name: String) -> String? {
         let known = Signal.wellKnown.map(\.rawValue)
         if known.contains(name) { return nil }
-        let named = inForce.rules.namedSignals
+        let named = settings.rules.namedSignals
         if named.contains(Signal(rawValue: name)) { return nil }
         let all = known + named.map(\.rawValue).filter { !known.contains($0) }.sorted()
         let hint = NearestName.hint(name, among: all)

@@ -6,12 +6,12 @@ import RouterConfiguration
 /// Sends test pushes by the transports of a running router, beside the courier: they wait in no queue, and their outcomes are nobody's
 /// but the operator's.
 struct RunningTestPushes: TestPushSender {
-    let inForce: InForce
+    let settings: ActiveSettings
     let encryptingPlatforms: @Sendable () -> Set<String>
     let transport: @Sendable (QueueName) -> (any Transport)?
     let now: @Sendable () -> Int64
 
-    var defaultMode: Mode { inForce.configuration.defaultMode }
+    var defaultMode: Mode { settings.configuration.defaultMode }
 
     func seals(_ platform: String) -> Bool { encryptingPlatforms().contains(platform) }
 

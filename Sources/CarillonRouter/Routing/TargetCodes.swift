@@ -4,23 +4,37 @@ import Logging
 import Notifications
 import Operations
 import Registry
+import Synchronization
 
 /// Pushes codes to targets that somebody wants to have moved. Beside the pipeline, so that whoever registers cannot
 /// tell from the time it takes whether the target was anybody's.
-struct TargetCodes: Sendable {
-    private static let queue = DispatchQueue(label: "carillon.target-codes")
+final class TargetCodes: Sendable {
+    private struct Receiver {
+        weak var courier: Courier?
+    }
 
     /// What the router is called.
-    let name: String
-    /// Puts a delivery on disk.
-    let keep: Late<@Sendable (Delivery) throws -> Void>
-    let now: @Sendable () -> Int64
-    let logger: Logger
+    private let name: String
+    private let receiver = Mutex(Receiver())
+    private let queue = DispatchQueue(label: "carillon.target-codes")
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+
+    init(name: String, now: @escaping @Sendable () -> Int64, logger: Logger) {
+        self.name = name
+        self.now = now
+        self.logger = logger
+    }
+
+    /// Codes go out by `courier`, which is made after the registry that asks for them.
+    func send(by courier: Courier) {
+        receiver.withLock { $0.courier = courier }
+    }
 
     @Sendable func push(_ request: TargetCodeRequest) {
-        Self.queue.async {
+        queue.async { [self] in
             do {
-                try keep.value?(delivery(of: request))
+                try receiver.withLock { $0.courier }?.accept([delivery(of: request)])
             } catch {
                 logger.error("A code for a target could not be kept", metadata: ["error": "\(error)"])
             }
@@ -28,7 +42,7 @@ struct TargetCodes: Sendable {
     }
 
     /// It names nobody: the push service reads along.
-    func delivery(of request: TargetCodeRequest) -> Delivery {
+    private func delivery(of request: TargetCodeRequest) -> Delivery {
         var notification = Notifications.Notification.nudge(
             Signal(rawValue: "code"),
             urgency: .normal,

@@ -11,7 +11,7 @@ package struct RouterHealth: Sendable {
     private let courier: Courier
     private let outbox: Outbox
     private let counts: RouterCounts
-    private let transports: TransportsInForce
+    private let transports: ActiveTransports
     private let pool: RelayPool
     /// Relays that the configuration wants to be connected to at all times.
     private let wantedRelays: Set<RelayURL>
@@ -23,7 +23,7 @@ package struct RouterHealth: Sendable {
         courier: Courier,
         outbox: Outbox,
         counts: RouterCounts,
-        transports: TransportsInForce,
+        transports: ActiveTransports,
         pool: RelayPool,
         wantedRelays: Set<RelayURL>,
         group: any EventLoopGroup

@@ -15,7 +15,7 @@ package struct RouterMetrics: Sendable {
     private let intake: Intake
     private let courier: Courier
     private let outbox: Outbox
-    private let transports: TransportsInForce
+    private let transports: ActiveTransports
     private let pool: RelayPool
     private let lanes: HTTPLanes
     /// Nil: nothing is traced.
@@ -29,7 +29,7 @@ package struct RouterMetrics: Sendable {
         intake: Intake,
         courier: Courier,
         outbox: Outbox,
-        transports: TransportsInForce,
+        transports: ActiveTransports,
         pool: RelayPool,
         lanes: HTTPLanes,
         trace: TraceStore?

@@ -4,22 +4,22 @@ import Testing
 
 @testable import CarillonRouter
 
-struct DearPatternsTests {
+struct ExpensivePatternsTests {
     @Test func tellsWhatIsNewAndNothingTwice() {
-        var patterns = DearPatterns()
-        #expect(patterns.news(in: [:]).isEmpty)
-        #expect(patterns.news(in: ["b": 2, "a": 1]).map(\.rule) == ["a", "b"])
-        #expect(patterns.news(in: ["b": 2, "a": 1]).isEmpty)
-        let news = patterns.news(in: ["b": 5, "a": 1])
-        #expect(news.map(\.rule) == ["b"])
-        #expect(news.map(\.count) == [3])
+        var patterns = ExpensivePatterns()
+        #expect(patterns.newCounts(in: [:]).isEmpty)
+        #expect(patterns.newCounts(in: ["b": 2, "a": 1]).map(\.rule) == ["a", "b"])
+        #expect(patterns.newCounts(in: ["b": 2, "a": 1]).isEmpty)
+        let new = patterns.newCounts(in: ["b": 5, "a": 1])
+        #expect(new.map(\.rule) == ["b"])
+        #expect(new.map(\.count) == [3])
     }
 
     @Test func looksOnceAPauseAndEndsWithIt() async {
         let looks = Mutex<UInt64>(0)
         let pauses = Mutex(0)
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        await DearPatterns.watch(
+        await ExpensivePatterns.watch(
             {
                 looks.withLock {
                     $0 += 1

@@ -3,15 +3,15 @@ import RouterConfiguration
 import Rules
 import Synchronization
 
-/// What a reload exchanges, as it is now.
-final class InForce: Sendable {
+/// Configuration, rules and filters as the last reload left them.
+final class ActiveSettings: Sendable {
     private let state: Mutex<(configuration: Configuration, rules: RuleBook, filters: Filters)>
 
     init(_ configuration: Configuration, _ rules: RuleBook, _ filters: Filters) {
         state = Mutex((configuration, rules, filters))
     }
 
-    /// Of what takes a restart it says what was there at the start.
+    /// For keys that take a restart it holds what was there at the start.
     var configuration: Configuration { state.withLock { $0.configuration } }
 
     var rules: RuleBook { state.withLock { $0.rules } }

@@ -12,7 +12,9 @@ import RouterConfiguration
 import Rules
 import YAMLReading
 
-extension Router {
+/// Reads the configuration anew and puts it in force between two batches: rules, apps with their credentials, defaults, new plugins,
+/// the API's token. A broken configuration is refused as a whole, and the old one stays. Nothing in flight is lost.
+final class Reloader: Sendable {
     /// Everything new that was read, made and found good.
     private struct Prepared: Sendable {
         var configuration: Configuration
@@ -28,17 +30,57 @@ extension Router {
     /// How long instances that serve no more may take for what they have, in milliseconds: longer than the host waits for a delivery.
     private static let patienceWithFormer: Int64 = 65_000
 
-    /// Reads the configuration anew and puts it in force between two batches: rules, apps with their credentials, defaults, new plugins,
-    /// the API's token. A broken one is refused as a whole, with every mistake in the log, and the old one stays. Nothing in flight is lost.
-    package func reload() async -> ReloadResult {
-        guard reloading.enter() else { return .busy }
+    /// As it was at the start.
+    private let configuration: Configuration
+    private let reread: (@Sendable () throws(Mistakes) -> Configuration)?
+    private let settings: ActiveSettings
+    private let apiToken: ActiveAPIToken
+    private let outgoing: Outgoing
+    private let intake: Intake
+    private let courier: Courier
+    private let pool: RelayPool
+    private let announcer: Announcer
+    private let serviceManager: ServiceManager?
+    private let logger: Logger
+    private let gate = ReloadGate()
+
+    /// `reread` reads the configuration; nil where it came from no file.
+    init(
+        _ configuration: Configuration,
+        reread: (@Sendable () throws(Mistakes) -> Configuration)?,
+        settings: ActiveSettings,
+        apiToken: ActiveAPIToken,
+        outgoing: Outgoing,
+        intake: Intake,
+        courier: Courier,
+        pool: RelayPool,
+        announcer: Announcer,
+        serviceManager: ServiceManager?,
+        logger: Logger
+    ) {
+        self.configuration = configuration
+        self.reread = reread
+        self.settings = settings
+        self.apiToken = apiToken
+        self.outgoing = outgoing
+        self.intake = intake
+        self.courier = courier
+        self.pool = pool
+        self.announcer = announcer
+        self.serviceManager = serviceManager
+        self.logger = logger
+    }
+
+    /// Every mistake of a refused configuration is in the log, too.
+    func reload() async -> ReloadResult {
+        guard gate.enter() else { return .busy }
         return await readAnew()
     }
 
-    /// The same for a signal, behind which nobody waits to try again: where another reload is under way, what changed since it began
-    /// is read behind it.
-    package func reloadAtSignal() async {
-        guard reloading.enterOrAsk() else {
+    /// The same at a signal, whose sender does not try again: while another reload is under way, the configuration is read once more
+    /// behind it.
+    func reloadAtSignal() async {
+        guard gate.enterOrAsk() else {
             return logger.info("Another reload is under way; the configuration is read once more behind it")
         }
         _ = await readAnew()
@@ -52,7 +94,7 @@ extension Router {
             TimeZones.system.reread()
             let result = await reloaded()
             tell(result)
-            if reloading.leave() { return result }
+            if gate.leave() { return result }
         }
     }
 
@@ -60,7 +102,7 @@ extension Router {
         switch result {
         case .done(let restart, let warnings, _):
             logger.notice("The configuration was read anew and is in force")
-            Self.tell(warnings, logger)
+            logger.warn(of: warnings)
             if !restart.isEmpty {
                 logger.warning(
                     "Some of what changed takes effect with a restart",
@@ -78,16 +120,9 @@ extension Router {
         }
     }
 
-    /// What a configuration in force is hardly meant to say.
-    static func tell(_ warnings: [Mistake], _ logger: Logger) {
-        for warning in warnings {
-            logger.warning("The configuration may not say what is meant", metadata: ["doubt": "\(warning)"])
-        }
-    }
-
     private func reloaded() async -> ReloadResult {
-        let former = transports.current
-        let formerFilters = inForce.filters
+        let former = outgoing.transports.current
+        let formerFilters = settings.filters
         let prepared: Prepared
         do {
             // Files and plugins may take their time, which the threads that tasks share have not.
@@ -108,18 +143,18 @@ extension Router {
         } catch {
             return .refused(Mistakes([Mistake(file: configuration.storePath, message: "\(error)")]))
         }
-        if let token = prepared.apiToken { apiToken.set(token) }
-        let leaving = transports.replace(by: prepared.transports)
+        if let token = prepared.apiToken { apiToken.replace(by: token) }
+        let leaving = outgoing.transports.replace(by: prepared.transports)
         let reloaded = configuration.reloaded(from: prepared.configuration)
-        inForce.replace(by: reloaded, prepared.rules, prepared.filters)
+        settings.replace(by: reloaded, prepared.rules, prepared.filters)
         pool.ask(for: configuration.relayWishes(of: prepared.rules, lists: prepared.filters.lists))
         courier.resume()
         for instance in leaving {
-            Task { [plugins, transports] in await Self.retire(instance, of: plugins, transports) }
+            Task { [outgoing] in await Self.retire(instance, of: outgoing.plugins, outgoing.transports) }
         }
         retire(formerFilters, keeping: prepared.filters)
-        await transports.refreshStatuses()
-        if let port = port.value { advertise(port: port) }
+        await outgoing.transports.refreshStatuses()
+        announcer.announce()
         return .done(
             restart: configuration.keysThatTakeARestart(in: prepared.configuration),
             warnings: FilterDoubts(reloaded, prepared.rules, prepared.filters.all).found,
@@ -149,11 +184,13 @@ extension Router {
                 mistakes += error.all
             }
         }
-        plugins.loadFurther(PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins))
+        outgoing.plugins.loadFurther(
+            PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins)
+        )
         let transports = Transports(
             configuration: configuration,
-            plugins: plugins,
-            settings: InstanceSettings(sender: lanes, log: logger),
+            plugins: outgoing.plugins,
+            settings: outgoing.settings,
             former: former
         )
         mistakes += transports.failures.map { failure in
@@ -167,8 +204,8 @@ extension Router {
         }
         let filters = Filters(
             configuration: configuration,
-            plugins: plugins,
-            settings: InstanceSettings(sender: lanes, log: logger),
+            plugins: outgoing.plugins,
+            settings: outgoing.settings,
             former: formerFilters
         )
         mistakes += filters.failures.map { failure in
@@ -190,13 +227,13 @@ extension Router {
             filters: filters,
             transports: transports,
             apiToken: token,
-            refused: plugins.catalog.refusals.map { Mistake(file: $0.path, message: "\($0.reason)") }
+            refused: outgoing.plugins.catalog.refusals.map { Mistake(file: $0.path, message: "\($0.reason)") }
         )
     }
 
     private func adopt(_ prepared: Prepared) async throws {
         let settings = configuration.reloaded(from: prepared.configuration)
-            .pipelineSettings(prepared.rules, prepared.filters, plugins: plugins)
+            .pipelineSettings(prepared.rules, prepared.filters, plugins: outgoing.plugins)
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             intake.adopt(settings) { continuation.resume(with: $0) }
         }
@@ -205,14 +242,14 @@ extension Router {
     /// Lets go of instances that never served.
     private func discard(_ transports: Transports, keeping former: Transports) {
         for (queue, instance) in transports.all where former.all[queue] !== instance {
-            Task { [plugins] in _ = await plugins.retire(instance, within: 1_000) }
+            Task { [outgoing] in _ = await outgoing.plugins.retire(instance, within: 1_000) }
         }
     }
 
     /// Lets go of filters that nobody asks any more.
     private func retire(_ filters: Filters, keeping others: Filters) {
         for instance in filters.instances(without: others) {
-            Task { [plugins] in _ = await plugins.retire(instance, within: 5_000) }
+            Task { [outgoing] in _ = await outgoing.plugins.retire(instance, within: 5_000) }
         }
     }
 
@@ -220,11 +257,20 @@ extension Router {
     private static func retire(
         _ instance: TransportInstance,
         of plugins: PluginHost,
-        _ transports: TransportsInForce
+        _ transports: ActiveTransports
     ) async {
         let end = DispatchTime.now() + .milliseconds(Int(patienceWithFormer))
         while !instance.isIdle, DispatchTime.now() < end, (try? await Task.sleep(for: .milliseconds(100))) != nil {}
         _ = await plugins.retire(instance, within: 5_000)
         transports.noteEnd(of: instance)
+    }
+}
+
+extension Logger {
+    /// Settings of a configuration in force that are valid but probably not what the operator intended.
+    func warn(of doubts: [Mistake]) {
+        for doubt in doubts {
+            warning("The configuration may not say what is meant", metadata: ["doubt": "\(doubt)"])
+        }
     }
 }

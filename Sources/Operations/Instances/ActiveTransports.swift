@@ -4,7 +4,7 @@ import PluginHost
 import Synchronization
 
 /// The transports that serve now; a reload exchanges them.
-package final class TransportsInForce: Sendable {
+package final class ActiveTransports: Sendable {
     private struct State {
         var transports: Transports
         /// Those that serve no more and end what they have.

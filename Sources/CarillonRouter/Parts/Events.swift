@@ -1,0 +1,117 @@
+import AccountWatch
+import Delivery
+import Logging
+import Nostr
+import Operations
+import Pipeline
+import PluginHost
+import Registry
+import RelayPool
+import RelayServer
+import RemoteSigning
+import RouterConfiguration
+import Sealing
+
+/// The pipeline on its thread, which makes deliveries of events.
+struct Events: RouterPart {
+    let intake: Intake
+    let pipeline: PipelineThread
+    private let logger: Logger
+
+    init(
+        intake: Intake,
+        settings: PipelineSettings,
+        configuration: Configuration,
+        stores: Stores,
+        identity: KeyPair,
+        courier: Courier,
+        relays: Relays,
+        sockets: Sockets,
+        counts: RouterCounts,
+        observer: any PipelineObserver,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) throws {
+        self.intake = intake
+        self.logger = logger
+        let signing = try RemoteSigningService(
+            configuration: configuration.remoteSigning,
+            identity: identity,
+            registry: stores.registry,
+            reply: { [server = sockets.server, pool = relays.pool] reply, source in
+                // Who asks at a relay may listen here.
+                server.broadcast(reply)
+                if source == .relays { pool.publish(reply, to: configuration.relays.nip46) }
+            },
+            now: now,
+            logger: logger
+        )
+        pipeline = PipelineThread(
+            isFull: { courier.isFull },
+            pipeline: try Pipeline(
+                settings: settings,
+                registry: stores.registry,
+                intake: intake,
+                doors: PipelineDoors(
+                    remoteSigner: PipelineSigner(service: signing),
+                    contextFetcher: RelayContextFetcher(
+                        pool: relays.pool,
+                        registry: stores.registry,
+                        asksOwnRelays: configuration.relays.perUser != .none,
+                        patience: configuration.context.waitMilliseconds
+                    ),
+                    hintObserver: configuration.hints.policy == .ignore ? nil : relays.watch,
+                    sealer: DeviceSealer(
+                        registry: stores.registry,
+                        sealer: Sealer(identity: identity.secret),
+                        logger: logger
+                    ),
+                    paceStore: stores.outbox,
+                    room: courier.room,
+                    isOurRelay: configuration.isOwnRelay
+                ),
+                accepted: stores.outbox.causes,
+                deliveryID: DeliveryIDs(identity: identity).id,
+                keep: { deliveries, causes, pace in
+                    do {
+                        try courier.accept(deliveries, causes: causes.map(\.bytes.array), pace: pace)
+                        counts.kept(true)
+                    } catch {
+                        counts.kept(false)
+                        throw error
+                    }
+                },
+                now: now,
+                observer: observer,
+                logger: logger
+            )
+        )
+    }
+
+    /// Works off what came in, within its share of the time. Then refuses the rest: its senders were not told that it is kept, and
+    /// bring it again.
+    func stop(_ time: StopBudget) async {
+        intake.close()
+        let patience = time.part(30)
+        let impatience = Task { [intake, logger] in
+            guard (try? await Task.sleep(for: .milliseconds(patience))) != nil else { return }
+            logger.warning("Refusing events that the time does not suffice for")
+            intake.abandon()
+        }
+        await pipeline.join()
+        impatience.cancel()
+    }
+}
+
+extension Outbox {
+    /// The events whose deliveries were accepted, the oldest first.
+    fileprivate var causes: [EventID] {
+        get throws {
+            var ids: [EventID] = []
+            try forEachCause { bytes in
+                if let id = Bytes32(bytes: bytes) { ids.append(EventID(id)) }
+            }
+            return ids
+        }
+    }
+}

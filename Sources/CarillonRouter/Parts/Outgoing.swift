@@ -1,0 +1,115 @@
+import Delivery
+import Foundation
+import HTTPLanes
+import Logging
+import NIOCore
+import NIOPosix
+import Notifications
+import Operations
+import Pipeline
+import PluginHost
+import Registry
+import RouterConfiguration
+import Synchronization
+import YAMLReading
+
+/// The event loops, outgoing HTTP, and the plugins with their transports.
+final class Outgoing: RouterPart {
+    let group: MultiThreadedEventLoopGroup
+    let lanes: HTTPLanes
+    let plugins: PluginHost
+    let transports: ActiveTransports
+    private let keeper = Mutex<Task<Void, Never>?>(nil)
+    private let logger: Logger
+
+    /// Loads the plugins and makes a transport of each block; those that cannot start are in the log.
+    ///
+    /// Throws `Mistakes` where that leaves a configuration of the environment without any, and errors of lanes.
+    init(_ configuration: Configuration, logger: Logger) throws {
+        self.logger = logger
+        group = MultiThreadedEventLoopGroup(
+            numberOfThreads: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount))
+        )
+        let (lanesGroup, lanesSettings) = (group, configuration.lanes)
+        lanes = try configuration.inItsWords {
+            try HTTPLanes(configuration: lanesSettings, group: lanesGroup, logger: logger)
+        }
+        plugins = PluginHost(
+            loading: PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins),
+            log: logger
+        )
+        let transports = Transports(
+            configuration: configuration,
+            plugins: plugins,
+            settings: InstanceSettings(sender: lanes, log: logger)
+        )
+        if configuration.isOfEnvironment, !transports.failures.isEmpty {
+            throw Mistakes(transports.failures.map { Configuration.environmentMistake($0.reason) })
+        }
+        self.transports = ActiveTransports(transports)
+        for failure in transports.failures {
+            logger.error(
+                "A transport cannot start",
+                metadata: ["app": "\(failure.app)", "reason": "\(failure.reason)"]
+            )
+        }
+    }
+
+    /// What instances of plugins work with.
+    var settings: InstanceSettings { InstanceSettings(sender: lanes, log: logger) }
+
+    func prepare() {
+        keeper.withLock { $0 = Task { [plugins] in await plugins.run() } }
+    }
+
+    /// What plugins still wait for ends with the lanes.
+    func stop(_ time: StopBudget) async {
+        await lanes.shutdown()
+        await plugins.shutDown(within: time.part(15))
+        keeper.withLock { $0 }?.cancel()
+        do {
+            try await group.shutdownGracefully()
+        } catch {
+            logger.warning("The event loops did not end well", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+/// The courier, which takes deliveries from the outbox to the transports.
+final class Deliveries: RouterPart {
+    let courier: Courier
+    private let hasStarted = Atomic<Bool>(false)
+
+    init(
+        _ outbox: Outbox,
+        registry: Registry,
+        transports: ActiveTransports,
+        observer: any DeliveryObserver,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) throws {
+        courier = try Courier(
+            CourierEnvironment(
+                store: outbox,
+                directory: RegisteredDevices(registry: registry),
+                observer: observer,
+                now: now,
+                alarm: DispatchAlarm(now: now),
+                host: { URLParts($0.token)?.origin.host ?? ($0.isProven ? nil : CourierEnvironment.newDevices) },
+                transport: { transports[$0] }
+            ),
+            log: logger
+        )
+    }
+
+    func start() {
+        courier.start()
+        hasStarted.store(true, ordering: .relaxed)
+    }
+
+    /// Leaves what is not through in the outbox.
+    func stop(_ time: StopBudget) async {
+        guard hasStarted.load(ordering: .relaxed) else { return }
+        await courier.shutdown(deadline: time.deadline(50, leaving: 20))
+    }
+}

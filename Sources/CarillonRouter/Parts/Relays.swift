@@ -1,0 +1,93 @@
+import AccountWatch
+import Delivery
+import Dispatch
+import HTTPLanes
+import Logging
+import Nostr
+import Operations
+import Pipeline
+import Registry
+import RelayPool
+import RouterConfiguration
+import Rules
+import Synchronization
+
+/// Other people's relays: what is read there for everybody registered, and what is published there.
+struct Relays: RouterPart {
+    let watch: AccountWatch
+    let pool: RelayPool
+    let advertising: Advertising
+    private let always: [RelayURL]
+
+    init(
+        _ configuration: Configuration,
+        settings: ActiveSettings,
+        registry: Registry,
+        changes: AccountChanges,
+        intake: Intake,
+        counts: RouterCounts,
+        identity: KeyPair,
+        outgoing: Outgoing,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) throws {
+        var watching = configuration.accountWatch
+        watching.maxRelays = min(watching.maxRelays, OpenFiles.relays(within: OpenFiles.raiseLimit()))
+        watch = try AccountWatch(registry: registry, configuration: watching, now: now, logger: logger)
+        changes.tell(watch)
+        pool = try RelayPool(
+            configuration: configuration.relayPool(for: settings.rules, lists: settings.filters.lists),
+            identity: identity,
+            group: outgoing.group,
+            http: outgoing.lanes,
+            delegate: RelayReception(intake: intake, watch: watch, counts: counts),
+            mark: watch.mark,
+            now: now,
+            logger: logger
+        )
+        advertising = Advertising(
+            identity: identity,
+            relays: configuration.relays.publish,
+            publisher: pool,
+            alarm: DispatchAlarm(now: now),
+            now: now,
+            logger: logger
+        )
+        always = Array(Set(configuration.relays.always + configuration.relays.nip46))
+    }
+
+    /// Connects to the operator's relays and to those of everybody registered.
+    func start() async throws {
+        pool.keep(always)
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            // Everybody is read from the disk, which the threads that tasks share must not wait for.
+            DispatchQueue.global().async { [watch, pool] in
+                continuation.resume(with: Result { try watch.start(at: pool) })
+            }
+        }
+    }
+
+    func stop(_ time: StopBudget) async {
+        advertising.stop()
+        await pool.shutdown()
+        watch.shutdown()
+    }
+}
+
+/// Tells the account watch what changes in the registry, which is made before it.
+final class AccountChanges: Sendable {
+    private struct Receiver {
+        weak var watch: AccountWatch?
+    }
+
+    private let receiver = Mutex(Receiver())
+
+    /// Changes go to `watch` from now on. It reads everything at its start, so those before do not matter.
+    func tell(_ watch: AccountWatch) {
+        receiver.withLock { $0.watch = watch }
+    }
+
+    @Sendable func changed(_ keys: Set<PublicKey>) {
+        receiver.withLock { $0.watch }?.changed(keys)
+    }
+}

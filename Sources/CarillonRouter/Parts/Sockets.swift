@@ -1,0 +1,161 @@
+import Cipher
+import Delivery
+import Dispatch
+import Feed
+import Listening
+import Logging
+import NIOCore
+import Nostr
+import Notifications
+import Operations
+import Pipeline
+import Registry
+import RelayServer
+import RouterConfiguration
+import Synchronization
+import WebIngress
+
+/// Where events and push messages are brought to us: the relay socket, the sealed ingress, the feed.
+final class Sockets: RouterPart {
+    private struct State {
+        var listener: RelayListener?
+        var ingressPort: Int?
+    }
+
+    let server: RelayServer
+    private let ingress: WebIngress?
+    private let feed: Feed?
+    private let configuration: Configuration
+    private let state = Mutex(State())
+    private let logger: Logger
+
+    /// `stop` is sent where the feed's end is to be the router's.
+    init(
+        _ configuration: Configuration,
+        identity: KeyPair,
+        backend: SocketBackend,
+        ingress: SealedIngressBackend?,
+        intake: Intake,
+        stop: StopSignal,
+        group: any EventLoopGroup,
+        counts: ListenerCounts,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) throws {
+        self.configuration = configuration
+        self.logger = logger
+        server = RelayServer(
+            configuration: configuration.relayServer,
+            information: configuration.relayInformation(of: identity.publicKey),
+            backend: backend,
+            group: group,
+            now: now,
+            challenge: { Hex.encode(SecureRandom.bytes(16)) },
+            counts: counts.socket,
+            logger: logger
+        )
+        if let ingress, let settings = configuration.sealedIngress {
+            self.ingress = WebIngress(
+                configuration: settings.web,
+                backend: ingress,
+                // One loop: swift-nio's generic decoders do not stand being needed on several for the first time.
+                loop: group.next(),
+                now: now,
+                counts: counts.ingress ?? DoorCounts(),
+                logger: logger
+            )
+        } else {
+            self.ingress = nil
+        }
+        feed = try configuration.feed.map { feed in
+            try Feed(
+                FeedInput(path: feed.path),
+                submit: { events, completion in
+                    let submission = Submission(events: events, source: .feed) { completion($0.map(\.feedAnswer)) }
+                    intake.submit(submission)
+                },
+                ended: { _ in
+                    logger.notice(feed.stopsAtEnd ? "Stopping, as the feed has ended" : "Serving on without the feed")
+                    if feed.stopsAtEnd { stop.send() }
+                },
+                now: { Int64(DispatchTime.now().uptimeNanoseconds / 1_000_000) },
+                logger: logger
+            )
+        }
+    }
+
+    /// Where the relay socket listens; nil before it does.
+    var port: Int? { state.withLock { $0.listener?.port } }
+
+    /// Where the sealed ingress listens; nil before it does, and where there is none.
+    var ingressPort: Int? { state.withLock { $0.ingressPort } }
+
+    func prepare() async throws {
+        let relay = configuration.relay
+        do {
+            let listener = try await server.start()
+            state.withLock { $0.listener = listener }
+        } catch {
+            throw RouterError.cannotListen("relay.listen", host: relay.host, port: relay.port, error)
+        }
+        guard let ingress, let web = configuration.sealedIngress?.web else { return }
+        do {
+            let port = try await ingress.start()
+            state.withLock { $0.ingressPort = port }
+            logger.info("Taking push messages", metadata: ["address": "\(web.host):\(port)"])
+        } catch {
+            let key = configuration.isOfEnvironment ? "PORT" : "sealed_ingress.listen"
+            throw RouterError.cannotListen(key, host: web.host, port: web.port, error)
+        }
+    }
+
+    func start() {
+        feed?.start()
+    }
+
+    func stop(_ time: StopBudget) async {
+        do {
+            try await state.withLock { $0.listener }?.close()
+        } catch {
+            logger.warning("The relay socket did not close", metadata: ["error": "\(error)"])
+        }
+        await ingress?.stop(within: time.part(15))
+        await feed?.stop()
+    }
+}
+
+extension Configuration {
+    fileprivate var relayServer: RelayServerConfiguration {
+        var server = RelayServerConfiguration()
+        server.host = relay.host
+        server.port = relay.port
+        server.url = relay.url
+        server.limits = relay.limits
+        server.isTrustedProxy = relay.trustedProxies.contains
+        return server
+    }
+
+    /// The NIP-11 document; without `terms` as long as transports have not said theirs.
+    func relayInformation(of key: PublicKey, _ terms: PushTerms? = nil) -> RelayInformation {
+        var information = RelayInformation(
+            name: relay.name,
+            description: relay.description,
+            pubkey: key.hex,
+            contact: relay.contact,
+            version: Version.current,
+            limits: relay.limits
+        )
+        information.termsOfService = relay.termsOfService
+        information.createdAtUpperLimit = PipelineSettings.secondsAhead
+        information.push = terms
+        return information
+    }
+}
+
+extension EventVerdict {
+    /// An error of our own passes, so the event may come again. What is wrong with an event does not.
+    fileprivate var feedAnswer: FeedAnswer {
+        guard case .refused(let message) = result else { return .taken }
+        return MachineReadablePrefix(of: message) == .error ? .notNow : .refused(message)
+    }
+}

@@ -1,0 +1,100 @@
+import Cipher
+import Delivery
+import EventTrace
+import Foundation
+import Logging
+import Nostr
+import Operations
+import Registry
+import RouterConfiguration
+import YAMLReading
+
+/// The lock on the store, and the key whose registrations are in it.
+struct StoreClaim: Sendable {
+    let identity: KeyPair
+    private let lock: StoreLock
+
+    /// Throws a `RouterError` where root may not serve, a `StoreLockError` when another router has the store, a `StoreFault` when
+    /// the registry is lost, and `Mistakes` for a key that is missing or unusable.
+    init(_ configuration: Configuration, logger: Logger) throws {
+        if geteuid() == 0, let owner = FolderOwner(ofFolderOf: configuration.storePath) {
+            throw RouterError.foreignFolder(of: configuration.storePath, owner)
+        }
+        lock = try configuration.inItsWords { try StoreLock(store: configuration.storePath) }
+        if let fault = try LostRegistry.fault(configuration) { throw fault }
+        if let warning = LostOutbox.warning(configuration) {
+            logger.error("A database is missing; an empty one takes its place", metadata: ["loss": "\(warning)"])
+        }
+        identity = try Self.identity(configuration)
+    }
+
+    /// Our key, made on the first run. Where there are registrations a missing key is a mistake: phones encrypted to it, and a new
+    /// one would be of no use.
+    private static func identity(_ configuration: Configuration) throws(Mistakes) -> KeyPair {
+        let file = IdentityFile(path: configuration.keyFile)
+        if file.exists {
+            NewSecretFile.removeRemains(of: configuration.keyFile)
+            return try file.read()
+        }
+        guard !FileManager.default.fileExists(atPath: configuration.storePath) else {
+            throw Mistakes([
+                Mistake(
+                    file: configuration.keyFile,
+                    message:
+                        "our key is missing, but \(configuration.storePath) was made with one: restore the key file"
+                )
+            ])
+        }
+        return try file.create(random: SecureRandom.bytes)
+    }
+}
+
+/// The databases: registrations, deliveries, traces.
+struct Stores: RouterPart {
+    let registry: Registry
+    let outbox: Outbox
+    /// Nil: the configuration switches it off.
+    let trace: TraceStore?
+    private let claim: StoreClaim
+    private let tracePath: String
+    private let logger: Logger
+
+    init(
+        _ claim: StoreClaim,
+        _ configuration: Configuration,
+        checks: RegistrationChecks,
+        changes: AccountChanges,
+        codes: TargetCodes,
+        log: RouterLog,
+        now: @escaping @Sendable () -> Int64
+    ) throws {
+        self.claim = claim
+        tracePath = configuration.tracePath
+        logger = log.logger
+        registry = try Registry(
+            store: RegistryStore(path: configuration.storePath, damaged: log.damaged),
+            identity: claim.identity,
+            limits: configuration.relay.registrations,
+            now: now,
+            changed: changes.changed,
+            check: checks.address,
+            checkSignal: checks.signal,
+            pushCode: codes.push
+        )
+        outbox = try Outbox(path: configuration.outboxPath, limit: configuration.mostWaiting, damaged: log.damaged)
+        trace = configuration.trace.map {
+            TraceStore(path: configuration.tracePath, limits: $0, now: now, logger: log.logger)
+        }
+    }
+
+    func start() {
+        // With `off` nothing is kept, and so nothing of a time before it.
+        if trace == nil { TraceStore.discard(path: tracePath, logger: logger) }
+    }
+
+    func stop(_ time: StopBudget) {
+        trace?.close()
+        outbox.settle()
+        registry.store.settle()
+    }
+}

@@ -1,0 +1,108 @@
+import Delivery
+import EventTrace
+import Logging
+import Nostr
+import Operations
+import RouterConfiguration
+import Rules
+import Synchronization
+
+/// Says that the router serves, and looks after it while it does: credentials, old traces, patterns, the watchdog.
+final class Upkeep: RouterPart {
+    private let settings: ActiveSettings
+    private let identity: KeyPair
+    private let transports: ActiveTransports
+    private let trace: TraceStore?
+    private let announcer: Announcer
+    private let health: RouterHealth
+    private let serving: ServingFlag
+    private let serviceManager: ServiceManager?
+    private let started: @Sendable (Int) -> Void
+    private let logger: Logger
+    private let tasks = Mutex<[Task<Void, Never>]>([])
+
+    /// `started` learns the port of the relay socket.
+    init(
+        settings: ActiveSettings,
+        identity: KeyPair,
+        transports: ActiveTransports,
+        trace: TraceStore?,
+        announcer: Announcer,
+        health: RouterHealth,
+        serving: ServingFlag,
+        serviceManager: ServiceManager?,
+        started: @escaping @Sendable (Int) -> Void,
+        logger: Logger
+    ) {
+        self.settings = settings
+        self.identity = identity
+        self.transports = transports
+        self.trace = trace
+        self.announcer = announcer
+        self.health = health
+        self.serving = serving
+        self.serviceManager = serviceManager
+        self.started = started
+        self.logger = logger
+    }
+
+    func start() async {
+        let host = settings.configuration.relay.host
+        let port = announcer.port ?? 0
+        logger.info(
+            "Listening",
+            metadata: [
+                "relay": "\(host):\(port)", "npub": "\(NIP19.npub(identity.publicKey))",
+                "platforms": "\(transports.current.platforms.joined(separator: ", "))",
+            ]
+        )
+        await transports.refreshStatuses()
+        announcer.announce()
+        serving.set(true)
+        started(port)
+        serviceManager?.ready("Serving at \(host):\(port)")
+        let attendants = attend()
+        tasks.withLock { $0 = attendants }
+    }
+
+    func stop(_ time: StopBudget) {
+        if serving.isSet { logger.info("Stopping") }
+        for task in tasks.withLock({ $0 }) { task.cancel() }
+        serving.set(false)
+        serviceManager?.stopping()
+    }
+
+    private func attend() -> [Task<Void, Never>] {
+        var tasks = [
+            Task { [transports, announcer] in
+                while (try? await Task.sleep(for: .seconds(600))) != nil {
+                    await transports.refreshStatuses()
+                    announcer.announce()
+                }
+            },
+            Task { [settings, logger] in
+                await ExpensivePatterns.watch({ settings.rules.exceededPatterns }, logger: logger)
+            },
+        ]
+        if let trace { tasks.append(Task { await trace.dropExpired() }) }
+        if let serviceManager, let interval = serviceManager.watchdog {
+            let watchdog = Watchdog(
+                interval: interval,
+                stuck: health.stuck(within:),
+                alive: serviceManager.alive,
+                logger: logger
+            )
+            tasks.append(Task { await watchdog.run() })
+        }
+        return tasks
+    }
+}
+
+/// Whether the router serves: not while it starts or stops.
+final class ServingFlag: Sendable {
+    private let flag = Atomic<Bool>(false)
+
+    var isSet: Bool { flag.load(ordering: .relaxed) }
+
+    func set(_ value: Bool) { flag.store(value, ordering: .relaxed) }
+}

@@ -13,8 +13,9 @@ import Synchronization
 ///     await pool.shutdown()
 ///     watch.shutdown()
 ///
-/// Safe to call from any thread. Nothing blocks but ``start(at:)`` and ``shutdown()``. Who is watched where is on disk, in the
-/// registry's database, and is brought in line with what accounts ask for; only what has to do with relays and hints is in memory.
+/// Safe to call from any thread. Nothing blocks but ``start(at:)`` and ``shutdown()``. Who is watched where is on disk,
+/// in the registry's database, and is brought in line with what accounts ask for; only what has to do with relays and
+/// hints is in memory.
 package final class AccountWatch: Sendable {
     /// Which relays are listened to for whom.
     package struct Configuration: Sendable {
@@ -53,8 +54,8 @@ package final class AccountWatch: Sendable {
     private let schedule: @Sendable (_ milliseconds: Int64, _ action: @escaping @Sendable () -> Void) -> Void
     private let logger: Logger
 
-    /// `now` is in milliseconds since 1970. `schedule` runs an action once, after so many milliseconds, on any thread and never
-    /// before it returns. Throws a `RegistryStoreError`.
+    /// `now` is in milliseconds since 1970. `schedule` runs an action once, after so many milliseconds, on any thread
+    /// and never before it returns. Throws a `RegistryStoreError`.
     package convenience init(
         registry: Registry,
         configuration: Configuration,
@@ -103,8 +104,8 @@ package final class AccountWatch: Sendable {
         worker = Mutex(WatchWorker(dependencies, stored: stored))
     }
 
-    /// Reads who is registered and has everybody watched, once. Takes seconds where there are a million accounts. Throws a
-    /// `RegistryStoreError`. What is reported through the other functions before or meanwhile is not lost.
+    /// Reads who is registered and has everybody watched, once. Takes seconds where there are a million accounts.
+    /// Throws a `RegistryStoreError`. What is reported through the other functions before or meanwhile is not lost.
     package func start(at relays: any RelayWatching) throws {
         try worker.withLock { try $0.start(at: relays) }
         let now = now()
@@ -124,8 +125,8 @@ package final class AccountWatch: Sendable {
         report(within: coalescing) { $0.receive(hint) }
     }
 
-    /// Up to when everything that a relay had was dealt with, in seconds since 1970. Nil also for a mark that a wrong clock set ahead
-    /// of now: who believed it would read nothing. Cheap: reads memory.
+    /// Up to when everything that a relay had was dealt with, in seconds since 1970. Nil also for a mark that a wrong
+    /// clock set ahead of now: who believed it would read nothing. Cheap: reads memory.
     package func mark(of relay: RelayURL) -> Int64? { inbox.mark(of: relay) }
 
     /// Takes note that everything that `relay` had stored for these keys was read and dealt with.
@@ -140,7 +141,8 @@ package final class AccountWatch: Sendable {
         report(within: Self.markDelay) { $0.mark(relay, upTo: moment, believing: latest) }
     }
 
-    /// Writes what was taken note of and not yet written, and does nothing more. To be called when the pool was shut down.
+    /// Writes what was taken note of and not yet written, and does nothing more. To be called when the pool was shut
+    /// down.
     package func shutdown() {
         worker.withLock { worker in
             let batch = inbox.withLock { inbox in
@@ -199,8 +201,8 @@ package enum HintPolicy: String, Sendable, Hashable, CaseIterable {
 
 /// Where an ``AccountWatch`` has keys watched.
 package protocol RelayWatching: Sendable {
-    /// Changes what is watched at one relay. `isOperators` says that the configuration names the relay, not only users. Must not
-    /// block and must not call the watch back before it returns.
+    /// Changes what is watched at one relay. `isOperators` says that the configuration names the relay, not only users.
+    /// Must not block and must not call the watch back before it returns.
     func update(_ relay: RelayURL, _ changes: [WatchChange], isOperators: Bool)
 }
 

@@ -1,7 +1,8 @@
 import Registry
 import RelayPool
 
-/// The relays at which keys are watched: their numbers, how many keys each has, and which of those that users named have a place.
+/// The relays at which keys are watched: their numbers, how many keys each has, and which of those that users named
+/// have a place.
 struct RelayBook {
     private struct Entry {
         var url: RelayURL
@@ -81,8 +82,8 @@ struct RelayBook {
 
     mutating func saved() { unsaved.removeAll() }
 
-    /// Gives the places to the relays that most accounts named. Those that lose theirs go on having their rows, until those are
-    /// taken from them.
+    /// Gives the places to the relays that most accounts named. Those that lose theirs go on having their rows, until
+    /// those are taken from them.
     mutating func admit(by counts: RelayCounts) {
         let users = Set(numbers.keys).subtracting(operators)
         let ranked = counts.ranked(limit: limit, perHost: perHost, preferring: users)
@@ -115,8 +116,8 @@ struct RelayCounts {
     private var dropped = false
     private let room: Int
 
-    /// Counts at most `room` relays at a time. Beyond that, those are dropped that were named least (Manku and Motwani, lossy
-    /// counting); one that many name is counted nonetheless.
+    /// Counts at most `room` relays at a time. Beyond that, those are dropped that were named least (Manku and Motwani,
+    /// lossy counting); one that many name is counted nonetheless.
     init(room: Int) {
         self.room = max(1, room)
     }

@@ -37,7 +37,8 @@ struct WatchAnnouncer {
     private mutating func tell(_ relay: RelayURL) {
         guard var told = changes.removeValue(forKey: relay) else { return }
         if let mark = mark(relay) {
-            // A relay that is connected already reads for each further key from the key's own moment on, and not from the mark.
+            // A relay that is connected already reads for each further key from the key's own moment on, and not from
+            // the mark.
             for index in told.indices {
                 guard case .put(var watched) = told[index], watched.isEstablished else { continue }
                 watched.since = max(watched.since, mark - Self.margin)

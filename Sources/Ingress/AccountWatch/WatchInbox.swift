@@ -2,7 +2,8 @@ import Nostr
 import RelayPool
 import Synchronization
 
-/// What was reported and not worked off yet, when it will be, and up to when relays were read. Safe to use from any thread.
+/// What was reported and not worked off yet, when it will be, and up to when relays were read. Safe to use from any
+/// thread.
 final class WatchInbox: Sendable {
     /// Reports that are worked off together.
     struct Batch {
@@ -117,8 +118,8 @@ final class WatchInbox: Sendable {
         state.withLock(body)
     }
 
-    /// Up to when everything that a relay had was dealt with. Nil also for a mark that a wrong clock set ahead of now: who believed
-    /// it would read nothing.
+    /// Up to when everything that a relay had was dealt with. Nil also for a mark that a wrong clock set ahead of now:
+    /// who believed it would read nothing.
     func mark(of relay: RelayURL) -> Int64? {
         let latest = latestMark
         return state.withLock { $0.marks[relay].flatMap { $0 <= latest ? $0 : nil } }

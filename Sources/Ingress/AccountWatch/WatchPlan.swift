@@ -28,14 +28,15 @@ struct WatchPlan {
     private(set) var steps: [Step] = []
     /// How many rows more each relay has, or fewer.
     private(set) var balance: [RelayNumber: Int] = [:]
-    /// Relays at which a key is read for again that was left to partners, each with the moment from when on, in seconds since 1970.
+    /// Relays at which a key is read for again that was left to partners, each with the moment from when on, in seconds
+    /// since 1970.
     private(set) var resumed: [RelayNumber: Int64] = [:]
     /// How many rows more have a key that is not the owner's.
     private(set) var claims = 0
 
-    /// `known` are the owner's rows; `wish` is nil when nothing is to be watched on its behalf any more. `others` says what other
-    /// owners have watched of a key at a relay. With `relaysKnow` relays know of `known` and are told only what changes; without it
-    /// they are told everything.
+    /// `known` are the owner's rows; `wish` is nil when nothing is to be watched on its behalf any more. `others` says
+    /// what other owners have watched of a key at a relay. With `relaysKnow` relays know of `known` and are told only
+    /// what changes; without it they are told everything.
     init(
         from known: [WatchRow],
         to wish: WatchWish?,

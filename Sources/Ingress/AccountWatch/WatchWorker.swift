@@ -35,7 +35,8 @@ struct WatchWorker {
     private static let longestSleep: Int64 = 60_000
     /// Hints that follow each other faster, in milliseconds, lead to nothing new.
     private static let hintGranularity: Int64 = 600_000
-    /// A registration that is younger, in seconds, counts from its own time and not from when its relays were learned of.
+    /// A registration that is younger, in seconds, counts from its own time and not from when its relays were learned
+    /// of.
     private static let freshRegistration: Int64 = 600
     private static let keysPerAccount = 16
 
@@ -79,8 +80,8 @@ struct WatchWorker {
 
     // MARK: Reports
 
-    /// Works reports off. Returns when to call again if no report comes, in milliseconds since 1970; nil when there is no need.
-    /// When this throws, `batch` holds what is to be worked off again.
+    /// Works reports off. Returns when to call again if no report comes, in milliseconds since 1970; nil when there is
+    /// no need. When this throws, `batch` holds what is to be worked off again.
     mutating func work(_ batch: inout WatchInbox.Batch) throws -> Int64? {
         let now = uses.now()
         for hint in batch.hints where hints.receive(hint, now: now) {
@@ -146,8 +147,8 @@ struct WatchWorker {
         book.saved()
     }
 
-    /// Brings rows in line with wishes in one transaction, and then tells the relays. With `relaysKnow` they know of the rows that
-    /// there are.
+    /// Brings rows in line with wishes in one transaction, and then tells the relays. With `relaysKnow` they know of
+    /// the rows that there are.
     private mutating func settle(_ wishes: [(owner: PublicKey, wish: WatchWish?)], relaysKnow: Bool) throws {
         guard let relays else { return }
         var book = book
@@ -201,8 +202,8 @@ struct WatchWorker {
 
     // MARK: Everybody
 
-    /// Compares what everybody wants watched with what is, and brings it in line. Without `relaysKnow`, which is how it begins,
-    /// relays know of nothing yet and are told all.
+    /// Compares what everybody wants watched with what is, and brings it in line. Without `relaysKnow`, which is how it
+    /// begins, relays know of nothing yet and are told all.
     private mutating func survey(relaysKnow: Bool) throws {
         guard let relays else { return }
         let now = uses.now()

@@ -4,11 +4,11 @@ import Synchronization
 
 /// Reads events as lines of JSON, from standard input, a file or a FIFO, and hands them over in batches.
 ///
-/// Lives on a thread of its own. Stops reading while too much is not dealt with, and hands over again what could not be: so
-/// whoever writes into the other end waits, and nothing is lost while this process lives.
+/// Lives on a thread of its own. Stops reading while too much is not dealt with, and hands over again what could not
+/// be: so whoever writes into the other end waits, and nothing is lost while this process lives.
 package final class Feed: Sendable {
-    /// Takes events, each the bytes of one JSON object, unverified. Must not block; calls the closure once, on any thread, with
-    /// an answer for each in order.
+    /// Takes events, each the bytes of one JSON object, unverified. Must not block; calls the closure once, on any
+    /// thread, with an answer for each in order.
     package typealias Submit = @Sendable ([[UInt8]], @escaping @Sendable ([FeedAnswer]) -> Void) -> Void
 
     private struct Answered {
@@ -31,8 +31,8 @@ package final class Feed: Sendable {
     private let messages = Mutex(Messages())
     private let finished = DispatchSemaphore(value: 0)
 
-    /// `ended` is called once, on the feed's thread, when the input has ended and everything in it is dealt with; not when
-    /// ``stop()`` comes before that. `now` gives milliseconds of any clock that does not step.
+    /// `ended` is called once, on the feed's thread, when the input has ended and everything in it is dealt with; not
+    /// when ``stop()`` comes before that. `now` gives milliseconds of any clock that does not step.
     package init(
         _ input: consuming FeedInput,
         limits: FeedLimits = FeedLimits(),
@@ -133,8 +133,8 @@ package final class Feed: Sendable {
         )
     }
 
-    /// Reads to the end of the line that was begun, and no further: half a line would be of no use to whoever reads a FIFO
-    /// next.
+    /// Reads to the end of the line that was begun, and no further: half a line would be of no use to whoever reads a
+    /// FIFO next.
     static func restOfLine(
         from input: borrowing FeedInput,
         for batcher: inout FeedBatcher,

@@ -22,7 +22,8 @@ struct FeedBatcher {
         retryDelay = limits.retryDelays.lowerBound
     }
 
-    /// Whether to read on. Not while anything is to be handed over again: whoever is too busy for that is too busy for more.
+    /// Whether to read on. Not while anything is to be handed over again: whoever is too busy for that is too busy for
+    /// more.
     var wantsMore: Bool {
         !hasEnded && again.isEmpty && outstandingEvents < limits.outstandingEvents
             && outstandingBytes < limits.outstandingBytes

@@ -21,8 +21,8 @@ package struct FeedInput: ~Copyable, Sendable {
     private let interrupts: Int32
     private let interrupter: Int32
 
-    /// Opens standard input for `-`, else a file or a FIFO. A file and standard input end; a FIFO does not: it is held open for
-    /// writers to come and go.
+    /// Opens standard input for `-`, else a file or a FIFO. A file and standard input end; a FIFO does not: it is held
+    /// open for writers to come and go.
     package init(path: String) throws(FeedError) {
         let isOurs = path != "-"
         let descriptor = isOurs ? try Self.open(path) : STDIN_FILENO
@@ -55,8 +55,8 @@ package struct FeedInput: ~Copyable, Sendable {
         _ = write(interrupter, &byte, 1)
     }
 
-    /// Waits until something comes, somebody interrupts or `milliseconds` are over, and reads into `buffer`. With `reads` false,
-    /// nothing is read.
+    /// Waits until something comes, somebody interrupts or `milliseconds` are over, and reads into `buffer`. With
+    /// `reads` false, nothing is read.
     func wait(milliseconds: Int64?, reads: Bool, into buffer: UnsafeMutableRawBufferPointer) -> Arrival {
         var descriptors = [
             pollfd(fd: interrupts, events: Int16(POLLIN), revents: 0),

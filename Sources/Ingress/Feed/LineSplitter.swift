@@ -22,7 +22,8 @@ struct LineSplitter {
 
     var isWithinLine: Bool { isTooLong || !unfinished.isEmpty }
 
-    /// The next line that ends within `bytes`, which then begins behind it. Nil when there is none; `bytes` is then used up.
+    /// The next line that ends within `bytes`, which then begins behind it. Nil when there is none; `bytes` is then
+    /// used up.
     mutating func next(in bytes: inout UnsafeRawBufferPointer) -> Line? {
         guard let start = bytes.baseAddress, let newline = memchr(start, 0x0A, bytes.count) else {
             keep(bytes)

@@ -22,10 +22,10 @@ package final class RelayPool: Sendable {
 
     /// Connects to nothing yet.
     ///
-    /// `identity` answers challenges (NIP-42). `http` fetches information documents (NIP-11) and must outlive the pool, as must
-    /// `group`. `mark` says, in seconds since 1970, up to when everything that a relay had was dealt with before; it is asked on
-    /// event loops and must not block. `now` is in milliseconds since 1970, `jitter` from 0 to 1.
-    /// Throws when the roots or a block of addresses of the configuration cannot be used.
+    /// `identity` answers challenges (NIP-42). `http` fetches information documents (NIP-11) and must outlive the pool,
+    /// as must `group`. `mark` says, in seconds since 1970, up to when everything that a relay had was dealt with
+    /// before; it is asked on event loops and must not block. `now` is in milliseconds since 1970, `jitter` from 0 to
+    /// 1. Throws when the roots or a block of addresses of the configuration cannot be used.
     package init(
         configuration: Configuration,
         identity: KeyPair,
@@ -75,7 +75,8 @@ package final class RelayPool: Sendable {
         threads.start()
     }
 
-    /// Watches keys at `relay` and stops watching them. A relay at which no key is watched is left after a while, unless it is kept.
+    /// Watches keys at `relay` and stops watching them. A relay at which no key is watched is left after a while,
+    /// unless it is kept.
     ///
     /// `isOperators` says that the configuration names the relay, so that it may be at a private address.
     package func update(_ relay: RelayURL, _ changes: [WatchChange], isOperators: Bool) {
@@ -96,8 +97,8 @@ package final class RelayPool: Sendable {
         for relay in kept { directory.rank(relay) { $0.isKept = true } }
     }
 
-    /// Asks all relays for something else from now on, over new connections, which read from where those before came to. Does
-    /// nothing where it is the same.
+    /// Asks all relays for something else from now on, over new connections, which read from where those before came
+    /// to. Does nothing where it is the same.
     package func ask(for wishes: RelayWishes) {
         let isNew = self.wishes.withLockedValue { old in
             defer { old = wishes }
@@ -107,8 +108,8 @@ package final class RelayPool: Sendable {
         for link in directory.links { link.loop.execute { link.ask(for: wishes) } }
     }
 
-    /// Publishes `event` at each of `relays`, once connected and, where asked, authenticated (NIP-42). Calls `completion` once, with a
-    /// result for each relay, within ``ConnectionLimits/publishing``.
+    /// Publishes `event` at each of `relays`, once connected and, where asked, authenticated (NIP-42). Calls
+    /// `completion` once, with a result for each relay, within ``ConnectionLimits/publishing``.
     package func publish(
         _ event: Event,
         to relays: [RelayURL],
@@ -122,9 +123,9 @@ package final class RelayPool: Sendable {
         }
     }
 
-    /// Asks `relays`, or all connected ones of the operator's if there are none, for stored events. They come to the delegate as
-    /// ``Reading/fetched``. Calls `completion` once, at the latest after `milliseconds`, when the last was handed over; it is told
-    /// whether any relay said that this was all.
+    /// Asks `relays`, or all connected ones of the operator's if there are none, for stored events. They come to the
+    /// delegate as ``Reading/fetched``. Calls `completion` once, at the latest after `milliseconds`, when the last was
+    /// handed over; it is told whether any relay said that this was all.
     package func fetch(
         _ filters: [Filter],
         from relays: [RelayURL] = [],
@@ -148,8 +149,8 @@ package final class RelayPool: Sendable {
         directory.links.map(\.status).sorted { $0.url < $1.url }
     }
 
-    /// Closes all connections and opens none any more; waits a moment for events that are in work, and for relays to say good-bye:
-    /// two seconds by default. To be called before the event loop group shuts down.
+    /// Closes all connections and opens none any more; waits a moment for events that are in work, and for relays to
+    /// say good-bye: two seconds by default. To be called before the event loop group shuts down.
     package func shutdown() async {
         let ends = directory.end().map { link in
             let promise = link.loop.makePromise(of: Void.self)
@@ -172,8 +173,8 @@ extension RelayPool {
     package struct Configuration: Sendable {
         /// Kinds that are asked for by the keys they name. Default: nil, every kind.
         package var addressedKinds: Set<Kind>?
-        /// Replaceable kinds that are asked for of those whose lists of relays and devices are, such as contact lists (kind 3).
-        /// Default: none.
+        /// Replaceable kinds that are asked for of those whose lists of relays and devices are, such as contact lists
+        /// (kind 3). Default: none.
         package var furtherLists: Set<Kind> = []
         /// How far back is read after an absence, in seconds. Default: two days.
         package var catchUpSeconds: Int64 = 172_800
@@ -182,7 +183,8 @@ extension RelayPool {
         /// Blocks in CIDR notation that users' URLs may lead to although they are not public, such as `10.1.2.0/24`.
         /// Default: none.
         package var allowPrivate: [String] = []
-        /// Relays that may be at private addresses and are never given up, whoever names them. Default: none but those that are kept.
+        /// Relays that may be at private addresses and are never given up, whoever names them. Default: none but those
+        /// that are kept.
         package var operators: Set<RelayURL> = []
         /// Relays named by users that are connected to at most; further ones are left out. Default: 10,000.
         package var maxRelays = 10_000

@@ -2,8 +2,9 @@ import Nostr
 
 /// Takes what a ``RelayPool`` reads. Called on the relays' event loops; must not block.
 package protocol RelayPoolDelegate: Sendable {
-    /// Takes events, each the bytes of one JSON object, unverified. Calls `completion` once, on any thread, with whether each was
-    /// dealt with; the others are read again. The pool stops reading from a relay while too much is outstanding.
+    /// Takes events, each the bytes of one JSON object, unverified. Calls `completion` once, on any thread, with
+    /// whether each was dealt with; the others are read again. The pool stops reading from a relay while too much is
+    /// outstanding.
     func received(
         _ events: [[UInt8]],
         from relay: RelayURL,
@@ -14,11 +15,12 @@ package protocol RelayPoolDelegate: Sendable {
     /// Everything that `relay` had stored for these keys was read and dealt with.
     func established(_ keys: [PublicKey], at relay: RelayURL)
 
-    /// Everything that `relay` had for its established keys up to that moment, in seconds since 1970, was read and dealt with.
+    /// Everything that `relay` had for its established keys up to that moment, in seconds since 1970, was read and
+    /// dealt with.
     func marked(_ relay: RelayURL, upTo moment: Int64)
 
-    /// Stored events of `relay` could not be read, so many times: once for each second with more events than the relay gives out,
-    /// and once for each reading that was given up because it was too long.
+    /// Stored events of `relay` could not be read, so many times: once for each second with more events than the relay
+    /// gives out, and once for each reading that was given up because it was too long.
     func couldNotRead(_ times: Int, at relay: RelayURL)
 }
 

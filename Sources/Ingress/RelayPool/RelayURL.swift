@@ -12,7 +12,8 @@ package struct RelayURL: Sendable, Hashable, Comparable {
     /// Path and query as they go on the wire, at least `/`.
     let target: String
 
-    /// Nil when `text` is no `ws` or `wss` URL as RFC 3986 has it, carries user information or is longer than 256 bytes.
+    /// Nil when `text` is no `ws` or `wss` URL as RFC 3986 has it, carries user information or is longer than 256
+    /// bytes.
     ///
     /// Scheme and host become lower case; the scheme's own port, a fragment and slashes at the path's end are left out.
     package init?(_ text: String) {

@@ -43,7 +43,8 @@ package enum WatchChange: Sendable, Hashable {
 package struct RelayWishes: Sendable, Hashable {
     /// Kinds that are asked for by the keys they name; nil: every kind.
     package var addressedKinds: Set<Kind>?
-    /// Replaceable kinds that are asked for of those whose lists of relays and devices are, such as contact lists (kind 3).
+    /// Replaceable kinds that are asked for of those whose lists of relays and devices are, such as contact lists (kind
+    /// 3).
     package var furtherLists: Set<Kind>
 
     package init(addressedKinds: Set<Kind>? = nil, furtherLists: Set<Kind> = []) {

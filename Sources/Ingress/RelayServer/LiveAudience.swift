@@ -3,8 +3,8 @@ import NIOConcurrencyHelpers
 import NIOCore
 import Nostr
 
-/// All open connections, by event loop: an event takes one hop to each loop, however many connections live there, and events
-/// in a row share it.
+/// All open connections, by event loop: an event takes one hop to each loop, however many connections live there, and
+/// events in a row share it.
 final class LiveAudience: Sendable {
     private let loops = NIOLockedValueBox<[ObjectIdentifier: LoopAudience]>([:])
     private let logger: Logger

@@ -1,13 +1,13 @@
 import Nostr
 
-/// The subscriptions of one connection that events to come can match. What asks for other events is not even kept: clients
-/// ask every relay for everything.
+/// The subscriptions of one connection that events to come can match. What asks for other events is not even kept:
+/// clients ask every relay for everything.
 struct LiveSubscriptions {
     private var subscriptions: [(id: SubscriptionID, filters: [Filter], values: Int)] = []
     private var values = 0
 
-    /// Takes a subscription, which must not be open. Returns false, and takes nothing, when the filters of all would hold more
-    /// than `limit` values.
+    /// Takes a subscription, which must not be open. Returns false, and takes nothing, when the filters of all would
+    /// hold more than `limit` values.
     mutating func open(_ id: SubscriptionID, _ filters: [Filter], limit: Int) -> Bool {
         let filters = filters.filter(Self.canMatch)
         let count = filters.reduce(0) { $0 + Self.values(in: $1) }

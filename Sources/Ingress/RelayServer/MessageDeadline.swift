@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Tells when bytes come and no message gets complete: whoever sends a byte a minute holds a connection and a buffer for as long as
-/// he likes, and is never silent.
+/// Tells when bytes come and no message gets complete: whoever sends a byte a minute holds a connection and a buffer
+/// for as long as he likes, and is never silent.
 final class MessageDeadline: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

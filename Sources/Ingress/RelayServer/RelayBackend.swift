@@ -2,18 +2,18 @@ import Nostr
 
 /// What stands behind the socket: where events go and what there is to serve.
 package protocol RelayBackend: Sendable {
-    /// Takes events, each the bytes of one JSON object as it came. Calls `completion` once, on any thread, with an answer
-    /// for each event in order, when what was accepted is kept. Returns at once; while answers are outstanding the caller
-    /// reads no more than its limits allow. Whoever sent the events has proven to be `authenticated` (NIP-42); that says
-    /// nothing about who signed them.
+    /// Takes events, each the bytes of one JSON object as it came. Calls `completion` once, on any thread, with an
+    /// answer for each event in order, when what was accepted is kept. Returns at once; while answers are outstanding
+    /// the caller reads no more than its limits allow. Whoever sent the events has proven to be `authenticated`
+    /// (NIP-42); that says nothing about who signed them.
     func submit(
         _ events: [[UInt8]],
         authenticated: Set<PublicKey>,
         completion: @escaping @Sendable ([EventAnswer]) -> Void
     )
 
-    /// The stored events that match any of `filters`, newest first, as the bytes of JSON objects. Registrations come only to their own
-    /// authors, who are among `authenticated`.
+    /// The stored events that match any of `filters`, newest first, as the bytes of JSON objects. Registrations come
+    /// only to their own authors, who are among `authenticated`.
     func storedEvents(matching filters: [Filter], authenticated: Set<PublicKey>) async -> [[UInt8]]
 }
 

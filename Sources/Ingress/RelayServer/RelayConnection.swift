@@ -93,8 +93,8 @@ struct RelayConnection {
         }
     }
 
-    /// Counts a ping or a pong of so many bytes like a message: it costs as much to read, and an answer. No answer can tell a client
-    /// that its pings are too fast.
+    /// Counts a ping or a pong of so many bytes like a message: it costs as much to read, and an answer. No answer can
+    /// tell a client that its pings are too fast.
     mutating func receive(controlFrameOf bytes: Int, now: Int64) -> Action {
         rate.take(bytes: bytes, now: now) == .wasWarnedOften ? .disconnect : .nothing
     }
@@ -102,7 +102,8 @@ struct RelayConnection {
     /// Counts a frame that its message continues after. Its bytes count with the message.
     mutating func receiveFragment(now: Int64) -> Action { receive(controlFrameOf: 0, now: now) }
 
-    /// The answers to the next `count` events, of `bytes` bytes in all, are out. Returns the queries that waited for them.
+    /// The answers to the next `count` events, of `bytes` bytes in all, are out. Returns the queries that waited for
+    /// them.
     mutating func answered(events count: Int, bytes: Int, _ answers: [EventAnswer] = []) -> [Action] {
         for answer in answers {
             guard let id = answer.id, registrations.remove(id) != nil, answer.accepted else { continue }
@@ -216,7 +217,8 @@ private struct ConnectionWork {
     private var eventsTaken = 0
     private var eventsAnswered = 0
     private var bytes = 0
-    /// Queries that came after events, for whoever registers and then asks must find the registration, or after other queries.
+    /// Queries that came after events, for whoever registers and then asks must find the registration, or after other
+    /// queries.
     private var waiting: [(behind: Int, query: RelayConnection.Action)] = []
     private var queries = 0
 

@@ -7,8 +7,8 @@ import NIOPosix
 import NIOWebSocket
 import Nostr
 
-/// Our own relay socket: takes registrations and any event to be routed, serves what it stores, and sends subscribers new events
-/// of ours.
+/// Our own relay socket: takes registrations and any event to be routed, serves what it stores, and sends subscribers
+/// new events of ours.
 package final class RelayServer: Sendable {
     /// What clients can meet here.
     package static let clientLimits: [ClientLimit] = [
@@ -58,8 +58,8 @@ package final class RelayServer: Sendable {
         self.audience = LiveAudience(logger: logger)
     }
 
-    /// Swift's runtime (6.3.1) crashes now and then when several threads need these generic types for the first time at the same
-    /// moment, as event loops do whose first connections come together. So one thread needs them before.
+    /// Swift's runtime (6.3.1) crashes now and then when several threads need these generic types for the first time at
+    /// the same moment, as event loops do whose first connections come together. So one thread needs them before.
     private static func instantiateDecoders() {
         let handlers: [any ChannelHandler] = [
             ByteToMessageHandler(HTTPRequestDecoder()),
@@ -70,8 +70,8 @@ package final class RelayServer: Sendable {
 
     /// Sends an event to every connection with a subscription that it matches (NIP-01). Returns at once, on any thread.
     ///
-    /// Meant for our own events: answers of a NIP-46 session (kind 24133), which reach only subscriptions whose `#p` names
-    /// their addressee, and our advertisement (kind 10067). No other kind reaches anybody.
+    /// Meant for our own events: answers of a NIP-46 session (kind 24133), which reach only subscriptions whose `#p`
+    /// names their addressee, and our advertisement (kind 10067). No other kind reaches anybody.
     package func broadcast(_ event: Event) {
         audience.send(event)
     }

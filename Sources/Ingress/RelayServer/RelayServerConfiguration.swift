@@ -19,9 +19,11 @@ package struct RelayServerConfiguration: Sendable {
         package var subscriptions = 20
         /// Filters in one REQ.
         package var filters = 10
-        /// Values in all filters of one connection that events to come can still match: ids, keys, kinds and tag values.
+        /// Values in all filters of one connection that events to come can still match: ids, keys, kinds and tag
+        /// values.
         package var liveValues = 2_000
-        /// Messages one connection may send a second, over time. Parts of messages, pings and pongs count as messages do.
+        /// Messages one connection may send a second, over time. Parts of messages, pings and pongs count as messages
+        /// do.
         package var messagesPerSecond: Double = 100
         /// Messages it may send at once, before the rate counts.
         package var burst: Double = 500

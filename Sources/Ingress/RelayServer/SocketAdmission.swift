@@ -110,7 +110,8 @@ final class SocketAdmission: Sendable {
     }
 }
 
-/// How much each client sends over all its connections. After a bounded number of others a client is forgotten, and begins anew.
+/// How much each client sends over all its connections. After a bounded number of others a client is forgotten, and
+/// begins anew.
 final class ClientTables: Sendable {
     /// Some 100 bytes each.
     private static let capacity = 50_000

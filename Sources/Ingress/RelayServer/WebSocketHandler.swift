@@ -4,8 +4,8 @@ import NIOHTTP1
 import NIOWebSocket
 import Nostr
 
-/// The shell around ``RelayConnection``: frames in and out, one submission for all events of a read, and no reading while
-/// too much is in work or answers are left unread. Lives on its channel's event loop.
+/// The shell around ``RelayConnection``: frames in and out, one submission for all events of a read, and no reading
+/// while too much is in work or answers are left unread. Lives on its channel's event loop.
 final class WebSocketHandler: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = Never
@@ -263,8 +263,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 }
 
-/// Refuses frames that a client must not send (RFC 6455): unmasked ones (section 5.1), and those of extensions that were never
-/// agreed on (section 5.2). Tells of the parts of messages, which nobody behind the aggregator sees.
+/// Refuses frames that a client must not send (RFC 6455): unmasked ones (section 5.1), and those of extensions that
+/// were never agreed on (section 5.2). Tells of the parts of messages, which nobody behind the aggregator sees.
 final class FrameRules: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias InboundOut = WebSocketFrame

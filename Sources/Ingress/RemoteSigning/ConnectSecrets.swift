@@ -3,8 +3,8 @@ import Glibc
 import Schnorr
 import Synchronization
 
-/// The secrets that open sessions (NIP-46), as keyed digests: what the process keeps and the registry stores tells nothing of
-/// them.
+/// The secrets that open sessions (NIP-46), as keyed digests: what the process keeps and the registry stores tells
+/// nothing of them.
 struct ConnectSecrets: Sendable, Concealed {
     /// Draws digests under a key of the router's identity, so that they mean nothing elsewhere.
     struct Digester: Sendable, Concealed {
@@ -30,7 +30,8 @@ struct ConnectSecrets: Sendable, Concealed {
 
     var isEmpty: Bool { digests.isEmpty }
 
-    /// The digest of `candidate` if it is one of the secrets. How long that takes says nothing of which, or of how near it is.
+    /// The digest of `candidate` if it is one of the secrets. How long that takes says nothing of which, or of how near
+    /// it is.
     func digest(matching candidate: String) -> [UInt8]? {
         let digest = digester.digest(of: candidate)
         let isKnown = digests.reduce(false) { ConstantTime.areEqual($1, digest) || $0 }

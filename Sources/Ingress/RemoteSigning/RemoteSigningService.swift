@@ -7,9 +7,10 @@ import Synchronization
 
 /// Holds the NIP-46 sessions of clients with this router: what seed 004 calls authentication by NIP-46.
 ///
-/// Registering is what a session is for: a registration that comes through one need not touch a public relay. Sessions are
-/// opened by clients with a `bunker://` URL; `nostrconnect://`, with which a client asks a signer to make the first step, is not
-/// supported, since a router has no user who could show it one. Answers a request on the thread it comes on.
+/// Registering is what a session is for: a registration that comes through one need not touch a public relay. Sessions
+/// are opened by clients with a `bunker://` URL; `nostrconnect://`, with which a client asks a signer to make the first
+/// step, is not supported, since a router has no user who could show it one. Answers a request on the thread it comes
+/// on.
 package final class RemoteSigningService: Sendable {
     /// A registration with its tags and an encrypted content, spelled as JSON within JSON, and then some.
     private static let payloadLimit = 131_072
@@ -29,11 +30,11 @@ package final class RemoteSigningService: Sendable {
     private let sessions: Mutex<SessionTable>
     private let refusals = Mutex(RefusalCount())
 
-    /// Reads the sessions there are. `reply` publishes an answer where a client may listen that asked from there; `now` is in
-    /// milliseconds since 1970.
+    /// Reads the sessions there are. `reply` publishes an answer where a client may listen that asked from there; `now`
+    /// is in milliseconds since 1970.
     ///
-    /// Throws a `RegistryStoreError` when the sessions cannot be read, and a ``SecretFileError`` when the configured file of
-    /// secrets cannot be used.
+    /// Throws a `RegistryStoreError` when the sessions cannot be read, and a ``SecretFileError`` when the configured
+    /// file of secrets cannot be used.
     package convenience init(
         configuration: RemoteSigningConfiguration,
         identity: KeyPair,
@@ -110,8 +111,8 @@ package final class RemoteSigningService: Sendable {
         send(response, to: event, from: source, key: key, now: now)
     }
 
-    /// Whether a registration that came as a plain event, and not through a session, may be taken: where sessions are required,
-    /// only if its author, or the root it names as its own (seed 004), has one.
+    /// Whether a registration that came as a plain event, and not through a session, may be taken: where sessions are
+    /// required, only if its author, or the root it names as its own (seed 004), has one.
     package func admits(_ registration: Event) -> Bool {
         guard configuration.requireSession else { return true }
         let root = registration.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
@@ -163,7 +164,8 @@ package final class RemoteSigningService: Sendable {
         guard !hasSession || sessions.withLock({ $0.mayWrite(now: now) }) else { return .result("ack") }
         do {
             var digest: [UInt8]?
-            // Clients connect at every start, some with the secret they once had and some without. Who has a session needs none.
+            // Clients connect at every start, some with the secret they once had and some without. Who has a session
+            // needs none.
             if let secrets, !hasSession {
                 digest = try secrets.secrets().digest(matching: request.params.dropFirst().first ?? "")
                 guard digest != nil else { return .error(Self.wrongSecret) }
@@ -302,7 +304,8 @@ package struct RemoteSigningConfiguration: Sendable {
     }
 }
 
-/// Where a request came in, which is where its answer goes: a stranger on our socket must not make us publish elsewhere.
+/// Where a request came in, which is where its answer goes: a stranger on our socket must not make us publish
+/// elsewhere.
 package enum RequestSource: Hashable, Sendable {
     case ownSocket
     /// A relay, or a feed of one.

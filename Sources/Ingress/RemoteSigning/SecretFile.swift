@@ -2,7 +2,8 @@ import Cipher
 import Foundation
 import Glibc
 
-/// The file with the secrets that open NIP-46 sessions: one a line; empty lines and lines that begin with `#` do not count.
+/// The file with the secrets that open NIP-46 sessions: one a line; empty lines and lines that begin with `#` do not
+/// count.
 package struct SecretFile: Sendable {
     /// What a secret made by ``add(random:)`` has of randomness, in bytes.
     private static let strength = 16
@@ -17,8 +18,8 @@ package struct SecretFile: Sendable {
         self.path = path
     }
 
-    /// The secrets in the file; none where there is no file yet. Throws a ``SecretFileError`` when it cannot be read, others
-    /// may read it, or a line is no secret.
+    /// The secrets in the file; none where there is no file yet. Throws a ``SecretFileError`` when it cannot be read,
+    /// others may read it, or a line is no secret.
     package func read() throws(SecretFileError) -> [String] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {

@@ -4,7 +4,8 @@ import Nostr
 struct SessionLimits {
     /// Sessions at the same time; for a further one the session that was unused for longest ends.
     var sessions = 10_000
-    /// After so long without use a session is over, in milliseconds: clients register anew every 30 days (seed 004, section 3).
+    /// After so long without use a session is over, in milliseconds: clients register anew every 30 days (seed 004,
+    /// section 3).
     var unused: Int64 = 90 * 86_400_000
     /// How old the note of a session's last use may be before it is written down again, in milliseconds.
     var useNoted: Int64 = 3_600_000
@@ -16,7 +17,8 @@ struct SessionLimits {
     var writes = RateLimit(burst: 200, interval: 20)
     /// Requests of one client without a session.
     var strangersRequests = RateLimit(burst: 6, interval: 10_000)
-    /// Requests of all clients without a session. Under a flood from many keys new clients wait; those with a session do not.
+    /// Requests of all clients without a session. Under a flood from many keys new clients wait; those with a session
+    /// do not.
     var allStrangersRequests = RateLimit(burst: 200, interval: 50)
     /// Clients without a session whose rate is remembered.
     var strangers = 10_000
@@ -34,7 +36,8 @@ struct RateLimit {
     /// Milliseconds for each further one.
     let interval: Int64
 
-    /// Whether one more may pass at `now`, and notes it. A clock that jumps back delays nothing for longer than the burst.
+    /// Whether one more may pass at `now`, and notes it. A clock that jumps back delays nothing for longer than the
+    /// burst.
     func take(_ debt: inout Debt, at now: Int64) -> Bool {
         let most = now + burst * interval
         debt = min(debt, most)
@@ -45,7 +48,8 @@ struct RateLimit {
     }
 }
 
-/// The requests that were taken while they were fresh, so that none is answered twice: relays repeat events, and anyone can.
+/// The requests that were taken while they were fresh, so that none is answered twice: relays repeat events, and anyone
+/// can.
 struct RecentRequests {
     /// How far a request's stamp may be from now, in seconds.
     private static let tolerance: Int64 = 600

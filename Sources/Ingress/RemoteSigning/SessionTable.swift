@@ -1,7 +1,8 @@
 import Nostr
 import Registry
 
-/// Who has a NIP-46 session, and how often anyone may ask. Knows no key but those of clients, no store, no clock and no socket.
+/// Who has a NIP-46 session, and how often anyone may ask. Knows no key but those of clients, no store, no clock and no
+/// socket.
 struct SessionTable {
     /// What becomes of a request at first sight, before it is worth decrypting.
     enum Admission: String, Hashable {
@@ -75,7 +76,8 @@ struct SessionTable {
         return isDue ? entry.session : nil
     }
 
-    /// Clients whose sessions must end so that `client` may have one: the one unused for longest, when all places are taken.
+    /// Clients whose sessions must end so that `client` may have one: the one unused for longest, when all places are
+    /// taken.
     func displaced(by client: PublicKey) -> [PublicKey] {
         guard clients[client] == nil, clients.count >= limits.sessions else { return [] }
         let oldest = clients.min { ($0.value.session.usedAt, $0.key) < ($1.value.session.usedAt, $1.key) }
@@ -91,13 +93,15 @@ struct SessionTable {
         clients[session.client] = entry
     }
 
-    /// The session that `client` would have by a `connect` of `seconds`: a late copy of an earlier one does not make it older.
+    /// The session that `client` would have by a `connect` of `seconds`: a late copy of an earlier one does not make it
+    /// older.
     func session(of client: PublicKey, connectedAt seconds: Int64, now: Int64) -> RemoteSession {
         let earlier = clients[client]?.session.openedAt ?? seconds
         return RemoteSession(client: client, openedAt: max(earlier, seconds), usedAt: now)
     }
 
-    /// Whether a `logout` of `seconds` means the session there is, and not an earlier one: somebody may have kept a copy of that logout.
+    /// Whether a `logout` of `seconds` means the session there is, and not an earlier one: somebody may have kept a
+    /// copy of that logout.
     func mayClose(_ client: PublicKey, by seconds: Int64) -> Bool {
         clients[client].map { seconds >= $0.session.openedAt } ?? false
     }

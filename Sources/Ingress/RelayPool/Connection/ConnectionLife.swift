@@ -165,8 +165,8 @@ struct ConnectionLife {
     }
 }
 
-/// How long a relay is left alone after failures: from half of these times to the whole, so that what failed together does not come
-/// back together. In milliseconds.
+/// How long a relay is left alone after failures: from half of these times to the whole, so that what failed together
+/// does not come back together. In milliseconds.
 package struct ConnectionPauses: Sendable {
     /// After a first failure; it doubles with each that follows.
     package var first: Int64 = 1_000

@@ -26,8 +26,8 @@ struct RelayConnector: Sendable {
         Self.instantiateDecoders()
     }
 
-    /// Swift's runtime (6.3.1) crashes now and then when several threads need these generic types for the first time at the same
-    /// moment, as event loops do whose first connections open together. So one thread needs them before.
+    /// Swift's runtime (6.3.1) crashes now and then when several threads need these generic types for the first time at
+    /// the same moment, as event loops do whose first connections open together. So one thread needs them before.
     private static func instantiateDecoders() {
         let handlers: [any ChannelHandler] = [
             ByteToMessageHandler(HTTPResponseDecoder()),
@@ -36,8 +36,8 @@ struct RelayConnector: Sendable {
         withExtendedLifetime(handlers) {}
     }
 
-    /// Connects to `url`, by a fresh look-up of its name; when guarded, only to addresses that the guard permits. Nothing is read
-    /// from the wire before the future's callbacks ran. Fails with a ``ConnectionFailure``.
+    /// Connects to `url`, by a fresh look-up of its name; when guarded, only to addresses that the guard permits.
+    /// Nothing is read from the wire before the future's callbacks ran. Fails with a ``ConnectionFailure``.
     func connect(
         to url: RelayURL,
         isGuarded: Bool,
@@ -140,8 +140,8 @@ struct RelayConnector: Sendable {
     }
 }
 
-/// Refuses frames that a server must not send (RFC 6455): masked ones (section 5.1), and those of extensions that were never agreed
-/// on (section 5.2).
+/// Refuses frames that a server must not send (RFC 6455): masked ones (section 5.1), and those of extensions that were
+/// never agreed on (section 5.2).
 final class ServerFrameRules: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias InboundOut = WebSocketFrame

@@ -2,8 +2,8 @@ import HTTPLanes
 import JSON
 import Nostr
 
-/// What a relay says of its limits (NIP-11, `limitation`), as far as that matters to us. Values that cannot be meant are
-/// replaced by the nearest that can; what is unsaid is assumed as relays commonly have it.
+/// What a relay says of its limits (NIP-11, `limitation`), as far as that matters to us. Values that cannot be meant
+/// are replaced by the nearest that can; what is unsaid is assumed as relays commonly have it.
 struct RelayLimitation: Hashable, Sendable {
     /// Bytes of one message of ours.
     var maxMessageLength = 131_072
@@ -37,7 +37,8 @@ struct RelayLimitation: Hashable, Sendable {
 }
 
 extension JSONObject {
-    /// A number above zero, as whatever kind of number or text it was written; nil also for 0, by which some mean "no limit".
+    /// A number above zero, as whatever kind of number or text it was written; nil also for 0, by which some mean "no
+    /// limit".
     fileprivate func natural(_ name: String) -> Int? {
         let text: String
         switch self[name] {
@@ -50,7 +51,8 @@ extension JSONObject {
     }
 }
 
-/// What is known of a relay's limits (NIP-11), and whether to ask for them. `now` is in milliseconds on a clock that does not jump.
+/// What is known of a relay's limits (NIP-11), and whether to ask for them. `now` is in milliseconds on a clock that
+/// does not jump.
 struct KnownLimitation {
     private enum State {
         case unknown

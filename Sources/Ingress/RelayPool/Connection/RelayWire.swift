@@ -2,8 +2,8 @@ import HTTPLanes
 import NIOCore
 import NIOWebSocket
 
-/// One WebSocket connection to a relay, as its client: messages out and in, pings, the closing handshake (RFC 6455), and no reading
-/// while its owner wants no more. Lives on its channel's event loop.
+/// One WebSocket connection to a relay, as its client: messages out and in, pings, the closing handshake (RFC 6455),
+/// and no reading while its owner wants no more. Lives on its channel's event loop.
 final class RelayWire: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = Never
@@ -11,7 +11,7 @@ final class RelayWire: ChannelDuplexHandler {
 
     private let limits: ConnectionLimits
     private var keepalive: Keepalive
-    private var keepaliveTimer: Scheduled<Void>?
+    private var timer: Scheduled<Void>?
     private var context: ChannelHandlerContext?
     private var owner: (any RelayWireOwner)?
     private var failure: ConnectionFailure?
@@ -19,7 +19,8 @@ final class RelayWire: ChannelDuplexHandler {
     private var readPending = false
     /// Whether what we wrote lay unread at the last check.
     private var isStuck = false
-    /// What the last ping said that could not be answered yet; of several only the last needs an answer (section 5.5.3).
+    /// What the last ping said that could not be answered yet; of several only the last needs an answer (section
+    /// 5.5.3).
     private var owedPong: ByteBuffer?
 
     init(limits: ConnectionLimits, now: Int64) {
@@ -140,7 +141,7 @@ final class RelayWire: ChannelDuplexHandler {
     private func scheduleKeepalive(context: ChannelHandlerContext) {
         let wait = max(1, keepalive.nextTick - context.eventLoop.now.milliseconds)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        keepaliveTimer = context.eventLoop.scheduleTask(in: .milliseconds(wait)) { bound.value.checkKeepalive() }
+        timer = context.eventLoop.scheduleTask(in: .milliseconds(wait)) { bound.value.checkKeepalive() }
     }
 
     private func checkKeepalive() {
@@ -175,12 +176,12 @@ final class RelayWire: ChannelDuplexHandler {
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
         guard failure == nil else {
             // The other side is at fault, or has said that it leaves: nothing more is to come from it.
-            keepaliveTimer?.cancel()
+            timer?.cancel()
             context.flush()
             return context.close(promise: nil)
         }
-        keepaliveTimer?.cancel()
-        keepaliveTimer = context.eventLoop.scheduleTask(in: .milliseconds(limits.leaving)) { bound.value.close(promise: nil) }
+        timer?.cancel()
+        timer = context.eventLoop.scheduleTask(in: .milliseconds(limits.leaving)) { bound.value.close(promise: nil) }
         context.flush()
         if readPending {
             readPending = false
@@ -195,7 +196,7 @@ final class RelayWire: ChannelDuplexHandler {
     }
 
     private func end() {
-        keepaliveTimer?.cancel()
+        timer?.cancel()
         guard context != nil else { return }
         context = nil
         let owner = owner

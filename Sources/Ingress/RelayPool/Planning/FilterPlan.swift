@@ -8,7 +8,8 @@ struct FilterPlan: Sendable {
     /// As clients say in a deletion what it is about.
     static let registrationKindNames: Set<String> = Set(registrations.map { "\($0.rawValue)" })
 
-    /// Kinds that tell where an account is found, what its devices are, what it registers, and what else is wanted of its own.
+    /// Kinds that tell where an account is found, what its devices are, what it registers, and what else is wanted of
+    /// its own.
     let lists: Set<Kind>
     /// Gift wraps that are asked for, dated back as they are (NIP-59).
     let wraps: Set<Kind>
@@ -69,8 +70,8 @@ struct FilterPlan: Sendable {
         return stages
     }
 
-    /// What is stored for keys for which nothing was read before. A gift wrap dated before the watch began may be old, and so it
-    /// is not new. What is older than `horizon`, in seconds, is too old to be.
+    /// What is stored for keys for which nothing was read before. A gift wrap dated before the watch began may be old,
+    /// and so it is not new. What is older than `horizon`, in seconds, is too old to be.
     func beginning(_ entries: [RosterEntry], notBefore horizon: Int64) -> [SweepStage] {
         var stages: [SweepStage] = []
         let authors = entries.keys(.authored)

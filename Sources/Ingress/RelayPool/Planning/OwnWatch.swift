@@ -91,8 +91,8 @@ struct OwnWatch: Sendable {
         return event.identifier.hasPrefix(key)
     }
 
-    /// Counts a registration for somebody else that came live. Returns false when there are too many: then its kind is not asked
-    /// for any more.
+    /// Counts a registration for somebody else that came live. Returns false when there are too many: then its kind is
+    /// not asked for any more.
     mutating func takesStranger(_ kind: Kind, now: Int64) -> Bool {
         guard wholeKinds.contains(kind), paces[kind]?.take(at: now) == false else { return true }
         wholeKinds.remove(kind)

@@ -1,6 +1,7 @@
 import Nostr
 
-/// Reads what a filter matches page after page, from the newest to the oldest, at relays that keep to NIP-01 and at others.
+/// Reads what a filter matches page after page, from the newest to the oldest, at relays that keep to NIP-01 and at
+/// others.
 ///
 /// A page is asked for up to the second after that of the oldest event before: further events may share that second,
 /// and some relays take `until` as exclusive. A page that brings nothing new ends the reading, unless the relay may

@@ -30,7 +30,8 @@ struct PlaceTable: Sendable {
         let place = slots[hole]
         guard place != Self.empty else { return nil }
         count -= 1
-        // What comes after must still be found without the hole: it moves up unless it would get before where it belongs.
+        // What comes after must still be found without the hole: it moves up unless it would get before where it
+        // belongs.
         var next = hole
         while true {
             next = (next + 1) & mask

@@ -52,8 +52,8 @@ enum Refusal: Hashable, Sendable {
         }
     }
 
-    /// What is said of subscriptions in general: that there are too many of them, or that they are too large together. Relays say it
-    /// under several prefixes, also that of a rate.
+    /// What is said of subscriptions in general: that there are too many of them, or that they are too large together.
+    /// Relays say it under several prefixes, also that of a rate.
     private static func ofWhatIsOpen(_ text: String) -> Refusal? {
         let body = text.firstIndex(of: ":").map { text[$0...] } ?? text[...]
         let list = body.split { !$0.isLetter }.map(String.init)
@@ -79,8 +79,8 @@ enum Refusal: Hashable, Sendable {
     ]
 }
 
-/// Tells a relay that takes no more from one that is asked too fast: it refuses one REQ after the other, however long we wait
-/// before each, and accepts none in between.
+/// Tells a relay that takes no more from one that is asked too fast: it refuses one REQ after the other, however long
+/// we wait before each, and accepts none in between.
 struct RefusalStreak: Hashable, Sendable {
     private static let length = 3
 
@@ -90,7 +90,8 @@ struct RefusalStreak: Hashable, Sendable {
     /// Only REQs from that number on were sent knowing of the last refusal.
     private var next: UInt64 = 0
 
-    /// Notes that the REQ of that number was refused, while `last` was the last that was sent. Returns whether that makes a row.
+    /// Notes that the REQ of that number was refused, while `last` was the last that was sent. Returns whether that
+    /// makes a row.
     mutating func refused(_ number: UInt64, last: UInt64) -> Bool {
         guard number >= next else { return false }
         if count == 0 { first = number }

@@ -1,4 +1,5 @@
-/// How much a relay lets us have open at a time, from what it says (NIP-11), what it refused and what we think is enough.
+/// How much a relay lets us have open at a time, from what it says (NIP-11), what it refused and what we think is
+/// enough.
 struct RelayCapacity: Hashable, Sendable {
     /// What a refusal stated.
     private struct Lesson: Hashable, Sendable {
@@ -34,7 +35,8 @@ struct RelayCapacity: Hashable, Sendable {
     /// Bytes of all REQs whose subscriptions are open.
     var bytes: Int { max(Self.least.bytes, min(enough, stated.bytes, guessed.bytes)) }
 
-    /// The part of ``bytes`` that is kept free of what is open for long, for reading stored events and for replacing subscriptions.
+    /// The part of ``bytes`` that is kept free of what is open for long, for reading stored events and for replacing
+    /// subscriptions.
     var spareBytes: Int { bytes / 4 }
 
     /// Takes what the relay's information document says.

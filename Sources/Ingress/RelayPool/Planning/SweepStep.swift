@@ -28,8 +28,9 @@ struct SweepStage: Hashable, Sendable {
 
     /// Whether both may be asked for by one REQ.
     ///
-    /// No event may be of the kinds and the time of both, so that one that comes can be told to be for which. What makes events old
-    /// is asked for apart: an event of these days that comes while that is open would be taken for one of them.
+    /// No event may be of the kinds and the time of both, so that one that comes can be told to be for which. What
+    /// makes events old is asked for apart: an event of these days that comes while that is open would be taken for one
+    /// of them.
     func goes(with other: SweepStage) -> Bool {
         isOfNewEvents == other.isOfNewEvents && isApart(from: other)
     }
@@ -92,8 +93,8 @@ struct SweepStep: Sendable {
 
     /// Ends the page; returns what is left to read, and how often events turned out to be out of reach.
     ///
-    /// Of several stages, a page without any event is the last of all. Otherwise a relay may have left out those of one stage for
-    /// those of another: the ones that brought none are asked for again without those that did.
+    /// Of several stages, a page without any event is the last of all. Otherwise a relay may have left out those of one
+    /// stage for those of another: the ones that brought none are asked for again without those that did.
     consuming func endPage() -> (steps: [SweepStep], unread: Int) {
         let silent = isOfSeveral ? pagings.filter { $0.seen == 0 } : []
         guard !isOfSeveral || hasStrays || silent.count < pagings.count else { return ([], 0) }

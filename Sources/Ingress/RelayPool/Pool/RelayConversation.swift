@@ -4,8 +4,8 @@ import NIOConcurrencyHelpers
 import NIOCore
 import Nostr
 
-/// The shell around a ``RelaySession``: turns messages into its inputs and its actions into messages, batches for the delegate and
-/// answers to whoever published or fetched. Lives on one event loop.
+/// The shell around a ``RelaySession``: turns messages into its inputs and its actions into messages, batches for the
+/// delegate and answers to whoever published or fetched. Lives on one event loop.
 final class RelayConversation: RelayWireOwner {
     /// Malformed messages on one connection after which it is given up.
     private static let patience = 100

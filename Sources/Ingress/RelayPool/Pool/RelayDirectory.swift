@@ -45,8 +45,8 @@ final class RelayDirectory: Sendable {
         state.withLockedValue { $0.entries.values.filter(\.rank.isKept).map(\.link.url) }
     }
 
-    /// Has `errand` done at a relay, which becomes known by it, on its event loop and in the order of calls. False if there are
-    /// no relays any more, or too many.
+    /// Has `errand` done at a relay, which becomes known by it, on its event loop and in the order of calls. False if
+    /// there are no relays any more, or too many.
     func send(to url: RelayURL, _ errand: @escaping @Sendable (RelayConversation) -> Void) -> Bool {
         state.withLockedValue { state in
             guard var entry = entry(url, rank(of: url), &state) else { return false }
@@ -163,8 +163,8 @@ struct RelayRank: Sendable, Equatable {
     }
 }
 
-/// Bounds how many connections are being opened at the same time; who comes first is served first. A relay has one place at most
-/// and waits once, however often it asks.
+/// Bounds how many connections are being opened at the same time; who comes first is served first. A relay has one
+/// place at most and waits once, however often it asks.
 struct OpeningPlaces {
     private let limit: Int
     private var holders: Set<RelayURL> = []

@@ -5,8 +5,8 @@ import NIOCore
 
 /// One relay of a pool: opens and closes its connection, and has a conversation over it.
 ///
-/// `@unchecked Sendable`: lives on its event loop; others reach it by ``RelayDirectory`` alone, which goes there, and may read
-/// the constants and the published status.
+/// `@unchecked Sendable`: lives on its event loop; others reach it by ``RelayDirectory`` alone, which goes there, and
+/// may read the constants and the published status.
 final class RelayLink: @unchecked Sendable {
     let url: RelayURL
     let loop: any EventLoop
@@ -164,7 +164,8 @@ final class RelayLink: @unchecked Sendable {
         review()
     }
 
-    /// Whoever is slow with the document keeps the place until now, so that no more are asked for at a time than connections are opened.
+    /// Whoever is slow with the document keeps the place until now, so that no more are asked for at a time than
+    /// connections are opened.
     private func begin(_ limitation: RelayLimitation) {
         directory.leavePlace(url)
         conversation.begin(limitation)
@@ -218,7 +219,8 @@ final class RelayLink: @unchecked Sendable {
         if !isOpen { fulfill() }
     }
 
-    /// Looks again at whether a connection is needed, when to do something next, and whether anything is left to be known.
+    /// Looks again at whether a connection is needed, when to do something next, and whether anything is left to be
+    /// known.
     private func review() {
         guard !isStopping else { return publish() }
         perform(life.need(rank.isKept || conversation.isNeeded, now: loop.milliseconds))

@@ -11,7 +11,8 @@ struct Backlog: Sendable {
         case everything
     }
 
-    /// Events that are asked for one by one at most when the delegate did not deal with them. Of more, everything is read again.
+    /// Events that are asked for one by one at most when the delegate did not deal with them. Of more, everything is
+    /// read again.
     static let missedLimit = 2_000
     /// Keys are read for together if their moments lie within so many seconds.
     private static let window: Int64 = 600
@@ -28,7 +29,8 @@ struct Backlog: Sendable {
     private var ownGap: OwnGap?
     /// Live events that the delegate did not deal with.
     private var missed = MissedEvents()
-    /// Whether there was a connection before, so that the durable mark says nothing about keys that are added from now on.
+    /// Whether there was a connection before, so that the durable mark says nothing about keys that are added from now
+    /// on.
     private var wasConnected = false
 
     init(settings: SessionSettings) {
@@ -120,7 +122,8 @@ struct Backlog: Sendable {
         queue(place)
     }
 
-    /// Keys of a chunk, or all of them, are live no longer; if the REQ that replaces theirs is already sent, it still names them.
+    /// Keys of a chunk, or all of them, are live no longer; if the REQ that replaces theirs is already sent, it still
+    /// names them.
     mutating func notLive(chunk: Int?, staysAsked: Bool) {
         let forget: (UInt32, inout RosterEntry) -> Void = { _, entry in
             entry.flags.remove(staysAsked ? .live : [.live, .asked])
@@ -140,9 +143,11 @@ struct Backlog: Sendable {
 
     // MARK: Connections
 
-    /// Begins a connection. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process too.
+    /// Begins a connection. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process
+    /// too.
     ///
-    /// Established keys are read for since the mark, unless they have a moment of their own; for the others everything is read.
+    /// Established keys are read for since the mark, unless they have a moment of their own; for the others everything
+    /// is read.
     mutating func begin(mark: Int64?, chunkSize: Int, isOwnWatched: Bool, now: Int64) {
         progress.distrust(now: now, to: now / 1_000 - settings.catchUpSeconds)
         if let mark { progress.resume(from: mark) }

@@ -16,7 +16,8 @@ struct CatchUp: Sendable {
     private var lastNumber: UInt32 = 0
     /// Several stages are read by one REQ.
     private var asksTogether = true
-    /// Events that came live while what was stored for new keys was read: they are new, although they are stored by now.
+    /// Events that came live while what was stored for new keys was read: they are new, although they are stored by
+    /// now.
     private var liveWhileBeginning: Set<EventID> = []
 
     init(settings: SessionSettings) {
@@ -36,7 +37,8 @@ struct CatchUp: Sendable {
 
     // MARK: Connections
 
-    /// Begins a connection. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process too.
+    /// Begins a connection. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process
+    /// too.
     mutating func begin(mark: Int64?, chunkSize: Int, isOwnWatched: Bool, now: Int64) {
         sweeps = [:]
         backlog.begin(mark: mark, chunkSize: chunkSize, isOwnWatched: isOwnWatched, now: now)

@@ -2,8 +2,8 @@ import Nostr
 
 /// The subscriptions to new events at one relay: for our own key, and for the watched keys in chunks.
 ///
-/// A relay that does not allow so many is asked by kind only, whomever events concern. One that refuses that as well is asked for
-/// as many chunks as it allows; the others are polled: their stored events are read from time to time.
+/// A relay that does not allow so many is asked by kind only, whomever events concern. One that refuses that as well is
+/// asked for as many chunks as it allows; the others are polled: their stored events are read from time to time.
 struct LiveSubscriptions: Sendable {
     typealias Name = LiveSubscription.Name
 
@@ -62,7 +62,8 @@ struct LiveSubscriptions: Sendable {
         return live.count - ownSubscriptions >= chunkCapacity(of: size, capacity)
     }
 
-    /// Subscriptions for chunks of that size that may be live. Some room is kept for catching up, fetching and replacing.
+    /// Subscriptions for chunks of that size that may be live. Some room is kept for catching up, fetching and
+    /// replacing.
     private func chunkCapacity(of size: Int, _ capacity: RelayCapacity) -> Int {
         let count = capacity.subscriptions
         let reserve = count >= 8 ? 3 : count >= 5 ? 2 : 1
@@ -80,7 +81,8 @@ struct LiveSubscriptions: Sendable {
 
     // MARK: Connections
 
-    /// Begins a connection, with settings that may have changed. ``openAll(_:_:_:)`` follows when the backlog has begun, too.
+    /// Begins a connection, with settings that may have changed. ``openAll(_:_:_:)`` follows when the backlog has
+    /// begun, too.
     mutating func begin(_ settings: SessionSettings, now: Int64) {
         plan = FilterPlan(settings, withWraps: true)
         own.begin(at: own.place, now: now)
@@ -197,7 +199,8 @@ struct LiveSubscriptions: Sendable {
         requests.wake(at: requests.now + settings.pollInterval)
     }
 
-    /// Asks for fewer keys at a time. Reading begins again for what was not read yet. Returns false if there is no less.
+    /// Asks for fewer keys at a time. Reading begins again for what was not read yet. Returns false if there is no
+    /// less.
     mutating func shrinkChunks(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) -> Bool {
         guard catchUp.backlog.roster.chunkSize > Self.smallestChunk else { return false }
         chunkLimit = max(Self.smallestChunk, catchUp.backlog.roster.chunkSize / 2)

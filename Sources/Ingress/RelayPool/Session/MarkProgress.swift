@@ -1,6 +1,7 @@
 /// Finds moments up to which everything that came in was dealt with, while more comes in all the time.
 ///
-/// Events are counted by epoch. A candidate ends an epoch; once nothing of that and of former epochs is out, the candidate holds.
+/// Events are counted by epoch. A candidate ends an epoch; once nothing of that and of former epochs is out, the
+/// candidate holds.
 struct MarkProgress: Sendable {
     /// Clocks are corrected by seconds all the time.
     private static let clockSlack: Int64 = 60
@@ -36,7 +37,8 @@ struct MarkProgress: Sendable {
         reached = max(reached ?? seconds, seconds)
     }
 
-    /// Takes back what was reached by a clock that ran ahead of `now` and was set back since: all after `seconds` is open again.
+    /// Takes back what was reached by a clock that ran ahead of `now` and was set back since: all after `seconds` is
+    /// open again.
     mutating func distrust(now: Int64, to seconds: Int64) {
         guard let reached, reached > now / 1_000 + Self.clockSlack else { return }
         self.reached = seconds

@@ -19,8 +19,8 @@ enum RelayAction: Hashable, Sendable {
     case fetchAnswered(UInt64)
     /// The fetch of that number has ended: no event of it will come any more.
     case fetchEnded(UInt64)
-    /// What became of an event that was to be published; `message` is the relay's and not to be trusted. It is nil when the
-    /// relay gave no answer in time.
+    /// What became of an event that was to be published; `message` is the relay's and not to be trusted. It is nil when
+    /// the relay gave no answer in time.
     case publishEnded(EventID, isAccepted: Bool, message: String?)
     /// The relay refuses everything: disconnect, and stay away until that moment, in milliseconds since 1970.
     case rest(until: Int64)

@@ -1,6 +1,7 @@
 import Nostr
 
-/// What is asked of one relay: which subscriptions are open, how many and how fast it allows, and the actions that result.
+/// What is asked of one relay: which subscriptions are open, how many and how fast it allows, and the actions that
+/// result.
 ///
 /// The other parts of a ``RelaySession`` send through this.
 struct RelayRequests: Sendable {
@@ -110,8 +111,8 @@ struct RelayRequests: Sendable {
         return false
     }
 
-    /// Learns from a refusal how much the relay allows to be open. Returns what the refusal means, and whether the relay now
-    /// seems to allow less. `isUnanswered` says that the relay had not accepted this subscription before.
+    /// Learns from a refusal how much the relay allows to be open. Returns what the refusal means, and whether the
+    /// relay now seems to allow less. `isUnanswered` says that the relay had not accepted this subscription before.
     mutating func learn(
         from refusal: Refusal,
         of entry: OpenSubscriptions.Entry,
@@ -171,7 +172,8 @@ struct RelayRequests: Sendable {
 /// What one of our subscriptions at a relay is for.
 enum SubscriptionUse: Hashable, Sendable {
     case live(LiveSubscription.Name)
-    /// Live, and to be closed as soon as others have taken over. With its former name, if keys still have the places that had it.
+    /// Live, and to be closed as soon as others have taken over. With its former name, if keys still have the places
+    /// that had it.
     case retired(LiveSubscription.Name?)
     case sweep(UInt32)
     case fetch(UInt64)

@@ -1,21 +1,22 @@
 import Nostr
 
-/// The conversation with one relay, without its socket: what is watched goes in, what to say comes out (NIP-01, NIP-42).
+/// The conversation with one relay, without its socket: what is watched goes in, what to say comes out (NIP-01,
+/// NIP-42).
 ///
 /// It outlives connections, so that a reconnect goes on where the connection before ended. The shell around it
 ///
-/// - calls ``connected(limitation:mark:now:)`` when the WebSocket is open and the information document (NIP-11) was read or
-///   given up, and ``disconnected(isClean:isMessageTooLong:now:)`` when it is not open any more. Everything else may be called
-///   at any time; only while connected are there ``RelayAction/send(_:)`` actions;
-/// - reads each message as ``ReceivedRelayMessage``; asks ``received(_:on:now:)`` about each event, drops it when that returns
-///   nil, hands it to the delegate under the arrival's reading otherwise, and when the delegate has completed calls
-///   ``settled(_:_:isDealtWith:now:)``, also if the connection is long gone by then. All other messages go to
+/// - calls ``connected(limitation:mark:now:)`` when the WebSocket is open and the information document (NIP-11) was
+///   read or given up, and ``disconnected(isClean:isMessageTooLong:now:)`` when it is not open any more. Everything
+///   else may be called at any time; only while connected are there ``RelayAction/send(_:)`` actions;
+/// - reads each message as ``ReceivedRelayMessage``; asks ``received(_:on:now:)`` about each event, drops it when that
+///   returns nil, hands it to the delegate under the arrival's reading otherwise, and when the delegate has completed
+///   calls ``settled(_:_:isDealtWith:now:)``, also if the connection is long gone by then. All other messages go to
 ///   ``receive(_:now:)``;
 /// - calls ``tick(now:)`` at ``nextTick``, which may have changed after every call, or later;
 /// - carries out the actions of every call in their order.
 ///
-/// Its parts are machines of their own: ``LiveSubscriptions`` for new events, ``CatchUp`` for stored ones, ``Authentication``,
-/// ``Publications`` and ``Fetches``. They send through ``RelayRequests``.
+/// Its parts are machines of their own: ``LiveSubscriptions`` for new events, ``CatchUp`` for stored ones,
+/// ``Authentication``, ``Publications`` and ``Fetches``. They send through ``RelayRequests``.
 ///
 /// All times are milliseconds since 1970 unless a name or comment says seconds.
 struct RelaySession: Sendable {
@@ -91,16 +92,17 @@ struct RelaySession: Sendable {
         return finish()
     }
 
-    /// Publishes an event, now or when connected. ``RelayAction/publishEnded(_:isAccepted:message:)`` follows, at `deadline` at the
-    /// latest. An event that is being published already is so until the later deadline, and ends once.
+    /// Publishes an event, now or when connected. ``RelayAction/publishEnded(_:isAccepted:message:)`` follows, at
+    /// `deadline` at the latest. An event that is being published already is so until the later deadline, and ends
+    /// once.
     mutating func publish(_ event: Event, deadline: Int64, now: Int64) -> [RelayAction] {
         requests.begin(at: now)
         publications.add(event, deadline: deadline, &requests)
         return finish()
     }
 
-    /// Asks for stored events, now or when connected. ``RelayAction/fetchEnded(_:)`` with that number follows, at `deadline` at the
-    /// latest. The number must not be in use.
+    /// Asks for stored events, now or when connected. ``RelayAction/fetchEnded(_:)`` with that number follows, at
+    /// `deadline` at the latest. The number must not be in use.
     mutating func fetch(_ number: UInt64, _ filters: [Filter], deadline: Int64, now: Int64) -> [RelayAction] {
         requests.begin(at: now)
         fetches.add(number, filters, deadline: deadline, &requests)
@@ -109,7 +111,8 @@ struct RelaySession: Sendable {
 
     // MARK: Connections
 
-    /// Begins a conversation. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process too.
+    /// Begins a conversation. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process
+    /// too.
     mutating func connected(limitation: RelayLimitation, mark: Int64?, now: Int64) -> [RelayAction] {
         requests.begin(at: now)
         isConnected = true
@@ -128,8 +131,8 @@ struct RelaySession: Sendable {
         return finish()
     }
 
-    /// Ends the conversation. `isClean` says that we ended it, with nothing unread; `isMessageTooLong` that the relay did
-    /// because a message of ours was too long for it (status 1009).
+    /// Ends the conversation. `isClean` says that we ended it, with nothing unread; `isMessageTooLong` that the relay
+    /// did because a message of ours was too long for it (status 1009).
     mutating func disconnected(isClean: Bool, isMessageTooLong: Bool = false, now: Int64) -> [RelayAction] {
         requests.begin(at: now)
         guard isConnected else { return finish() }
@@ -289,8 +292,8 @@ struct RelaySession: Sendable {
         Arrival(reading: reading, sweep: nil, epoch: catchUp.backlog.handedOver())
     }
 
-    /// Takes what became of events that ``received(_:on:now:)`` let through, one result an event. The events are looked at only
-    /// where they were not dealt with, to be read again.
+    /// Takes what became of events that ``received(_:on:now:)`` let through, one result an event. The events are looked
+    /// at only where they were not dealt with, to be read again.
     mutating func settled(
         _ arrivals: [Arrival],
         _ events: [[UInt8]],

@@ -25,10 +25,12 @@ struct SessionSettings: Sendable {
     var wrapSeconds: Int64 = 172_800
     /// Keys in one filter at most.
     var keysPerFilter = 1_000
-    /// Bytes of filters that are open at one relay at most; of more keys than fit in, nobody is asked for by name, only kinds are.
+    /// Bytes of filters that are open at one relay at most; of more keys than fit in, nobody is asked for by name, only
+    /// kinds are.
     ///
-    /// A relay compares each event it gets with all of that, and holds it in memory: half of what the relay of nostr-sdk gives a
-    /// connection is what a guest may take who was not told how much there is. Some 2,900 keys fit in.
+    /// A relay compares each event it gets with all of that, and holds it in memory: half of what the relay of
+    /// nostr-sdk gives a connection is what a guest may take who was not told how much there is. Some 2,900 keys fit
+    /// in.
     var openBytes = 524_288
     /// Events asked for at once.
     var pageLimit = 500
@@ -58,8 +60,8 @@ struct SessionSettings: Sendable {
     var markInterval: Int64 = 30_000
     /// Between two replacements of one subscription.
     var replacementInterval: Int64 = 1_000
-    /// What replacements of one subscription take over time: while keys are added to a full chunk all the time, it is sent again
-    /// every four seconds.
+    /// What replacements of one subscription take over time: while keys are added to a full chunk all the time, it is
+    /// sent again every four seconds.
     var replacementBytesPerSecond = 32_768
     /// How long a limit holds that was only guessed from refusals.
     var guessLifetime: Int64 = 86_400_000

@@ -1,6 +1,7 @@
 import Nostr
 
-/// The reading of stored events for some keys, filter after filter and page after page, until each event was dealt with.
+/// The reading of stored events for some keys, filter after filter and page after page, until each event was dealt
+/// with.
 struct Sweep: Sendable {
     enum Purpose: Hashable, Sendable {
         /// What the relay got for a chunk's established keys from that second on.
@@ -53,7 +54,8 @@ struct Sweep: Sendable {
     /// Whether a mark would promise what this has not read yet.
     var holdsMark: Bool { !isBeginning }
 
-    /// When the open page counts as failed. While events of it are in work there is no deadline: then we may be who is slow.
+    /// When the open page counts as failed. While events of it are in work there is no deadline: then we may be who is
+    /// slow.
     func deadline(_ patience: Int64) -> Int64? {
         subscription == nil || outstanding > 0 ? nil : lastActivity + patience
     }

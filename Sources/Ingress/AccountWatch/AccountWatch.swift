@@ -17,26 +17,26 @@ import Synchronization
 /// in the registry's database, and is brought in line with what accounts ask for; only what has to do with relays and
 /// hints is in memory.
 package final class AccountWatch: Sendable {
-    /// Which relays are listened to for whom.
+    /// Which relays are watched for which accounts.
     package struct Configuration: Sendable {
         /// The operator's relays, at which everybody is watched. Default: none.
         package var always: [RelayURL] = []
-        /// Whose word on users' own relays counts. Default: their relay lists'.
+        /// Which source names users' own relays. Default: their relay lists.
         package var perUser = RelaySource.nip65
         /// What a partner's hints (kind 20062) mean for direct subscriptions. Default: ``HintPolicy/also``.
         package var hints = HintPolicy.also
-        /// How long after its last hint a partner counts as there, in milliseconds. Default: an hour.
+        /// How long after its last hint a partner counts as active, in milliseconds. Default: an hour.
         package var silentAfter: Int64 = 3_600_000
-        /// Relays of one account's own choice at most; further ones are left out. Default: 8.
+        /// The most relays that one account may choose; further ones are left out. Default: 8.
         package var relaysPerAccount = 8
-        /// Relays that only users named at most; those that more accounts named come first. Default: 10,000.
+        /// The most relays that only users named. Relays that more accounts named come first. Default: 10,000.
         package var maxRelays = 10_000
-        /// Of those at one host at most, however many spellings, paths and ports users find for it. Default: 64.
+        /// The most of them at one host, however many spellings, paths and ports users find for it. Default: 64.
         package var relaysPerHost = 64
-        /// How long changes are gathered before they are worked off, in milliseconds. Default: 200.
+        /// How long changes are collected before they are processed, in milliseconds. Default: 200.
         package var coalescing: Int64 = 200
-        /// How long is waited between two counts of which relays most accounts named, while these are more than
-        /// ``maxRelays``, in milliseconds. Default: an hour.
+        /// While accounts name more than ``maxRelays`` relays, the time between two counts of which are named most, in
+        /// milliseconds. Default: an hour.
         package var countInterval: Int64 = 3_600_000
 
         package init() {}
@@ -104,8 +104,8 @@ package final class AccountWatch: Sendable {
         worker = Mutex(WatchWorker(dependencies, stored: stored))
     }
 
-    /// Reads who is registered and has everybody watched, once. Takes seconds where there are a million accounts.
-    /// Throws a `RegistryStoreError`. What is reported through the other functions before or meanwhile is not lost.
+    /// Reads who is registered and watches everybody. Call it once. Takes seconds with a million accounts. Throws a
+    /// `RegistryStoreError`. Reports through the other functions before or meanwhile are not lost.
     package func start(at relays: any RelayWatching) throws {
         try worker.withLock { try $0.start(at: relays) }
         let now = now()
@@ -125,8 +125,8 @@ package final class AccountWatch: Sendable {
         report(within: coalescing) { $0.receive(hint) }
     }
 
-    /// Up to when everything that a relay had was dealt with, in seconds since 1970. Nil also for a mark that a wrong
-    /// clock set ahead of now: who believed it would read nothing. Cheap: reads memory.
+    /// Up to when everything that a relay had was dealt with, in seconds since 1970. Nil also for a mark in the future,
+    /// from a wrong clock: nothing would be read. Cheap: reads memory.
     package func mark(of relay: RelayURL) -> Int64? { inbox.mark(of: relay) }
 
     /// Takes note that everything that `relay` had stored for these keys was read and dealt with.
@@ -136,13 +136,12 @@ package final class AccountWatch: Sendable {
 
     /// Takes note that everything that `relay` had up to `moment`, in seconds since 1970, was read and dealt with.
     package func marked(_ relay: RelayURL, upTo moment: Int64) {
-        // An older mark costs no more than reading again what is remembered anyway.
+        // A late mark only means reading again what is remembered anyway.
         let latest = inbox.latestMark
         report(within: Self.markDelay) { $0.mark(relay, upTo: moment, believing: latest) }
     }
 
-    /// Writes what was taken note of and not yet written, and does nothing more. To be called when the pool was shut
-    /// down.
+    /// Writes reports that are not written yet, and stops. Call it after the pool was shut down.
     package func shutdown() {
         worker.withLock { worker in
             let batch = inbox.withLock { inbox in
@@ -195,11 +194,11 @@ package enum HintPolicy: String, Sendable, Hashable, CaseIterable {
     case ignore
     /// Hints wake, and so does what relays bring.
     case also
-    /// An account with a partner that was heard lately is left to its partners; relays are not asked for it.
+    /// An account with a partner that sent a hint lately is left to its partners; relays are not asked for it.
     case prefer
 }
 
-/// Where an ``AccountWatch`` has keys watched.
+/// What an ``AccountWatch`` uses to watch keys.
 package protocol RelayWatching: Sendable {
     /// Changes what is watched at one relay. `isOperators` says that the configuration names the relay, not only users.
     /// Must not block and must not call the watch back before it returns.

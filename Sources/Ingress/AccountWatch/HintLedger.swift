@@ -12,9 +12,9 @@ struct HintLedger {
 
     private struct Activity {
         var partners: [PublicKey: Int64] = [:]
-        /// When the next look at the account is due; nil when all its partners are silent.
+        /// When to check the account next; nil when all its partners are silent.
         var look: Int64?
-        /// Up to when whoever asks knows of the hints.
+        /// Time of the last hint that led to a check.
         var reported: Int64
     }
 
@@ -23,13 +23,13 @@ struct HintLedger {
     private let silentAfter: Int64
     private let granularity: Int64
 
-    /// A partner counts as there for `silentAfter` after a hint. Further hints are news to nobody for `granularity`.
+    /// A partner counts as active for `silentAfter` after a hint. Further hints within `granularity` change nothing.
     init(silentAfter: Int64, granularity: Int64) {
         self.silentAfter = max(1, silentAfter)
         self.granularity = granularity
     }
 
-    /// Takes a hint. Returns whether the account should be looked at, for what depends on its hints may have changed.
+    /// Takes a hint. Returns whether the account should be checked, because what depends on its hints may have changed.
     mutating func receive(_ hint: WatchInbox.Hint, now: Int64) -> Bool {
         let (account, partner, time) = (hint.account, hint.partner, min(hint.time, now))
         guard now - time < silentAfter else { return false }
@@ -64,8 +64,8 @@ struct HintLedger {
         return known.contains { partner, time in now - time < silentAfter && partners.contains(partner) }
     }
 
-    /// Accounts of which a partner has become silent. Nothing is remembered of those all of whose partners have, but by
-    /// ``lastHint(for:)`` until ``forget(_:)``.
+    /// Accounts with a partner that has become silent. If all partners of an account have, only ``lastHint(for:)``
+    /// remembers it, until ``forget(_:now:)``.
     mutating func silenced(now: Int64) -> [PublicKey] {
         var accounts: [PublicKey] = []
         while let first = deadlines.min, first.time <= now {
@@ -80,7 +80,7 @@ struct HintLedger {
         return accounts
     }
 
-    /// Forgets an account none of whose partners is there any more.
+    /// Forgets an account if none of its partners is active.
     mutating func forget(_ account: PublicKey, now: Int64) {
         guard let known = activity[account], known.partners.values.allSatisfy({ now - $0 >= silentAfter }) else {
             return
@@ -88,7 +88,7 @@ struct HintLedger {
         activity[account] = nil
     }
 
-    /// When ``silenced(now:)`` has something to say; nil when nothing is to be expected.
+    /// When to call ``silenced(now:)`` next; nil: no need.
     var nextDeadline: Int64? { deadlines.min?.time }
 
     var count: Int { activity.count }

@@ -20,7 +20,7 @@ struct KeyWatch: Hashable, Sendable {
         self = rows.dropFirst().reduce(KeyWatch(first)) { $0.joined(by: KeyWatch($1)) }
     }
 
-    /// Both at once. It is established if those of them that are ask for all that both ask for.
+    /// Both together. The result is established if the established ones cover all that both ask for.
     func joined(by other: KeyWatch?) -> KeyWatch {
         guard let other else { return self }
         var joined = self
@@ -37,7 +37,7 @@ struct KeyWatch: Hashable, Sendable {
         return joined
     }
 
-    /// As relays are to be told; nil when there is nothing to watch.
+    /// The same for a relay; nil when there is nothing to watch.
     func watched(_ key: PublicKey) -> Watched? {
         let interest = interest.watched
         guard !interest.isEmpty else { return nil }
@@ -45,7 +45,7 @@ struct KeyWatch: Hashable, Sendable {
     }
 }
 
-/// What of a key somebody has watched, with what has to be remembered about it.
+/// What somebody watches of a key, and whether partners stand in for a part of it.
 struct WatchInterest: OptionSet, Hashable, Sendable {
     let rawValue: UInt8
 
@@ -68,11 +68,11 @@ struct WatchInterest: OptionSet, Hashable, Sendable {
     }
 }
 
-/// Who has keys watched, besides one owner or nobody.
+/// How owners other than one, or all, watch keys.
 struct OtherOwners {
     private let owner: PublicKey?
     private let rows: RegistryRows
-    /// Whether anybody has a key watched that is not their own.
+    /// Whether any owner watches a key that is not its own.
     private let exist: Bool
     private var shared: [PublicKey: Bool] = [:]
 
@@ -82,13 +82,13 @@ struct OtherOwners {
         self.exist = exist
     }
 
-    /// How the others have `key` watched at a relay; nil when they do not.
+    /// How the others watch `key` at a relay; nil if they do not.
     mutating func watch(of key: PublicKey, at relay: RelayNumber) throws -> KeyWatch? {
         if key == owner, !exist { return nil }
         let isShared = try shared[key] ?? rows.isWatched(key, notOnlyBy: owner)
         shared[key] = isShared
         guard isShared else { return nil }
-        // One row of each kind is enough: what owners have watched alike has begun alike.
+        // One row of each kind is enough: owners with the same interest began at the same moment.
         var found = key == owner ? [] : [try rows.ownWatch(of: key, at: relay)].compactMap { $0 }
         for interest in WatchInterest.asked {
             if let row = try rows.watch(of: key, at: relay, notBy: owner, interest: interest.rawValue) {

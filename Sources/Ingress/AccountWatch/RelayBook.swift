@@ -1,8 +1,7 @@
 import Registry
 import RelayPool
 
-/// The relays at which keys are watched: their numbers, how many keys each has, and which of those that users named
-/// have a place.
+/// The relays at which keys are watched: their numbers, how many rows each has, and which relays of users are admitted.
 struct RelayBook {
     private struct Entry {
         var url: RelayURL
@@ -15,7 +14,7 @@ struct RelayBook {
     private(set) var isCrowded = false
     private var entries: [RelayNumber: Entry] = [:]
     private var numbers: [RelayURL: RelayNumber] = [:]
-    /// Of users' relays that have a place.
+    /// Admitted relays of users, by host.
     private var hosts: [String: Int] = [:]
     let operators: Set<RelayURL>
     private var last: RelayNumber
@@ -24,7 +23,7 @@ struct RelayBook {
     /// Not on disk yet.
     private(set) var unsaved: Set<RelayNumber> = []
 
-    /// `always` are the operator's, of the others at most `limit` are admitted, and at most `perHost` of one host.
+    /// `always` are the operator's. Of the others at most `limit` are admitted, and at most `perHost` of one host.
     init(stored: [StoredRelay], always: [RelayURL], limit: Int, perHost: Int) {
         operators = Set(always)
         self.limit = limit
@@ -44,7 +43,7 @@ struct RelayBook {
 
     func isOperators(_ number: RelayNumber) -> Bool { always.contains(number) }
 
-    /// The relay's number; nil when there are too many relays already. The operator's are never too many.
+    /// The relay's number; nil if there are too many relays already, which does not apply to the operator's.
     mutating func admit(_ url: RelayURL) -> RelayNumber? {
         if let number = numbers[url] { return number }
         guard numbers.count - always.count < limit, hosts[url.host, default: 0] < perHost else {
@@ -67,7 +66,7 @@ struct RelayBook {
         entries[number]?.rows += difference
     }
 
-    /// The relays of users at which nothing is watched any more. They are forgotten.
+    /// Forgets the relays of users at which nothing is watched any longer, and returns them.
     mutating func takeDeserted(among numbers: some Sequence<RelayNumber>) -> [(number: RelayNumber, url: RelayURL)] {
         var deserted: [(number: RelayNumber, url: RelayURL)] = []
         for number in numbers where !isOperators(number) {
@@ -82,8 +81,8 @@ struct RelayBook {
 
     mutating func saved() { unsaved.removeAll() }
 
-    /// Gives the places to the relays that most accounts named. Those that lose theirs go on having their rows, until
-    /// those are taken from them.
+    /// Admits the relays that most accounts named. Relays that are no longer admitted keep their rows until these are
+    /// removed.
     mutating func admit(by counts: RelayCounts) {
         let users = Set(numbers.keys).subtracting(operators)
         let ranked = counts.ranked(limit: limit, perHost: perHost, preferring: users)
@@ -110,14 +109,15 @@ struct RelayBook {
     }
 }
 
-/// How many accounts named each relay, without room for names that only one did: whoever registers can name many.
+/// How many accounts named each relay. Names that only one account uses take no room: anybody who registers can name
+/// many.
 struct RelayCounts {
     private var counts: [RelayURL: Int] = [:]
     private var dropped = false
     private let room: Int
 
-    /// Counts at most `room` relays at a time. Beyond that, those are dropped that were named least (Manku and Motwani,
-    /// lossy counting); one that many name is counted nonetheless.
+    /// Counts at most `room` relays at a time. Beyond that, the least named ones are dropped (lossy counting, Manku and
+    /// Motwani); a relay that many name is still counted.
     init(room: Int) {
         self.room = max(1, room)
     }
@@ -133,7 +133,8 @@ struct RelayCounts {
     /// Whether more relays than `limit` were named.
     func exceeds(_ limit: Int) -> Bool { dropped || counts.count > limit }
 
-    /// The relays that most accounts named, of equals first those in `preferred`; of one host no more than `perHost`.
+    /// The relays that most accounts named; among equals, those in `preferred` come first. At most `perHost` of one
+    /// host.
     func ranked(limit: Int, perHost: Int, preferring preferred: Set<RelayURL>) -> [RelayURL] {
         let ranked = counts.sorted { one, other in
             if one.value != other.value { return one.value > other.value }

@@ -1,7 +1,7 @@
 import Registry
 import RelayPool
 
-/// Whose word on a user's own relays counts.
+/// Which source names a user's own relays.
 package enum RelaySource: String, Sendable, Hashable, CaseIterable {
     /// The registration's, or else the read relays of the relay list (NIP-65); and the relays for private messages
     /// (NIP-17).
@@ -40,7 +40,7 @@ struct RelayChoice: Sendable {
         case .none: []
         case .registration: account.relays
         case .nip65:
-            // By turns, so that a long list of the one sort leaves room for the other.
+            // Alternating, so that a long list of one sort leaves room for the other.
             Self.alternating(account.messageRelays, account.relays.isEmpty ? account.readRelays : account.relays)
         }
     }

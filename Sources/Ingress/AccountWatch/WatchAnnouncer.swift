@@ -1,16 +1,16 @@
 import Registry
 import RelayPool
 
-/// Gathers what relays are to be told, and tells them many things at a time.
+/// Collects changes for relays, and sends each relay many at a time.
 struct WatchAnnouncer {
     private var changes: [RelayURL: [WatchChange]] = [:]
     private let operators: Set<RelayURL>
     private let relays: any RelayWatching
-    /// Changes at one relay that are not held back any longer.
+    /// Once there are so many changes for a relay, they are sent.
     private let most: Int
     private let mark: (RelayURL) -> Int64?
 
-    /// `mark` says up to when everything was dealt with that a relay had for its established keys.
+    /// `mark` returns up to when everything that a relay had for its established keys was dealt with.
     init(
         _ relays: any RelayWatching,
         operators: Set<RelayURL>,
@@ -28,7 +28,7 @@ struct WatchAnnouncer {
         if changes[relay, default: []].count >= most { tell(relay) }
     }
 
-    /// Tells what was not told yet, the operator's relays first.
+    /// Sends what was not sent yet, to the operator's relays first.
     mutating func finish() {
         let (first, then) = (changes.keys.filter(operators.contains), changes.keys.filter { !operators.contains($0) })
         for relay in first.sorted() + then.sorted() { tell(relay) }
@@ -37,8 +37,7 @@ struct WatchAnnouncer {
     private mutating func tell(_ relay: RelayURL) {
         guard var told = changes.removeValue(forKey: relay) else { return }
         if let mark = mark(relay) {
-            // A relay that is connected already reads for each further key from the key's own moment on, and not from
-            // the mark.
+            // For a key that is added while connected, a relay is read from the key's own moment, not from the mark.
             for index in told.indices {
                 guard case .put(var watched) = told[index], watched.isEstablished else { continue }
                 watched.since = max(watched.since, mark - Self.margin)
@@ -48,6 +47,6 @@ struct WatchAnnouncer {
         relays.update(relay, told, isOperators: operators.contains(relay))
     }
 
-    /// How much before a mark may concern a key, since clocks differ and events travel; in seconds.
+    /// Events this much before a mark may be new for a key, since clocks differ and events travel; in seconds.
     private static let margin: Int64 = 3_600
 }

@@ -1,27 +1,27 @@
 import Nostr
 import Registry
 
-/// Compares rows with wishes, both in the order of their owners' bytes, in one go.
+/// Compares rows with targets in one pass. Both are in the order of their owners' bytes.
 struct WatchComparison {
-    /// An owner whose rows are not what its wish asks for.
+    /// An owner whose rows differ from its target.
     struct Difference {
         var owner: PublicKey
-        /// Where its wish is among the wishes; nil when there is none.
-        var wish: Int?
+        /// The position of its target; nil when there is none.
+        var target: Int?
     }
 
     private(set) var differing: [Difference] = []
-    private let wishes: [WatchWish]
+    private let targets: [WatchTarget]
     private let always: [RelayNumber]
     private var position = 0
     private var rows: [WatchRow] = []
 
-    init(_ wishes: [WatchWish], always: [RelayNumber]) {
-        self.wishes = wishes
+    init(_ targets: [WatchTarget], always: [RelayNumber]) {
+        self.targets = targets
         self.always = always
     }
 
-    /// Takes the next row. Returns the rows of the owner before, when they are what its wish asks for.
+    /// Takes the next row. Returns the rows of the owner before, if they match its target.
     mutating func next(_ row: WatchRow) -> [WatchRow]? {
         guard let owner = rows.first?.owner, owner != row.owner else {
             rows.append(row)
@@ -31,7 +31,7 @@ struct WatchComparison {
         return close()
     }
 
-    /// Says that there are no more rows. Returns those of the last owner, when they are what its wish asks for.
+    /// Ends the rows. Returns those of the last owner, if they match its target.
     mutating func end() -> [WatchRow]? {
         defer { skip(until: nil) }
         return rows.isEmpty ? nil : close()
@@ -41,32 +41,32 @@ struct WatchComparison {
         guard let owner = rows.first?.owner else { return nil }
         defer { rows.removeAll(keepingCapacity: true) }
         skip(until: owner)
-        guard position < wishes.count, wishes[position].owner == owner else {
-            differing.append(Difference(owner: owner, wish: nil))
+        guard position < targets.count, targets[position].owner == owner else {
+            differing.append(Difference(owner: owner, target: nil))
             return nil
         }
         defer { step() }
-        guard WatchPlan.holds(rows, wishes[position].places(always: always)) else {
-            differing.append(Difference(owner: owner, wish: position))
+        guard WatchPlan.holds(rows, targets[position].places(always: always)) else {
+            differing.append(Difference(owner: owner, target: position))
             return nil
         }
         return rows
     }
 
-    /// Wishes without rows come to nothing only if they ask for nothing.
+    /// A target without rows differs unless it asks for nothing.
     private mutating func skip(until owner: PublicKey?) {
-        while position < wishes.count, owner.map({ wishes[position].owner < $0 }) ?? true {
-            let wish = wishes[position]
-            if !always.isEmpty || !wish.relays.isEmpty {
-                differing.append(Difference(owner: wish.owner, wish: position))
+        while position < targets.count, owner.map({ targets[position].owner < $0 }) ?? true {
+            let target = targets[position]
+            if !always.isEmpty || !target.relays.isEmpty {
+                differing.append(Difference(owner: target.owner, target: position))
             }
             step()
         }
     }
 
-    /// To the next owner: of two wishes for one, which reads at different moments may bring about, the first counts.
+    /// Moves to the next owner. If reads at different moments led to two targets for one owner, the first counts.
     private mutating func step() {
-        let owner = wishes[position].owner
-        repeat { position += 1 } while position < wishes.count && wishes[position].owner == owner
+        let owner = targets[position].owner
+        repeat { position += 1 } while position < targets.count && targets[position].owner == owner
     }
 }

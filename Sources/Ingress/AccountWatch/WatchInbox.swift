@@ -2,10 +2,9 @@ import Nostr
 import RelayPool
 import Synchronization
 
-/// What was reported and not worked off yet, when it will be, and up to when relays were read. Safe to use from any
-/// thread.
+/// Reports that are not processed yet, when they will be, and up to when relays were read. Safe to use from any thread.
 final class WatchInbox: Sendable {
-    /// Reports that are worked off together.
+    /// Reports that are processed together.
     struct Batch {
         var keys: Set<PublicKey> = []
         var hints: [Hint] = []
@@ -34,7 +33,7 @@ final class WatchInbox: Sendable {
             self.marks = marks
         }
 
-        /// Begins to hand out what was reported. Returns when to take it first.
+        /// Begins to hand out reports. Returns when to take the first ones.
         mutating func open(now: Int64) -> Int64? {
             isOpen = true
             return batch.isEmpty ? nil : wake(at: now)
@@ -66,7 +65,8 @@ final class WatchInbox: Sendable {
             }
         }
 
-        /// Has relays read again from these moments on after a restart. Otherwise marks never go back.
+        /// Sets marks back, so that after a restart relays are read again from these moments. Otherwise marks never go
+        /// back.
         mutating func resume(_ moments: [RelayURL: Int64]) {
             for (relay, moment) in moments {
                 marks[relay] = marks[relay].map { min($0, moment) }
@@ -74,7 +74,7 @@ final class WatchInbox: Sendable {
             }
         }
 
-        /// Takes back what could not be worked off.
+        /// Takes back what could not be processed.
         mutating func restore(_ failed: Batch) {
             batch.keys.formUnion(failed.keys)
             batch.hints.insert(contentsOf: failed.hints, at: 0)
@@ -82,14 +82,14 @@ final class WatchInbox: Sendable {
             batch.marked.merge(failed.marked) { max($0, $1) }
         }
 
-        /// Returns `time` when somebody has to come at that time who would not come before.
+        /// Schedules processing for `time`. Returns it if nothing earlier is scheduled.
         mutating func wake(at time: Int64) -> Int64? {
             guard isOpen, due.map({ time < $0 }) ?? true else { return nil }
             due = time
             return time
         }
 
-        /// Takes what is there, for who was to come at `time`; nil when somebody else was asked to come since.
+        /// Takes the reports, for the call scheduled at `time`; nil if another call replaced that one.
         mutating func take(at time: Int64) -> Batch? {
             guard isOpen, due == time else { return nil }
             due = nil
@@ -118,8 +118,8 @@ final class WatchInbox: Sendable {
         state.withLock(body)
     }
 
-    /// Up to when everything that a relay had was dealt with. Nil also for a mark that a wrong clock set ahead of now:
-    /// who believed it would read nothing.
+    /// Up to when everything that a relay had was dealt with. Nil also for a mark in the future, from a wrong clock:
+    /// nothing would be read.
     func mark(of relay: RelayURL) -> Int64? {
         let latest = latestMark
         return state.withLock { $0.marks[relay].flatMap { $0 <= latest ? $0 : nil } }

@@ -2,7 +2,7 @@ import Nostr
 import Registry
 import RelayPool
 
-/// How the rows of one owner become what its wish asks for, and what to tell relays.
+/// How the rows of one owner become what its target asks for, and what to tell relays.
 struct WatchPlan {
     /// A change at one relay.
     struct Step: Hashable {
@@ -20,38 +20,38 @@ struct WatchPlan {
         }
     }
 
-    /// A hint that is this much later than the one written down, in seconds, is written down. Only a restart reads it.
+    /// A hint is stored if it is this much later than the stored one, in seconds. Only a restart reads it.
     private static let hintGranularity: Int64 = 600
 
     private(set) var put: [WatchRow] = []
     private(set) var removed: [WatchRow] = []
     private(set) var steps: [Step] = []
-    /// How many rows more each relay has, or fewer.
+    /// The change of each relay's number of rows.
     private(set) var balance: [RelayNumber: Int] = [:]
-    /// Relays at which a key is read for again that was left to partners, each with the moment from when on, in seconds
+    /// Relays that are read again for a key that was left to partners, each with the moment to read from, in seconds
     /// since 1970.
     private(set) var resumed: [RelayNumber: Int64] = [:]
-    /// How many rows more have a key that is not the owner's.
+    /// The change of the number of rows with a key that is not the owner's.
     private(set) var claims = 0
 
-    /// `known` are the owner's rows; `wish` is nil when nothing is to be watched on its behalf any more. `others` says
+    /// `known` are the owner's rows; `target` is nil when nothing is to be watched on its behalf any more. `others` says
     /// what other owners have watched of a key at a relay. With `relaysKnow` relays know of `known` and are told only
     /// what changes; without it they are told everything.
     init(
         from known: [WatchRow],
-        to wish: WatchWish?,
+        to target: WatchTarget?,
         always: [RelayNumber],
         relaysKnow: Bool,
         others: (PublicKey, RelayNumber) throws -> KeyWatch?
     ) rethrows {
         var rest = Dictionary(known.map { (Spot($0.key, $0.relay), $0) }) { first, _ in first }
-        for place in wish?.places(always: always) ?? [] {
+        for place in target?.places(always: always) ?? [] {
             let row = rest.removeValue(forKey: Spot(place.key, place.relay))
             let other =
                 relaysKnow && row?.interest == place.interest.rawValue ? nil : try others(place.key, place.relay)
-            if let wish { add(place, of: wish, replacing: row, relaysKnow: relaysKnow, beside: other) }
+            if let target { add(place, of: target, replacing: row, relaysKnow: relaysKnow, beside: other) }
         }
-        // In an order of its own, so that a plan is the same each time it is made.
+        // In the order of `known`, so that a plan is reproducible.
         for row in known where rest[Spot(row.key, row.relay)] != nil {
             removed.append(row)
             count(row, by: -1)
@@ -63,7 +63,7 @@ struct WatchPlan {
 
     var isEmpty: Bool { put.isEmpty && removed.isEmpty && steps.isEmpty }
 
-    /// Whether rows are already what a wish asks for.
+    /// Whether rows already match a target.
     static func holds(_ known: [WatchRow], _ places: [WatchPlace]) -> Bool {
         guard known.count == places.count else { return false }
         if known.count > 8 {
@@ -75,12 +75,12 @@ struct WatchPlan {
 
     private mutating func add(
         _ place: WatchPlace,
-        of wish: WatchWish,
+        of target: WatchTarget,
         replacing row: WatchRow?,
         relaysKnow: Bool,
         beside other: KeyWatch?
     ) {
-        let next = row.map { Self.row($0, becoming: place, of: wish) } ?? Self.row(place, of: wish, beside: other)
+        let next = row.map { Self.row($0, becoming: place, of: target) } ?? Self.row(place, of: target, beside: other)
         if row == nil { count(next, by: 1) }
         if next != row { put.append(next) }
         if let row, next.isEstablished, WatchInterest(rawValue: row.interest).contains(.leftToPartners),
@@ -97,32 +97,32 @@ struct WatchPlan {
         if row.key != row.owner { claims += difference }
     }
 
-    /// A key that somebody else has watched there already is not begun with again.
-    private static func row(_ place: WatchPlace, of wish: WatchWish, beside other: KeyWatch?) -> WatchRow {
+    /// A key that another owner already watches there continues from where that is.
+    private static func row(_ place: WatchPlace, of target: WatchTarget, beside other: KeyWatch?) -> WatchRow {
         let covers = other.map { $0.interest.watched.isSuperset(of: place.interest.watched) } ?? false
         return WatchRow(
-            owner: wish.owner,
+            owner: target.owner,
             key: place.key,
             relay: place.relay,
             interest: place.interest.rawValue,
-            since: covers ? other?.since ?? wish.begin : wish.begin,
+            since: covers ? other?.since ?? target.begin : target.begin,
             isEstablished: covers ? other?.isEstablished ?? false : false
         )
     }
 
-    private static func row(_ row: WatchRow, becoming place: WatchPlace, of wish: WatchWish) -> WatchRow {
+    private static func row(_ row: WatchRow, becoming place: WatchPlace, of target: WatchTarget) -> WatchRow {
         var next = row
         let former = WatchInterest(rawValue: row.interest)
         next.interest = place.interest.rawValue
         if place.interest.contains(.addressed), !former.contains(.addressed) {
             if former.contains(.leftToPartners) {
-                next.since = max(row.since, wish.lastHint ?? row.since)
+                next.since = max(row.since, target.lastHint ?? row.since)
             } else {
-                // What names the key was not read so far.
-                next.since = wish.begin
+                // Events that name the key were not read so far.
+                next.since = target.begin
                 next.isEstablished = false
             }
-        } else if place.interest.contains(.leftToPartners), let lastHint = wish.lastHint,
+        } else if place.interest.contains(.leftToPartners), let lastHint = target.lastHint,
             !former.contains(.leftToPartners) || lastHint - row.since >= Self.hintGranularity
         {
             next.since = max(row.since, lastHint)

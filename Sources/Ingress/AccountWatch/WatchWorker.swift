@@ -4,7 +4,7 @@ import Notifications
 import Registry
 import RelayPool
 
-/// Who is registered, as far as an ``AccountWatch`` has to know.
+/// The part of the registry that an ``AccountWatch`` reads accounts from.
 protocol WatchedAccounts: Sendable {
     func watchedAccount(_ key: PublicKey) throws -> WatchedAccount?
     func forEachWatchedAccount(_ body: (WatchedAccount) throws -> Void) throws
@@ -35,8 +35,7 @@ struct WatchWorker {
     private static let longestSleep: Int64 = 60_000
     /// Hints that follow each other faster, in milliseconds, lead to nothing new.
     private static let hintGranularity: Int64 = 600_000
-    /// A registration that is younger, in seconds, counts from its own time and not from when its relays were learned
-    /// of.
+    /// A younger registration, in seconds, counts from its own time and not from when its relays became known.
     private static let freshRegistration: Int64 = 600
     private static let keysPerAccount = 16
 
@@ -66,7 +65,7 @@ struct WatchWorker {
 
     var isRunning: Bool { relays != nil }
 
-    /// Has everybody watched at these relays, once.
+    /// Watches everybody at these relays. Once.
     mutating func start(at relays: any RelayWatching) throws {
         self.relays = relays
         try survey(relaysKnow: false)
@@ -95,13 +94,13 @@ struct WatchWorker {
         var rest = Array(batch.keys)[...]
         while !rest.isEmpty {
             let keys = rest.prefix(Self.transactionSize)
-            try settle(keys.map { ($0, try wish(for: $0, now: now)) }, relaysKnow: true)
+            try settle(keys.map { ($0, try target(for: $0, now: now)) }, relaysKnow: true)
             for key in keys { hints.forget(key, now: now) }
             rest = rest.dropFirst(keys.count)
         }
         if book.isCrowded, now >= nextCount { try survey(relaysKnow: true) }
         let next = [hints.nextDeadline, book.isCrowded ? nextCount : nil].compactMap { $0 }.min()
-        // Not for too long, for the system's clock may be set meanwhile.
+        // Not too long, because the system's clock may be set meanwhile.
         return next.map { min($0, now + Self.longestSleep) }
     }
 
@@ -109,7 +108,7 @@ struct WatchWorker {
     private mutating func record(_ batch: WatchInbox.Batch) throws {
         for (url, keys) in batch.established {
             guard let relay = self.book[url] else { continue }
-            // Rows are in the order of keys, and so fewer pages are written at a time.
+            // Rows are sorted by key, so this touches fewer pages at a time.
             var rest = keys.sorted()[...]
             while !rest.isEmpty {
                 let some = rest.prefix(Self.transactionSize)
@@ -126,7 +125,7 @@ struct WatchWorker {
             uses.logger.debug("Read what a relay had stored", metadata: ["keys": "\(keys.count)", "relay": "\(name)"])
         }
         let marks = batch.marked.compactMap { url, mark in self.book[url].map { ($0, mark) } }
-        // A relay says how far it was read also when it is left, and is forgotten by then.
+        // A relay also reports when it is left, and may be forgotten by then.
         if marks.count < batch.marked.count {
             let forgotten = batch.marked.keys.filter { self.book[$0] == nil }
             uses.inbox.withLock { $0.forget(forgotten) }
@@ -147,9 +146,9 @@ struct WatchWorker {
         book.saved()
     }
 
-    /// Brings rows in line with wishes in one transaction, and then tells the relays. With `relaysKnow` they know of
-    /// the rows that there are.
-    private mutating func settle(_ wishes: [(owner: PublicKey, wish: WatchWish?)], relaysKnow: Bool) throws {
+    /// Brings rows in line with targets in one transaction, and then tells the relays. With `relaysKnow` they know of
+    /// the existing rows.
+    private mutating func settle(_ targets: [(owner: PublicKey, target: WatchTarget?)], relaysKnow: Bool) throws {
         guard let relays else { return }
         var book = book
         var claims = claims
@@ -158,11 +157,11 @@ struct WatchWorker {
         let deserted = try uses.registry.writeWatch { rows in
             try Self.save(&book, rows)
             var left: Set<RelayNumber> = []
-            for (owner, wish) in wishes {
+            for (owner, target) in targets {
                 var others = OtherOwners(besides: owner, rows, exist: claims > 0)
                 let plan = try WatchPlan(
                     from: rows.watchRows(of: owner),
-                    to: wish,
+                    to: target,
                     always: book.always,
                     relaysKnow: relaysKnow
                 ) { try others.watch(of: $0, at: $1) }
@@ -202,20 +201,20 @@ struct WatchWorker {
 
     // MARK: Everybody
 
-    /// Compares what everybody wants watched with what is, and brings it in line. Without `relaysKnow`, which is how it
-    /// begins, relays know of nothing yet and are told all.
+    /// Compares all targets with all rows, and brings the rows in line. Without `relaysKnow`, as at the start, relays
+    /// know nothing yet and are told everything.
     private mutating func survey(relaysKnow: Bool) throws {
         guard let relays else { return }
         let now = uses.now()
-        var wishes = try wishes(now: now)
+        var targets = try targets(now: now)
         if book.isCrowded, now >= nextCount {
             book.admit(by: try count())
             nextCount = now + uses.configuration.countInterval
             if book.isCrowded { reportCrowding() }
-            wishes = try self.wishes(now: now)
+            targets = try self.targets(now: now)
         }
         var announcer = WatchAnnouncer(relays, operators: book.operators, most: 4_096, mark: uses.inbox.mark(of:))
-        var comparison = WatchComparison(wishes, always: book.always)
+        var comparison = WatchComparison(targets, always: book.always)
         let shared = try uses.registry.readWatch { rows in
             let shared = relaysKnow ? [] : try rows.sharedWatchKeys()
             var census = WatchCensus()
@@ -235,7 +234,7 @@ struct WatchWorker {
         var rest = comparison.differing[...]
         while !rest.isEmpty {
             let some = rest.prefix(Self.ownersAtOnce)
-            try settle(some.map { ($0.owner, $0.wish.map { wishes[$0] }) }, relaysKnow: relaysKnow)
+            try settle(some.map { ($0.owner, $0.target.map { targets[$0] }) }, relaysKnow: relaysKnow)
             rest = rest.dropFirst(some.count)
         }
         try sweep()
@@ -262,7 +261,7 @@ struct WatchWorker {
         }
     }
 
-    /// Tells the relays of keys that several owners have watched, each once.
+    /// Tells the relays about keys that several owners watch, each once.
     private func announce(_ shared: Set<PublicKey>) throws {
         guard !shared.isEmpty, let relays else { return }
         var announcer = WatchAnnouncer(relays, operators: book.operators, mark: uses.inbox.mark(of:))
@@ -300,46 +299,46 @@ struct WatchWorker {
         )
     }
 
-    // MARK: Wishes
+    // MARK: Targets
 
-    /// What everybody wants watched, in the order of the owners' bytes.
-    private mutating func wishes(now: Int64) throws -> [WatchWish] {
-        var wishes: [WatchWish] = []
+    /// The targets of all owners, in the order of the owners' bytes.
+    private mutating func targets(now: Int64) throws -> [WatchTarget] {
+        var targets: [WatchTarget] = []
         var partnered: Set<PublicKey> = []
         try uses.accounts.forEachWatchedAccount { account in
-            wishes.append(wish(of: account, now: now))
+            targets.append(target(of: account, now: now))
             if account.isPartnered, hints.lastHint(for: account.key) != nil { partnered.insert(account.key) }
         }
-        for root in try uses.accounts.rootsOfInterest() { wishes.append(wish(ofRoot: root, now: now)) }
-        wishes.sort { $0.owner < $1.owner }
+        for root in try uses.accounts.rootsOfInterest() { targets.append(target(ofRoot: root, now: now)) }
+        targets.sort { $0.owner < $1.owner }
         if !partnered.isEmpty {
-            for index in wishes.indices where partnered.contains(wishes[index].owner) {
-                try consider(for: &wishes[index], now: now)
+            for index in targets.indices where partnered.contains(targets[index].owner) {
+                try consider(for: &targets[index], now: now)
             }
         }
-        return wishes
+        return targets
     }
 
     /// What is to be watched for `key`; nil when nothing is.
-    private mutating func wish(for key: PublicKey, now: Int64) throws -> WatchWish? {
+    private mutating func target(for key: PublicKey, now: Int64) throws -> WatchTarget? {
         guard let account = try uses.accounts.watchedAccount(key) else {
-            return try uses.accounts.concerns(key) ? wish(ofRoot: key, now: now) : nil
+            return try uses.accounts.concerns(key) ? target(ofRoot: key, now: now) : nil
         }
-        var wish = wish(of: account, now: now)
-        if account.isPartnered { try consider(for: &wish, now: now) }
-        return wish
+        var target = target(of: account, now: now)
+        if account.isPartnered { try consider(for: &target, now: now) }
+        return target
     }
 
     /// Leaves an account to its partners, if each of its devices lists one that sent a hint lately.
-    private func consider(for wish: inout WatchWish, now: Int64) throws {
-        guard uses.configuration.hints == .prefer, let lastHint = hints.lastHint(for: wish.owner) else { return }
-        let devices = try uses.accounts.partners(of: wish.owner).values
-        wish.isLeftToPartners =
+    private func consider(for target: inout WatchTarget, now: Int64) throws {
+        guard uses.configuration.hints == .prefer, let lastHint = hints.lastHint(for: target.owner) else { return }
+        let devices = try uses.accounts.partners(of: target.owner).values
+        target.isLeftToPartners =
             !devices.isEmpty
-            && devices.allSatisfy { hints.isReached(wish.owner, throughAnyOf: $0, now: now) }
+            && devices.allSatisfy { hints.isReached(target.owner, throughAnyOf: $0, now: now) }
         // Since then, nothing came for the device whose partners fell silent first.
-        let lastHints = devices.compactMap { hints.lastHint(for: wish.owner, throughAnyOf: $0) }
-        wish.lastHint = (lastHints.min() ?? lastHint) / 1000
+        let lastHints = devices.compactMap { hints.lastHint(for: target.owner, throughAnyOf: $0) }
+        target.lastHint = (lastHints.min() ?? lastHint) / 1000
     }
 
     /// The relays that an account chose besides the operator's, admitted or not.
@@ -347,29 +346,29 @@ struct WatchWorker {
         choice.relays(of: account, without: book.operators)
     }
 
-    /// What is to be watched for an account, as far as its own word goes. `now` is in milliseconds since 1970.
-    private mutating func wish(of account: WatchedAccount, now: Int64) -> WatchWish {
+    /// What to watch for an account, according to the account itself. `now` is in milliseconds since 1970.
+    private mutating func target(of account: WatchedAccount, now: Int64) -> WatchTarget {
         let relays = choice(of: account).compactMap { book.admit($0) }
         let now = now / 1000
         let isFresh = now - account.registeredAt < Self.freshRegistration
-        var wish = WatchWish(
+        var target = WatchTarget(
             owner: account.key,
             interest: [.addressed, .authored],
             relays: relays,
             begin: isFresh ? min(account.registeredAt, now) : now
         )
         if !account.messageKeys.isEmpty {
-            wish.messageKeys = Array(account.messageKeys.filter { $0 != account.key }.prefix(Self.keysPerAccount))
+            target.messageKeys = Array(account.messageKeys.filter { $0 != account.key }.prefix(Self.keysPerAccount))
         }
         if !relays.isEmpty, !account.partners.isEmpty {
-            wish.partners = Array(account.partners.subtracting([account.key]).sorted().prefix(Self.keysPerAccount))
+            target.partners = Array(account.partners.subtracting([account.key]).sorted().prefix(Self.keysPerAccount))
         }
-        return wish
+        return target
     }
 
     /// What is to be watched for a root of interest that has no account.
-    private func wish(ofRoot root: PublicKey, now: Int64) -> WatchWish {
-        WatchWish(owner: root, interest: .authored, begin: now / 1000)
+    private func target(ofRoot root: PublicKey, now: Int64) -> WatchTarget {
+        WatchTarget(owner: root, interest: .authored, begin: now / 1000)
     }
 }
 

@@ -60,8 +60,8 @@ package final class Feed: Sendable {
         thread.start()
     }
 
-    /// Hands over what was read and reads no more. Returns when that is done; the answers may still be to come. Once;
-    /// without ``start()`` before it there is nothing to be done.
+    /// Hands over what was read and stops reading. Returns when that is done; answers may still be outstanding. Call it
+    /// once; without ``start()`` it does nothing.
     package func stop() async {
         let isStarted = messages.withLock { messages in
             messages.mustStop = true
@@ -122,7 +122,7 @@ package final class Feed: Sendable {
         ended(batcher.counts)
     }
 
-    /// What cannot be dealt with by now will not be: there is nowhere to give it back to.
+    /// Events that are not dealt with by now are lost to us: they cannot be given back to the input.
     private func giveUp(_ batcher: FeedBatcher, _ buffer: UnsafeMutableRawBufferPointer) {
         var batcher = batcher
         for batch in Self.restOfLine(from: input, for: &batcher, buffer) { handOver(batch) }
@@ -133,8 +133,8 @@ package final class Feed: Sendable {
         )
     }
 
-    /// Reads to the end of the line that was begun, and no further: half a line would be of no use to whoever reads a
-    /// FIFO next.
+    /// Reads to the end of the line that was begun, and no further: the next reader of a FIFO could not use half a
+    /// line.
     static func restOfLine(
         from input: borrowing FeedInput,
         for batcher: inout FeedBatcher,
@@ -171,9 +171,9 @@ package final class Feed: Sendable {
 package enum FeedAnswer: Sendable, Hashable {
     /// It was dealt with, whether or not it wakes anybody.
     case taken
-    /// It is no event that anybody could take, for this reason, which must not quote it.
+    /// It is invalid, for this reason, which must not quote it.
     case refused(String)
-    /// It could not be dealt with now; the feed comes with it again.
+    /// It could not be dealt with now; the feed hands it over again.
     case notNow
 }
 
@@ -192,7 +192,7 @@ package struct FeedCounts: Sendable, Hashable {
 package struct FeedLimits: Sendable {
     /// Bytes of a line; what is longer is refused.
     package var lineBytes = 1 << 20
-    /// Events that are handed over and not yet answered, from which number on nothing is read.
+    /// The most events that are handed over and not answered. At this number the feed stops reading.
     package var outstandingEvents = 10_000
     /// The same in bytes.
     package var outstandingBytes = 32 << 20

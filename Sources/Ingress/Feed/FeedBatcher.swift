@@ -6,7 +6,7 @@ struct FeedBatcher {
     private var splitter: LineSplitter
     private var outstandingEvents = 0
     private var outstandingBytes = 0
-    /// What could not be dealt with, to be handed over again.
+    /// Events to be handed over again.
     private var again = FeedBatch()
     private var retryAt: Int64 = 0
     private var retryDelay: Int64
@@ -74,7 +74,7 @@ struct FeedBatcher {
         outstandingBytes -= batch.bytes
         let wasEmpty = again.isEmpty
         for (index, event) in batch.events.enumerated() {
-            // An answer that is missing is none.
+            // A missing answer means "not now".
             switch index < answers.count ? answers[index] : .notNow {
             case .taken: counts.taken += 1
             case .refused(let reason): refuse(batch.lines[index], reason)

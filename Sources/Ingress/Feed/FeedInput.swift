@@ -1,6 +1,6 @@
 import Glibc
 
-/// Where events are fed from. One thread waits there, and others can interrupt it.
+/// The input of a feed. One thread waits for data, and others can interrupt it.
 package struct FeedInput: ~Copyable, Sendable {
     /// What came.
     enum Arrival: Equatable {
@@ -21,8 +21,8 @@ package struct FeedInput: ~Copyable, Sendable {
     private let interrupts: Int32
     private let interrupter: Int32
 
-    /// Opens standard input for `-`, else a file or a FIFO. A file and standard input end; a FIFO does not: it is held
-    /// open for writers to come and go.
+    /// Opens standard input for `-`, else a file or a FIFO. A file and standard input end. A FIFO does not: it stays
+    /// open while writers come and go.
     package init(path: String) throws(FeedError) {
         let isOurs = path != "-"
         let descriptor = isOurs ? try Self.open(path) : STDIN_FILENO
@@ -48,7 +48,7 @@ package struct FeedInput: ~Copyable, Sendable {
         if isOurs { close(descriptor) }
     }
 
-    /// Ends the wait that is under way, or the next one. Any thread.
+    /// Ends the current wait, or the next one. Any thread.
     func interrupt() {
         // A full pipe holds interrupts enough.
         var byte: UInt8 = 0

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Cuts a stream of bytes into lines, and keeps no more of an unfinished one than a line may be long.
+/// Cuts a stream of bytes into lines. Keeps at most `limit` bytes of an unfinished line.
 struct LineSplitter {
     /// A line without its end, and without the carriage return that may stand before that.
     struct Line: Equatable {
@@ -22,8 +22,8 @@ struct LineSplitter {
 
     var isWithinLine: Bool { isTooLong || !unfinished.isEmpty }
 
-    /// The next line that ends within `bytes`, which then begins behind it. Nil when there is none; `bytes` is then
-    /// used up.
+    /// The next line that ends within `bytes`; `bytes` then begins after it. Nil when there is none; `bytes` is then
+    /// empty.
     mutating func next(in bytes: inout UnsafeRawBufferPointer) -> Line? {
         guard let start = bytes.baseAddress, let newline = memchr(start, 0x0A, bytes.count) else {
             keep(bytes)
@@ -36,7 +36,7 @@ struct LineSplitter {
         return finish()
     }
 
-    /// What is left when the stream has ended: a line too. Nil when nothing is.
+    /// The rest when the stream has ended, which is a line as well. Nil if nothing is left.
     mutating func last() -> Line? {
         isWithinLine ? finish() : nil
     }

@@ -14,7 +14,7 @@ package final class RelayPool: Sendable {
     /// Threads that look up the names of users' relays.
     private static let resolvers = 8
     private let directory: RelayDirectory
-    private let wishes: NIOLockedValueBox<RelayWishes>
+    private let kinds: NIOLockedValueBox<RelayWishes>
     private let group: any EventLoopGroup
     private let threads: NIOThreadPool
     /// How long a shutdown waits for what was handed over, in milliseconds.
@@ -23,9 +23,9 @@ package final class RelayPool: Sendable {
     /// Connects to nothing yet.
     ///
     /// `identity` answers challenges (NIP-42). `http` fetches information documents (NIP-11) and must outlive the pool,
-    /// as must `group`. `mark` says, in seconds since 1970, up to when everything that a relay had was dealt with
-    /// before; it is asked on event loops and must not block. `now` is in milliseconds since 1970, `jitter` from 0 to
-    /// 1. Throws when the roots or a block of addresses of the configuration cannot be used.
+    /// as must `group`. `mark` returns, in seconds since 1970, up to when everything that a relay had was dealt with
+    /// before; it is called on event loops and must not block. `now` is in milliseconds since 1970, `jitter` from 0 to
+    /// 1. Throws if the roots or a block of addresses of the configuration cannot be used.
     package init(
         configuration: Configuration,
         identity: KeyPair,
@@ -51,12 +51,12 @@ package final class RelayPool: Sendable {
         session.addressedKinds = configuration.addressedKinds
         session.furtherLists = configuration.furtherLists
         session.catchUpSeconds = configuration.catchUpSeconds
-        wishes = NIOLockedValueBox(session.wishes)
+        kinds = NIOLockedValueBox(session.requestedKinds)
         let environment = RelayEnvironment(
             limits: configuration.limits,
             pauses: configuration.pauses,
             session: session,
-            wishes: wishes,
+            kinds: kinds,
             identity: identity,
             connector: connector,
             http: http,
@@ -90,22 +90,23 @@ package final class RelayPool: Sendable {
         _ = directory.send(to: relay) { $0.update(changes) }
     }
 
-    /// Stays connected to these relays, which the configuration names, and to no others on that account.
+    /// Stays connected to these relays, which the configuration names, even if no key is watched there. Replaces the
+    /// former list.
     package func keep(_ relays: [RelayURL]) {
         let kept = Set(relays)
         for relay in directory.kept where !kept.contains(relay) { directory.rank(relay) { $0.isKept = false } }
         for relay in kept { directory.rank(relay) { $0.isKept = true } }
     }
 
-    /// Asks all relays for something else from now on, over new connections, which read from where those before came
-    /// to. Does nothing where it is the same.
-    package func ask(for wishes: RelayWishes) {
-        let isNew = self.wishes.withLockedValue { old in
-            defer { old = wishes }
-            return old != wishes
+    /// Asks all relays for other kinds from now on, over new connections, which continue reading where those before
+    /// stopped. Does nothing if the kinds are the same.
+    package func ask(for kinds: RelayWishes) {
+        let isNew = self.kinds.withLockedValue { old in
+            defer { old = kinds }
+            return old != kinds
         }
         guard isNew else { return }
-        for link in directory.links { link.loop.execute { link.ask(for: wishes) } }
+        for link in directory.links { link.loop.execute { link.ask(for: kinds) } }
     }
 
     /// Publishes `event` at each of `relays`, once connected and, where asked, authenticated (NIP-42). Calls
@@ -123,9 +124,9 @@ package final class RelayPool: Sendable {
         }
     }
 
-    /// Asks `relays`, or all connected ones of the operator's if there are none, for stored events. They come to the
-    /// delegate as ``Reading/fetched``. Calls `completion` once, at the latest after `milliseconds`, when the last was
-    /// handed over; it is told whether any relay said that this was all.
+    /// Asks `relays`, or all connected ones of the operator's if the list is empty, for stored events. The delegate
+    /// gets them as ``Reading/fetched``. Calls `completion` once, when the last was handed over or `milliseconds` have
+    /// passed; `isAnswered` says whether any relay has sent everything that it has.
     package func fetch(
         _ filters: [Filter],
         from relays: [RelayURL] = [],
@@ -149,17 +150,17 @@ package final class RelayPool: Sendable {
         directory.links.map(\.status).sorted { $0.url < $1.url }
     }
 
-    /// Closes all connections and opens none any more; waits a moment for events that are in work, and for relays to
-    /// say good-bye: two seconds by default. To be called before the event loop group shuts down.
+    /// Closes all connections and opens no further ones. Waits for unsettled events and for closing handshakes: two
+    /// seconds by default. Call it before the event loop group shuts down.
     package func shutdown() async {
         let ends = directory.end().map { link in
             let promise = link.loop.makePromise(of: Void.self)
             link.loop.execute { [patience] in link.stop(patience: patience, promise) }
             return promise.futureResult
         }
-        // Does not fail: links' promises are only ever fulfilled.
+        // Does not fail: links only fulfil their promises.
         try? await EventLoopFuture.andAllComplete(ends, on: group.next()).get()
-        // Name servers may take their time; nobody waits for what they say.
+        // Look-ups may take long; nobody waits for them.
         threads.shutdownGracefully { _ in }
     }
 
@@ -173,8 +174,7 @@ extension RelayPool {
     package struct Configuration: Sendable {
         /// Kinds that are asked for by the keys they name. Default: nil, every kind.
         package var addressedKinds: Set<Kind>?
-        /// Replaceable kinds that are asked for of those whose lists of relays and devices are, such as contact lists
-        /// (kind 3). Default: none.
+        /// Further replaceable kinds that are asked for by author, such as contact lists (kind 3). Default: none.
         package var furtherLists: Set<Kind> = []
         /// How far back is read after an absence, in seconds. Default: two days.
         package var catchUpSeconds: Int64 = 172_800
@@ -183,10 +183,10 @@ extension RelayPool {
         /// Blocks in CIDR notation that users' URLs may lead to although they are not public, such as `10.1.2.0/24`.
         /// Default: none.
         package var allowPrivate: [String] = []
-        /// Relays that may be at private addresses and are never given up, whoever names them. Default: none but those
+        /// Relays that may have private addresses and are retried forever, even if users name them. Default: only those
         /// that are kept.
         package var operators: Set<RelayURL> = []
-        /// Relays named by users that are connected to at most; further ones are left out. Default: 10,000.
+        /// The most relays of users that the pool connects to; further ones are left out. Default: 10,000.
         package var maxRelays = 10_000
         package var limits = ConnectionLimits()
         package var pauses = ConnectionPauses()

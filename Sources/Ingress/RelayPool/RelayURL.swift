@@ -1,6 +1,6 @@
 import HTTPLanes
 
-/// Where a relay is, in one spelling, so that a relay that many users name is one relay.
+/// A relay's address in one spelling, so that a relay that many users name is one relay.
 package struct RelayURL: Sendable, Hashable, Comparable {
     private static let maximumLength = 256
 
@@ -41,7 +41,7 @@ package struct RelayURL: Sendable, Hashable, Comparable {
         }
     }
 
-    /// A query is somebody's own notation and stays as it is.
+    /// A query has no common syntax and stays as it is.
     private static func withoutSlashes(_ target: String) -> String {
         let path = target.prefix { $0 != "?" }
         let end = path.lastIndex { $0 != "/" }.map { path.index(after: $0) } ?? path.startIndex

@@ -12,13 +12,13 @@ package struct Watched: Sendable, Hashable {
 
         /// Events that name the key in a `p` tag.
         package static let addressed = Interest(rawValue: 1)
-        /// The key's own relay lists, device lists and registrations, and where asked for its contact lists.
+        /// The key's own relay lists, device lists and registrations, and its contact lists if those are asked for.
         package static let authored = Interest(rawValue: 2)
     }
 
     package var key: PublicKey
     package var interest: Interest
-    /// Nothing older concerns the key at this relay, gift wraps apart, which are dated back. In seconds since 1970.
+    /// Older events at this relay do not count, except gift wraps, which are dated back. In seconds since 1970.
     package var since: Int64
     /// Whether what the relay had stored for the key was read before. Until it was, stored gift wraps count as old:
     /// their date says nothing (NIP-59).
@@ -39,12 +39,11 @@ package enum WatchChange: Sendable, Hashable {
     case remove(PublicKey)
 }
 
-/// What relays are asked for, as far as rules and filters decide that.
+/// The kinds that relays are asked for, as far as rules and filters decide that.
 package struct RelayWishes: Sendable, Hashable {
     /// Kinds that are asked for by the keys they name; nil: every kind.
     package var addressedKinds: Set<Kind>?
-    /// Replaceable kinds that are asked for of those whose lists of relays and devices are, such as contact lists (kind
-    /// 3).
+    /// Further replaceable kinds that are asked for by author, such as contact lists (kind 3).
     package var furtherLists: Set<Kind>
 
     package init(addressedKinds: Set<Kind>? = nil, furtherLists: Set<Kind> = []) {

@@ -2,7 +2,7 @@ import Glibc
 import Listening
 import Nostr
 
-/// Who a client has proven to be on this connection (NIP-42).
+/// The keys that a client has proven to have on this connection (NIP-42).
 struct ClientAuthentication {
     /// How far the proof's `created_at` may be from now, in seconds.
     private static let tolerance: Int64 = 600
@@ -11,13 +11,13 @@ struct ClientAuthentication {
     private static let keys = 32
 
     let challenge: String
-    /// Whom a proof may name, in one spelling each.
+    /// Hosts that a proof may name, in one spelling each.
     private let hosts: Set<String>
     private let expected: String
     private(set) var publicKeys: Set<PublicKey> = []
 
-    /// `url` is how clients reach us. Where it is empty a proof has to name one of `addresses`, at which we listen: a
-    /// proof that names any other relay may have been made for that one, which passes it on.
+    /// `url` is how clients reach us. If it is empty, a proof must name one of `addresses`, at which we listen: a proof
+    /// that names another relay may have been made for that one, which passes it on.
     init(url: String, addresses: [String] = [], challenge: String) {
         self.challenge = challenge
         if url.isEmpty {
@@ -31,7 +31,7 @@ struct ClientAuthentication {
         }
     }
 
-    /// Judges the event of an AUTH message and says OK or why not. `now` is in milliseconds since 1970.
+    /// Checks the event of an AUTH message and answers with OK or a reason. `now` is in milliseconds since 1970.
     mutating func authenticate(_ event: Event, now: Int64) -> RelayMessage {
         if let mistake = mistake(in: event, now: now) {
             return .ok(event.id, isAccepted: false, message: MachineReadablePrefix.invalid.message(mistake))

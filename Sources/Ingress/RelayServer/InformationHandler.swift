@@ -2,16 +2,17 @@ import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 
-/// Answers plain HTTP on the relay's port: a document to who asks for it, a sentence to everyone else.
+/// Answers plain HTTP on the relay's port: with a document to clients that ask for it, with a sentence to others.
 final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// What there is to read.
+    /// The documents.
     struct Documents {
-        /// NIP-11's, for who names its media type.
+        /// The NIP-11 document, for requests with its media type.
         var information: [UInt8]
-        /// The same for who registers, at a path of its own, so that a browser can be sent there; nil: none yet.
+        /// The document for clients that register, at a path of its own, so that a browser can be sent there; nil: none
+        /// yet.
         var discovery: [UInt8]?
     }
 
@@ -23,7 +24,7 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     private var deadline: Scheduled<Void>?
     private var hasAnswered = false
     private var upgradeFailed = false
-    /// Whether the client has too many connections to get one more.
+    /// Whether the client already has too many connections.
     var refusesUpgrade = false
 
     /// `patience` is how long a client may take to ask, to upgrade, and to read the answer.
@@ -48,7 +49,7 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
         answer(head, context: context)
     }
 
-    /// Whoever has not asked or upgraded by now only holds a connection.
+    /// A client that has not asked or upgraded by now only holds a connection.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event is IdleStateHandler.IdleStateEvent || event is GiveWay else {
             return context.fireUserInboundEventTriggered(event)
@@ -57,7 +58,7 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The request itself comes after this, and is answered then.
+        // The request itself follows and is answered then.
         guard error is NIOWebSocketUpgradeError else { return context.close(promise: nil) }
         upgradeFailed = true
     }
@@ -92,7 +93,7 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// Wherever the proxy before us has put it.
+    /// Under any path that a proxy before us adds.
     private static func isForDiscovery(_ target: String) -> Bool {
         target.prefix { $0 != "?" }.split(separator: "/").last.map { $0 == discoveryName } ?? false
     }

@@ -1,7 +1,7 @@
 import Nostr
 
-/// The subscriptions of one connection that events to come can match. What asks for other events is not even kept:
-/// clients ask every relay for everything.
+/// The subscriptions of one connection that new events can match. Others are not kept: clients ask every relay for
+/// everything.
 struct LiveSubscriptions {
     private var subscriptions: [(id: SubscriptionID, filters: [Filter], values: Int)] = []
     private var values = 0

@@ -1,28 +1,28 @@
 import NIOCore
 
-/// Tells when bytes come and no message gets complete: whoever sends a byte a minute holds a connection and a buffer
-/// for as long as he likes, and is never silent.
+/// Detects that bytes come and no message gets complete: a client that sends a byte a minute holds a connection and a
+/// buffer for as long as it likes, and is never silent.
 final class MessageDeadline: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
-    /// The event that the pipeline behind this is told.
+    /// The pipeline event for a late message.
     struct Passed: Sendable {}
 
-    /// What became of the bytes that came. Of one event loop.
+    /// What the bytes completed. Used on one event loop.
     final class Progress {
         fileprivate var messages: UInt64 = 0
         fileprivate var frames: UInt64 = 0
-        /// Whether a message has begun of which further frames are to come.
+        /// Whether a message has begun whose further frames are outstanding.
         fileprivate var isWithinMessage = false
 
-        /// A frame is complete that its message goes on behind.
+        /// A frame is complete, and further frames of its message follow.
         func fragmentIsComplete() {
             frames &+= 1
             isWithinMessage = true
         }
 
-        /// A frame is complete that may come between those of a message, and is none of them.
+        /// A control frame is complete. It may come between the frames of a message.
         func controlFrameIsComplete() { frames &+= 1 }
 
         /// A message is complete, and with it a frame.
@@ -46,12 +46,12 @@ final class MessageDeadline: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // What these bytes complete is complete when this returns.
+        // When this returns, whatever these bytes complete is complete.
         context.fireChannelRead(data)
         let hasMessage = progress.messages != messagesSeen
         let hasFrame = progress.frames != framesSeen
         (messagesSeen, framesSeen) = (progress.messages, progress.frames)
-        // A ping ends the wait that its own bytes began, and not that for the message which it came in between.
+        // A ping ends the wait that its own bytes began, but not the wait for a message around it.
         if hasMessage || hasFrame && !progress.isWithinMessage { stop() }
         if timer == nil, progress.isWithinMessage || !hasFrame { start(context) }
     }

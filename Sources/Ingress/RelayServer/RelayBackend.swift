@@ -1,6 +1,6 @@
 import Nostr
 
-/// What stands behind the socket: where events go and what there is to serve.
+/// What is behind the socket: takes events and serves stored ones.
 package protocol RelayBackend: Sendable {
     /// Takes events, each the bytes of one JSON object as it came. Calls `completion` once, on any thread, with an
     /// answer for each event in order, when what was accepted is kept. Returns at once; while answers are outstanding

@@ -12,7 +12,7 @@ struct RelayConnection {
         case submit([UInt8])
         /// Look for stored events, send them and EOSE.
         case query(SubscriptionID, filters: [Filter], authenticated: Set<PublicKey>)
-        /// End the connection: the client does not listen to what it is told.
+        /// End the connection: the client ignores refusals.
         case disconnect
         case nothing
     }
@@ -48,16 +48,16 @@ struct RelayConnection {
     /// What to send before the client says anything.
     var greeting: RelayMessage { .authenticate(challenge: authentication.challenge) }
 
-    /// Whether to read on, or to leave what comes in the socket until answers are out.
+    /// Whether to read on, or to leave further data in the socket until answers are sent.
     var wantsMore: Bool { work.hasRoom }
 
     /// Whether the client has shown a key, or registered a device.
     var isProven: Bool { hasRegistered || !authentication.publicKeys.isEmpty }
 
-    /// Whom the client has proven to be (NIP-42).
+    /// The keys that the client has proven to have (NIP-42).
     var authenticated: Set<PublicKey> { authentication.publicKeys }
 
-    /// What to send of an event that just came to be: it, for every subscription that wants it.
+    /// The messages for a new event: one for every subscription that wants it.
     func messages(for event: LiveEvent) -> [RelayMessage] {
         live.wanting(event.event).map { .event($0, json: event.json) }
     }
@@ -116,7 +116,7 @@ struct RelayConnection {
     mutating func answeredQuery() -> [Action] { work.answeredQuery() }
 
     private mutating func event(_ event: [UInt8], withinRate: Bool, now: Int64) -> Action {
-        // What cannot be scanned is handed over all the same: the pipeline says why.
+        // An event that cannot be scanned is handed over as well: the pipeline says why it is invalid.
         let scanned = try? event.withUnsafeBytes { try scanner.scan($0) }
         let registers = scanned?.kind == .pushRegistration || scanned?.kind == .addressablePushRegistration
         guard withinRate, !registers || rate.takeRegistration(now: now) else {
@@ -174,7 +174,7 @@ struct RelayConnection {
 private struct ConnectionRate {
     enum Verdict {
         case passes
-        /// The client is to be told to slow down.
+        /// The client must be told to slow down.
         case isTooFast
         /// It was told so too often.
         case wasWarnedOften

@@ -4,7 +4,7 @@ import Foundation
 package struct RelayInformation: Encodable, Sendable {
     package var name: String
     package var description: String
-    /// Our public key, 64 hex digits: whom registrations are encrypted to.
+    /// Our public key, 64 hex digits: registrations are encrypted to it.
     package var pubkey: String
     package var contact: String?
     /// A URL.
@@ -14,7 +14,7 @@ package struct RelayInformation: Encodable, Sendable {
         get { limitation.createdAtUpperLimit }
         set { limitation.createdAtUpperLimit = newValue }
     }
-    /// What whoever registers has to know; no part of NIP-11.
+    /// What clients must know before they register; not part of NIP-11.
     package var push: PushTerms?
     private let supportedNIPs = [1, 9, 11, 40, 42, 44, 46, 62]
 
@@ -83,8 +83,8 @@ package struct RelayInformation: Encodable, Sendable {
     }
 }
 
-/// What a device gets here and what its app has to know before it registers: part of the NIP-11 document and of the
-/// advertisement (seed 004, kind 10067).
+/// What this router offers devices, and what apps must know before they register: part of the NIP-11 document and of
+/// the advertisement (seed 004, kind 10067).
 package struct PushTerms: Encodable, Equatable, Sendable {
     /// What registrations may ask for.
     package struct Limits: Encodable, Equatable, Sendable {
@@ -137,8 +137,8 @@ package struct PushTerms: Encodable, Equatable, Sendable {
     /// What registrations may name, sorted.
     package var platforms: [String]
     package var limits: Limits
-    /// What the transports of an app tell those who register, by app, platform and name: for `web` the
-    /// `vapid_public_keys`, of which browsers subscribe with the first.
+    /// What the transports of an app tell clients that register, by app, platform and name: for `web` the
+    /// `vapid_public_keys`; browsers subscribe with the first.
     package var apps: [String: [String: [String: [String]]]]
 
     package init(platforms: [String], limits: Limits, apps: [String: [String: [String: [String]]]]) {

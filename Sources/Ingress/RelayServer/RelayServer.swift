@@ -58,8 +58,9 @@ package final class RelayServer: Sendable {
         self.audience = LiveAudience(logger: logger)
     }
 
-    /// Swift's runtime (6.3.1) crashes now and then when several threads need these generic types for the first time at
-    /// the same moment, as event loops do whose first connections come together. So one thread needs them before.
+    /// Swift's runtime (6.3.1) sometimes crashes when several threads instantiate these generic types for the first
+    /// time at the same moment, as event loops do when their first connections come together. So one thread
+    /// instantiates them in advance.
     private static func instantiateDecoders() {
         let handlers: [any ChannelHandler] = [
             ByteToMessageHandler(HTTPRequestDecoder()),
@@ -76,7 +77,7 @@ package final class RelayServer: Sendable {
         audience.send(event)
     }
 
-    /// Exchanges what is answered over HTTP: the NIP-11 document, and the JSON document for whoever registers.
+    /// Replaces what is answered over HTTP: the NIP-11 document, and the JSON document for clients that register.
     package func inform(_ information: RelayInformation, discovery: [UInt8]?) throws {
         let document = try information.json()
         documents.withLockedValue {

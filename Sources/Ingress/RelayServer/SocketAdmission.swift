@@ -164,7 +164,7 @@ struct ClientShare: Sendable {
     private let tables: ClientTables
     private let client: ClientAddress
 
-    /// Nil for this machine and for proxies that name nobody: everybody may be behind them.
+    /// Nil for this machine and for proxies that name no client: everybody may be behind them.
     init?(of client: ClientAddress?, in tables: ClientTables) {
         guard let client, !client.isLoopback else { return nil }
         self.tables = tables

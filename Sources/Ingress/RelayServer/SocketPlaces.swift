@@ -1,7 +1,7 @@
 import Listening
 import Synchronization
 
-/// What is known of an open connection when places run out. Written on its event loop, read by any.
+/// What decides about an open connection when places run out. Written on its event loop, read by any.
 final class SocketActivity: Sendable {
     private let lastMessage: Atomic<Int64>
     private let proven = Atomic(false)
@@ -19,11 +19,12 @@ final class SocketActivity: Sendable {
     func prove() { proven.store(true, ordering: .relaxed) }
 }
 
-/// The event that a connection's pipeline is told: its place goes to another one.
+/// The pipeline event for a connection that must give its place to another one.
 struct GiveWay: Sendable {}
 
-/// Who has a place at the socket. When there is none left, an idle connection whose client has proven nothing gives
-/// way, of those with the most neighbours the one that was silent for longest. `Socket` is what its owner closes then.
+/// Which connections have a place at the socket. When none is left, an idle connection whose client has proven nothing
+/// gives way: among those with the most neighbours, the one that was silent for longest. `Socket` is what the owner
+/// closes then.
 struct SocketPlaces<Socket: Sendable>: Sendable {
     /// A number that no other connection has.
     typealias Number = UInt64
@@ -43,22 +44,22 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
 
     /// How long a connection must have been silent to give way, in milliseconds.
     static var idleAfter: Int64 { 10_000 }
-    /// How many connections are looked at for one that gives way. Of more each has its turn.
+    /// How many connections are checked for one that gives way. If there are more, each has its turn.
     static var glance: Int { 1_024 }
 
     private var census: ConnectionCensus
     private var places: [Place] = []
     private var indices: [Number: Int] = [:]
     private var latest: Number = 0
-    /// Where the next look for one that gives way begins.
+    /// Where the next check begins.
     private var cursor = 0
 
     init(census: ConnectionCensus) {
         self.census = census
     }
 
-    /// Gives a new connection a place. `client` is nil for a proxy, which may stand for many, and who it stands for may
-    /// show later (``name(_:_:now:)``).
+    /// Gives a new connection a place. `client` is nil for a proxy, whose client may become known later
+    /// (``name(_:_:now:)``).
     mutating func admit(
         _ client: ClientAddress?,
         _ socket: Socket,
@@ -77,8 +78,8 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
         return .admitted(latest, inPlaceOf: former)
     }
 
-    /// Says who a connection is of that a proxy brought. It keeps its place, perhaps at another one's cost, or is
-    /// refused, and has it till it ends.
+    /// Names the client of a connection that a proxy brought. The connection keeps its place, perhaps at the cost of
+    /// another one, or is refused and keeps it until it ends.
     mutating func name(_ number: Number, _ client: ClientAddress, now: Int64) -> Verdict {
         guard indices[number] != nil else { return .refused(limit: 0, isWorthALine: false) }
         var former: Socket?
@@ -104,7 +105,7 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
         return .refused(limit: limit, isWorthALine: isWorthALine)
     }
 
-    /// Who has too many connections itself is to close one.
+    /// A client with too many connections must close one itself.
     private mutating func idlest(for obstacle: ConnectionCensus.Obstacle, now: Int64) -> Int? {
         let network: ClientAddress?
         switch obstacle {

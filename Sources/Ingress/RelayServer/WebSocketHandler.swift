@@ -22,9 +22,9 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private var pinged = false
     private var closing = false
     private var readPending = false
-    /// Whether we left bytes unread since the last message was late.
+    /// Whether we held back reading since the last message was late.
     private var heldBack = false
-    /// The client took none of our answers for as long as it may be silent.
+    /// The client has read none of our answers for as long as it may be silent.
     private var stuck = false
 
     init(
@@ -136,7 +136,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
             stuck = true
             return
         }
-        // Silent because we do not read is not silent.
+        // A connection that we do not read from is not silent.
         guard connection.wantsMore else { return }
         guard !pinged else { return context.close(promise: nil) }
         pinged = true
@@ -153,7 +153,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         close(WebSocketErrorCode(codeNumber: 1013), context: context)
     }
 
-    /// Late because we did not read is not late.
+    /// A message that we do not read is not late.
     private func messageIsLate(context: ChannelHandlerContext) {
         let isOurDoing = heldBack || !mayRead(context)
         heldBack = false
@@ -241,7 +241,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         limitUnread(context: context)
     }
 
-    /// Ends the connection of a client that asks on and on and reads no answer.
+    /// Ends the connection of a client that keeps asking and reads no answers.
     private func limitUnread(context: ChannelHandlerContext) {
         guard !context.channel.isWritable, !closing else { return }
         let waiting = try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)
@@ -256,7 +256,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         var buffer = context.channel.allocator.buffer(capacity: 2)
         buffer.write(webSocketErrorCode: code)
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        // Whoever reads nothing never learns that this is the end.
+        // A client that reads nothing would never see the close frame.
         context.eventLoop.scheduleTask(in: .seconds(limits.handshakeSeconds)) { bound.value.close(promise: nil) }
         context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .connectionClose, data: buffer)))
             .whenComplete { _ in bound.value.close(promise: nil) }
@@ -264,7 +264,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
 }
 
 /// Refuses frames that a client must not send (RFC 6455): unmasked ones (section 5.1), and those of extensions that
-/// were never agreed on (section 5.2). Tells of the parts of messages, which nobody behind the aggregator sees.
+/// were never agreed on (section 5.2). Reports fragments of messages, which the aggregator hides from later handlers.
 final class FrameRules: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias InboundOut = WebSocketFrame
@@ -274,7 +274,7 @@ final class FrameRules: ChannelInboundHandler {
     /// The client broke a rule.
     struct Violation: Error {}
 
-    /// The event that the pipeline behind this is told: a frame came which its message goes on behind.
+    /// The pipeline event for a frame that further frames of its message follow.
     struct Fragment: Sendable {}
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -30,8 +30,8 @@ struct ConnectSecrets: Sendable, Concealed {
 
     var isEmpty: Bool { digests.isEmpty }
 
-    /// The digest of `candidate` if it is one of the secrets. How long that takes says nothing of which, or of how near
-    /// it is.
+    /// The digest of `candidate` if it is one of the secrets. The time that takes reveals neither which one nor how
+    /// similar.
     func digest(matching candidate: String) -> [UInt8]? {
         let digest = digester.digest(of: candidate)
         let isKnown = digests.reduce(false) { ConstantTime.areEqual($1, digest) || $0 }
@@ -39,9 +39,9 @@ struct ConnectSecrets: Sendable, Concealed {
     }
 }
 
-/// The secrets of a file, read again when the file changed: a new one counts without a restart.
+/// The secrets of a file. They are read again when the file changes, so a new one works without a restart.
 final class SecretSource: Sendable {
-    /// What tells one state of a file from another without reading it.
+    /// Distinguishes versions of a file without reading it.
     private struct Stamp: Equatable {
         let inode: UInt
         let size: Int
@@ -76,7 +76,7 @@ final class SecretSource: Sendable {
 
     /// Throws a ``SecretFileError`` when the file cannot be used as it is now.
     func secrets() throws -> ConnectSecrets {
-        // Taken before reading: what is written between the two is read the next time.
+        // Taken before reading: a change between the two is read the next time.
         let stamp = Stamp(path: file.path)
         if let stamp, let secrets = known.withLock({ $0?.stamp == stamp ? $0?.secrets : nil }) { return secrets }
         let secrets = ConnectSecrets(try file.read(), digester: digester)

@@ -12,7 +12,7 @@ import Synchronization
 /// step, is not supported, since a router has no user who could show it one. Answers a request on the thread it comes
 /// on.
 package final class RemoteSigningService: Sendable {
-    /// A registration with its tags and an encrypted content, spelled as JSON within JSON, and then some.
+    /// Large enough for a registration with its tags and encrypted content, as JSON within JSON.
     private static let payloadLimit = 131_072
     private static let wrongSecret = "the secret is unknown or was used by another client: ask for a new bunker:// URL"
 
@@ -30,11 +30,11 @@ package final class RemoteSigningService: Sendable {
     private let sessions: Mutex<SessionTable>
     private let refusals = Mutex(RefusalCount())
 
-    /// Reads the sessions there are. `reply` publishes an answer where a client may listen that asked from there; `now`
-    /// is in milliseconds since 1970.
+    /// Reads the existing sessions. `reply` publishes an answer where the client that asked listens; `now` is in
+    /// milliseconds since 1970.
     ///
-    /// Throws a `RegistryStoreError` when the sessions cannot be read, and a ``SecretFileError`` when the configured
-    /// file of secrets cannot be used.
+    /// Throws a `RegistryStoreError` if the sessions cannot be read, and a ``SecretFileError`` if the configured file
+    /// of secrets cannot be used.
     package convenience init(
         configuration: RemoteSigningConfiguration,
         identity: KeyPair,
@@ -84,8 +84,8 @@ package final class RemoteSigningService: Sendable {
         sessions = Mutex(SessionTable(sessions: stored, limits: limits, now: now()))
     }
 
-    /// Takes a request (kind 24133) whose signature was verified, and answers it before this returns. Requests that are
-    /// repeated, not from around now, too many, or not meant for us are passed over.
+    /// Takes a request (kind 24133) whose signature was verified, and answers it before this returns. Ignores requests
+    /// that are repeated, not from around now, too many, or not for us.
     ///
     /// `register` takes the registration that a request carries: it verifies and keeps it, or says why not.
     package func receive(_ event: Event, from source: RequestSource, register: (Event) -> RegistrationAnswer) {
@@ -111,8 +111,8 @@ package final class RemoteSigningService: Sendable {
         send(response, to: event, from: source, key: key, now: now)
     }
 
-    /// Whether a registration that came as a plain event, and not through a session, may be taken: where sessions are
-    /// required, only if its author, or the root it names as its own (seed 004), has one.
+    /// Whether a registration that came as a plain event, and not through a session, is allowed: if sessions are
+    /// required, only if its author, or the root that it names as its own (seed 004), has one.
     package func admits(_ registration: Event) -> Bool {
         guard configuration.requireSession else { return true }
         let root = registration.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
@@ -160,12 +160,12 @@ package final class RemoteSigningService: Sendable {
                 $0.displaced(by: client)
             )
         }
-        // A client with a session may connect as often as it likes; what is written down of that is limited.
+        // A client with a session may connect as often as it likes, but not every connect is stored.
         guard !hasSession || sessions.withLock({ $0.mayWrite(now: now) }) else { return .result("ack") }
         do {
             var digest: [UInt8]?
-            // Clients connect at every start, some with the secret they once had and some without. Who has a session
-            // needs none.
+            // Clients connect at every start, some with the secret they once had and some without. A client with a
+            // session needs none.
             if let secrets, !hasSession {
                 digest = try secrets.secrets().digest(matching: request.params.dropFirst().first ?? "")
                 guard digest != nil else { return .error(Self.wrongSecret) }
@@ -215,7 +215,7 @@ package final class RemoteSigningService: Sendable {
         }
     }
 
-    /// Writes down, once in a while, that a session is in use.
+    /// Stores now and then that a session is in use.
     private func noteUse(by client: PublicKey, now: Int64) {
         guard let session = sessions.withLock({ $0.use(by: client, now: now) }) else { return }
         do {
@@ -288,7 +288,7 @@ struct RefusalCount {
     }
 }
 
-/// Who may open NIP-46 sessions with this router, and where it listens for them.
+/// Who may open NIP-46 sessions with this router, and on which relays.
 package struct RemoteSigningConfiguration: Sendable {
     /// Whether a registration that comes as a plain event must be from somebody with a session.
     package var requireSession: Bool

@@ -5,9 +5,9 @@ import Glibc
 /// The file with the secrets that open NIP-46 sessions: one a line; empty lines and lines that begin with `#` do not
 /// count.
 package struct SecretFile: Sendable {
-    /// What a secret made by ``add(random:)`` has of randomness, in bytes.
+    /// Random bytes in a secret made by ``add(random:)``.
     private static let strength = 16
-    /// Shorter ones could be found by trying.
+    /// Shorter ones could be guessed.
     private static let shortest = 16
     private static let longest = 256
     private static let largest = 1 << 20
@@ -65,7 +65,7 @@ package struct SecretFile: Sendable {
         return secret
     }
 
-    /// A link may lead to the file, and makes none where it leads to nothing.
+    /// The path may be a link. A link to a missing file does not create that file.
     private func openOrMake() -> Int32 {
         let flags = O_RDWR | O_APPEND | O_CLOEXEC
         let descriptor = open(path, flags)
@@ -82,7 +82,7 @@ package struct SecretFile: Sendable {
     }
 }
 
-/// Why a file of secrets cannot be used. Names the file and the line, never what stands there.
+/// Why a file of secrets cannot be used. Names the file and the line, never its content.
 package struct SecretFileError: Error, Hashable, CustomStringConvertible {
     enum Code: Hashable {
         case unreadable

@@ -1,19 +1,19 @@
 import Nostr
 
-/// What clients may do, so that no one of them, and no number of them, takes the pipeline's time from the others.
+/// Limits for clients, so that neither one of them nor many together take the pipeline's time from the others.
 struct SessionLimits {
     /// Sessions at the same time; for a further one the session that was unused for longest ends.
     var sessions = 10_000
-    /// After so long without use a session is over, in milliseconds: clients register anew every 30 days (seed 004,
+    /// A session ends after this time without use, in milliseconds: clients register anew every 30 days (seed 004,
     /// section 3).
     var unused: Int64 = 90 * 86_400_000
-    /// How old the note of a session's last use may be before it is written down again, in milliseconds.
+    /// How old the stored time of a session's last use may be before it is stored again, in milliseconds.
     var useNoted: Int64 = 3_600_000
     /// Requests of one client that has a session.
     var requests = RateLimit(burst: 30, interval: 1_000)
     /// Registrations of one client that has a session: as many at once as one account may have devices.
     var registrations = RateLimit(burst: 32, interval: 10_000)
-    /// What all clients that have a session may have written to disk: registrations, and sessions opened anew.
+    /// Writes to disk by all clients with a session: registrations, and sessions opened anew.
     var writes = RateLimit(burst: 200, interval: 20)
     /// Requests of one client without a session.
     var strangersRequests = RateLimit(burst: 6, interval: 10_000)
@@ -26,9 +26,9 @@ struct SessionLimits {
     var recentRequests = 50_000
 }
 
-/// Lets a burst through and then one every so often, with one number to remember for each that is limited.
+/// Lets a burst pass and then one every so often. Needs one number for each client.
 struct RateLimit {
-    /// The one number: when, in milliseconds on the caller's clock, all credit is back.
+    /// When all credit is back, in milliseconds on the caller's clock.
     typealias Debt = Int64
 
     /// How many may come at once.
@@ -53,7 +53,7 @@ struct RateLimit {
 struct RecentRequests {
     /// How far a request's stamp may be from now, in seconds.
     private static let tolerance: Int64 = 600
-    /// For how long a request can be fresh, at most, in milliseconds.
+    /// The longest time that a request can be fresh, in milliseconds.
     private static let freshness = 2 * tolerance * 1000
 
     /// How many one of the two generations holds; a flood of more makes the memory shorter, not larger.
@@ -82,7 +82,7 @@ struct RecentRequests {
 
     /// Whether a request made at `seconds` since 1970 is fresh at `now`, in milliseconds since then.
     static func isFresh(_ seconds: Int64, at now: Int64) -> Bool {
-        // Stamps come from outside and may be of any size.
+        // Timestamps come from clients and may be of any size.
         let (distance, overflow) = seconds.subtractingReportingOverflow(now / 1000)
         return !overflow && distance.magnitude <= UInt64(tolerance)
     }

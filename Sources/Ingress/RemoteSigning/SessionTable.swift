@@ -1,10 +1,10 @@
 import Nostr
 import Registry
 
-/// Who has a NIP-46 session, and how often anyone may ask. Knows no key but those of clients, no store, no clock and no
+/// The NIP-46 sessions, and how often each client may ask. Knows no key but those of clients, no store, no clock and no
 /// socket.
 struct SessionTable {
-    /// What becomes of a request at first sight, before it is worth decrypting.
+    /// The verdict on a request before it is decrypted.
     enum Admission: String, Hashable {
         case admitted
         /// Not from around now: a replay, or a client whose clock is wrong.
@@ -43,7 +43,7 @@ struct SessionTable {
         return now - usedAt < limits.unused
     }
 
-    /// Judges a request that `client` made at `seconds` since 1970.
+    /// Checks a request that `client` made at `seconds` since 1970.
     mutating func admit(_ id: EventID, from client: PublicKey, madeAt seconds: Int64, now: Int64) -> Admission {
         guard RecentRequests.isFresh(seconds, at: now) else { return .stale }
         guard !recent.contains(id) else { return .repeated }
@@ -66,7 +66,7 @@ struct SessionTable {
         limits.writes.take(&writes, at: now)
     }
 
-    /// Notes that `client` made use of its session. Returns the session when that is to be written down.
+    /// Notes that `client` used its session. Returns the session if that is to be stored.
     mutating func use(by client: PublicKey, now: Int64) -> RemoteSession? {
         guard var entry = clients[client] else { return nil }
         entry.session.usedAt = max(entry.session.usedAt, now)
@@ -118,7 +118,7 @@ struct SessionTable {
         }
         if strangers.count >= limits.strangers {
             strangers = strangers.filter { $0.value > now }
-            // All of them still owe: then the common limit has to do.
+            // All of them are still limited, so only the common limit remains.
             if strangers.count >= limits.strangers { strangers = [:] }
         }
         guard limits.strangersRequests.take(&strangers[client, default: 0], at: now) else { return false }

@@ -1,17 +1,17 @@
-/// When there is a connection to one relay and when it is left alone: without its socket and its clock.
+/// Decides when to connect to one relay and when to leave it alone, without its socket and its clock.
 ///
 /// `now` is in milliseconds on a clock that does not jump.
 struct ConnectionLife {
     enum State: Equatable {
         case idle
         case waiting(until: Int64)
-        /// For a place among those being opened.
+        /// Waits for a place among the connections being opened.
         case queued
         case opening
         case open(since: Int64)
         /// We are closing it.
         case closing
-        /// There will be no more.
+        /// Shut down for good.
         case over
     }
 
@@ -21,7 +21,7 @@ struct ConnectionLife {
         /// Ask for a place, and say ``ConnectionLife/placed()`` when there is one.
         case queue
         case open
-        /// Hand the place to somebody else.
+        /// Give the place to another relay.
         case passOn
         case close
     }
@@ -52,7 +52,7 @@ struct ConnectionLife {
         }
     }
 
-    /// Whether nothing would be lost by forgetting the relay; a pause would.
+    /// Whether the relay can be forgotten. While it pauses it cannot: the pause would be lost.
     var isForgettable: Bool { state == .over || (state == .idle && retryAt == .min) }
 
     mutating func need(_ isNeeded: Bool, now: Int64) -> Action {
@@ -82,7 +82,7 @@ struct ConnectionLife {
         }
     }
 
-    /// Lets it rest after failures, or has it tried on and on, and now: somebody may have mended it.
+    /// Lets the relay rest after failures, or retries forever, beginning now: somebody may have repaired it.
     mutating func set(mayRest: Bool, now: Int64) -> Action {
         guard mayRest != self.mayRest else { return .nothing }
         self.mayRest = mayRest
@@ -124,7 +124,7 @@ struct ConnectionLife {
         return isNeeded ? approach(now: now) : .nothing
     }
 
-    /// Leaves the relay alone for so long.
+    /// Leaves the relay alone for that long.
     mutating func rest(for milliseconds: Int64, now: Int64) -> Action {
         retryAt = max(retryAt, now + milliseconds)
         switch state {
@@ -165,20 +165,20 @@ struct ConnectionLife {
     }
 }
 
-/// How long a relay is left alone after failures: from half of these times to the whole, so that what failed together
-/// does not come back together. In milliseconds.
+/// How long a relay is left alone after failures, in milliseconds. Each pause is random between half of these times and
+/// the whole, so that relays that failed together are not retried together.
 package struct ConnectionPauses: Sendable {
     /// After a first failure; it doubles with each that follows.
     package var first: Int64 = 1_000
-    /// What the doubling ends at.
+    /// The longest pause that doubling leads to.
     package var longest: Int64 = 600_000
     /// Failures in a row after which a relay rests.
     package var failuresBeforeRest = 10
     /// The same for a relay that was never connected to.
     package var failuresOfUnknown = 5
-    /// How long a relay rests, if a user named it. Relays of the operator's are tried on and on.
+    /// How long a relay rests that a user named. The operator's relays are retried forever.
     package var rest: Int64 = 3_600_000
-    /// A connection that lasted so long makes former failures forgotten.
+    /// A connection that lasts this long clears earlier failures.
     package var proof: Int64 = 60_000
 
     package init() {}

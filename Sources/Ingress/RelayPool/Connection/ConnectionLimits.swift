@@ -1,4 +1,4 @@
-/// What one connection to a relay may take. Times are in milliseconds.
+/// Limits of one connection to a relay. Times are in milliseconds.
 package struct ConnectionLimits: Sendable {
     /// Connections that are being opened at the same time, over all relays.
     package var opening = 50
@@ -6,25 +6,25 @@ package struct ConnectionLimits: Sendable {
     package var handshake: Int64 = 10_000
     /// How long a relay may be silent before it is pinged; one that is silent three times as long is given up.
     package var silence: Int64 = 30_000
-    /// How long the information document (NIP-11) is waited for before subscribing without it.
+    /// How long to wait for the information document (NIP-11) before subscribing without it.
     package var information: Int64 = 3_000
-    /// For how long an information document is believed.
+    /// How long an information document stays valid.
     package var informationAge: Int64 = 3_600_000
     /// The longest message of a relay, in bytes; a longer one ends the connection (status 1009).
     package var messageBytes = 1_048_576
-    /// Events of one connection that may be in work; more are left unread in the socket.
+    /// Events of one connection that may be unsettled; further ones stay unread in the socket.
     package var eventsInWork = 1_024
     /// The same in bytes.
     package var bytesInWork = 4_194_304
-    /// Bytes of ours that a relay may leave unread; with more its connection is given up.
+    /// Bytes of ours that a relay may leave unread. With more, the connection is closed.
     package var unreadBytes = 16_777_216
-    /// Events that are handed over at once at most.
+    /// The largest batch of events that is handed over.
     package var batch = 256
     /// How long a connection that nobody needs any more stays open.
     package var idle: Int64 = 60_000
     /// How long a relay may take for its part of the closing handshake.
     package var leaving: Int64 = 1_000
-    /// How long events that were handed over may take to be settled when the pool shuts down.
+    /// How long a shutdown waits for events that were handed over to be settled.
     package var settling: Int64 = 1_000
     /// How long a published event may wait for a connection and an answer.
     package var publishing: Int64 = 30_000
@@ -32,15 +32,16 @@ package struct ConnectionLimits: Sendable {
     package init() {}
 }
 
-/// Why there is no connection to a relay (any more). One word of a small fixed set, fit for logs and a metric's label.
+/// Why there is no connection to a relay, or none any longer. One word of a small fixed set, for logs and a metric's
+/// label.
 package enum ConnectionFailure: String, Error, Sendable, CaseIterable {
-    /// The address guard refused where the URL leads.
+    /// The address guard refused the address behind the URL.
     case forbiddenAddress = "forbidden-address"
     case unresolved
     case unreachable
-    /// The certificate does not hold, or no common TLS.
+    /// The certificate is invalid, or there is no common version of TLS.
     case tls
-    /// No end of the handshake in time.
+    /// The handshake did not finish in time.
     case timeout
     /// The server does not speak WebSocket there.
     case notWebSocket = "not-websocket"
@@ -52,7 +53,7 @@ package enum ConnectionFailure: String, Error, Sendable, CaseIterable {
     case protocolError = "protocol-error"
     /// The relay sent a message over the limit.
     case tooLarge = "too-large"
-    /// The relay closed since a message of ours was too long for it (status 1009).
+    /// The relay closed the connection because a message of ours was too long for it (status 1009).
     case messageRefused = "message-refused"
     /// The relay does not read what is sent to it.
     case unread

@@ -10,7 +10,7 @@ struct RelayConnector: Sendable {
     private let tls: NIOSSLContext
     private let addressGuard: AddressGuard
     private let limits: ConnectionLimits
-    /// Look up the names that users chose: slow ones keep nobody else's waiting.
+    /// Look up names that users chose. Slow look-ups block no others.
     private let threads: NIOThreadPool
 
     /// Throws NIOSSL's errors when `caFile`, which holds more roots in PEM, cannot be read.
@@ -26,8 +26,9 @@ struct RelayConnector: Sendable {
         Self.instantiateDecoders()
     }
 
-    /// Swift's runtime (6.3.1) crashes now and then when several threads need these generic types for the first time at
-    /// the same moment, as event loops do whose first connections open together. So one thread needs them before.
+    /// Swift's runtime (6.3.1) sometimes crashes when several threads instantiate these generic types for the first
+    /// time at the same moment, as event loops do when their first connections open together. So one thread
+    /// instantiates them in advance.
     private static func instantiateDecoders() {
         let handlers: [any ChannelHandler] = [
             ByteToMessageHandler(HTTPResponseDecoder()),
@@ -36,8 +37,8 @@ struct RelayConnector: Sendable {
         withExtendedLifetime(handlers) {}
     }
 
-    /// Connects to `url`, by a fresh look-up of its name; when guarded, only to addresses that the guard permits.
-    /// Nothing is read from the wire before the future's callbacks ran. Fails with a ``ConnectionFailure``.
+    /// Connects to `url` after a fresh look-up of its name; if guarded, only to addresses that the guard permits.
+    /// Nothing is read from the wire before the future's callbacks have run. Fails with a ``ConnectionFailure``.
     func connect(
         to url: RelayURL,
         isGuarded: Bool,
@@ -59,7 +60,7 @@ struct RelayConnector: Sendable {
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connect(host: origin.host, port: Int(origin.port))
             .flatMap { channel in
-                // Only now: while addresses race there are several channels, of which one wins.
+                // Not earlier: while addresses race there are several channels, and one wins.
                 let deadline = loop.scheduleTask(deadline: end) {
                     channel.pipeline.fireErrorCaught(ConnectionFailure.timeout)
                 }

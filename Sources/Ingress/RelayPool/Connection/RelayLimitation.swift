@@ -2,21 +2,21 @@ import HTTPLanes
 import JSON
 import Nostr
 
-/// What a relay says of its limits (NIP-11, `limitation`), as far as that matters to us. Values that cannot be meant
-/// are replaced by the nearest that can; what is unsaid is assumed as relays commonly have it.
+/// What a relay says about its limits (NIP-11, `limitation`), as far as it matters to us. Absurd values are replaced by
+/// the nearest plausible ones; what is missing gets the value that relays commonly have.
 struct RelayLimitation: Hashable, Sendable {
     /// Bytes of one message of ours.
     var maxMessageLength = 131_072
     /// Subscriptions open on one connection.
     var maxSubscriptions = 20
-    /// What `limit` of a filter is capped to; nil: unsaid.
+    /// The largest `limit` of a filter; nil: the relay does not say.
     var maxLimit: Int?
     /// Whether the relay wants NIP-42 before anything else.
     var isAuthenticationRequired = false
 
     init() {}
 
-    /// Reads an information document. One that is no JSON, or has no such field, tells nothing.
+    /// Reads an information document. One that is not JSON, or has no such field, leads to the defaults.
     init(document: [UInt8]) {
         guard let text = String(validating: document, as: UTF8.self),
             let value = try? JSONValue(parsing: text),
@@ -37,8 +37,7 @@ struct RelayLimitation: Hashable, Sendable {
 }
 
 extension JSONObject {
-    /// A number above zero, as whatever kind of number or text it was written; nil also for 0, by which some mean "no
-    /// limit".
+    /// A positive number, written as a number or as text. Nil also for 0, which some use for "no limit".
     fileprivate func natural(_ name: String) -> Int? {
         let text: String
         switch self[name] {
@@ -51,8 +50,8 @@ extension JSONObject {
     }
 }
 
-/// What is known of a relay's limits (NIP-11), and whether to ask for them. `now` is in milliseconds on a clock that
-/// does not jump.
+/// Caches a relay's limits (NIP-11), and decides when to ask for them. `now` is in milliseconds on a clock that does
+/// not jump.
 struct KnownLimitation {
     private enum State {
         case unknown
@@ -63,12 +62,12 @@ struct KnownLimitation {
     private let age: Int64
     private var state = State.unknown
 
-    /// - Parameter age: For how long it is believed, in milliseconds.
+    /// - Parameter age: How long they stay valid, in milliseconds.
     init(age: Int64) {
         self.age = age
     }
 
-    /// Nil while it is being asked for.
+    /// Nil while the answer is outstanding.
     var limitation: RelayLimitation? {
         guard case .known(let limitation, _) = state else { return nil }
         return limitation
@@ -85,7 +84,7 @@ struct KnownLimitation {
         }
     }
 
-    /// Takes the answer. A relay that has no document has the usual limits, until the next connection asks again.
+    /// Takes the answer. A relay without a document gets the usual limits until the next connection asks again.
     mutating func end(_ result: Result<HTTPResponse, HTTPFailure>, now: Int64) -> RelayLimitation {
         guard case .success(let response) = result, response.status == 200 else {
             state = .known(RelayLimitation(), at: now - age)

@@ -2,8 +2,8 @@ import HTTPLanes
 import NIOCore
 import NIOWebSocket
 
-/// One WebSocket connection to a relay, as its client: messages out and in, pings, the closing handshake (RFC 6455),
-/// and no reading while its owner wants no more. Lives on its channel's event loop.
+/// One WebSocket connection to a relay, as its client: messages out and in, pings, the closing handshake (RFC 6455).
+/// Stops reading while its owner is busy. Lives on its channel's event loop.
 final class RelayWire: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = Never
@@ -17,10 +17,10 @@ final class RelayWire: ChannelDuplexHandler {
     private var failure: ConnectionFailure?
     private var isClosing = false
     private var readPending = false
-    /// Whether what we wrote lay unread at the last check.
+    /// Whether our data was unread at the last check.
     private var isStuck = false
-    /// What the last ping said that could not be answered yet; of several only the last needs an answer (section
-    /// 5.5.3).
+    /// The payload of the last ping that could not be answered yet. Of several pings only the last needs an answer
+    /// (section 5.5.3).
     private var owedPong: ByteBuffer?
 
     init(limits: ConnectionLimits, now: Int64) {
@@ -28,7 +28,7 @@ final class RelayWire: ChannelDuplexHandler {
         keepalive = Keepalive(silence: limits.silence, now: now)
     }
 
-    /// To be called before the first message can come. The owner is let go when the connection ends.
+    /// Call this before the first message can come. The owner is released when the connection ends.
     func attach(to owner: any RelayWireOwner) {
         self.owner = owner
     }
@@ -49,20 +49,20 @@ final class RelayWire: ChannelDuplexHandler {
         abort(.unread, context: context)
     }
 
-    /// Goes on reading if the owner wants more again.
+    /// Resumes reading if the owner wants more again.
     func resume() {
         guard readPending, let context, owner?.wantsMore ?? true else { return }
         readPending = false
         context.read()
     }
 
-    /// Ends the connection because of what the relay said.
+    /// Ends the connection because the relay broke the protocol.
     func fail(_ failure: ConnectionFailure) {
         guard let context else { return }
         close(.protocolError, failure, context: context)
     }
 
-    /// Takes leave and closes.
+    /// Closes the connection with a handshake.
     func close() {
         guard let context else { return }
         close(.normalClosure, nil, context: context)
@@ -175,7 +175,7 @@ final class RelayWire: ChannelDuplexHandler {
         write(.connectionClose, status, context: context)
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
         guard failure == nil else {
-            // The other side is at fault, or has said that it leaves: nothing more is to come from it.
+            // The other side is at fault or is closing: it will send nothing more.
             timer?.cancel()
             context.flush()
             return context.close(promise: nil)
@@ -205,18 +205,18 @@ final class RelayWire: ChannelDuplexHandler {
     }
 }
 
-/// Whoever has a conversation over a ``RelayWire``. Called on its event loop.
+/// Uses a ``RelayWire``. Called on its event loop.
 protocol RelayWireOwner: AnyObject {
-    /// Whether to read on, or to leave what comes in the socket.
+    /// Whether to read on, or to leave incoming data in the socket.
     var wantsMore: Bool { get }
 
     /// A text message came.
     func received(_ message: ByteBuffer)
 
-    /// All that could be read at once was.
+    /// Everything that could be read at once has been delivered.
     func receivedAll()
 
-    /// The connection has ended, once; without a failure if it was us who closed it.
+    /// The connection has ended. Called once; without a failure if we closed it.
     func ended(_ failure: ConnectionFailure?)
 }
 
@@ -228,7 +228,7 @@ struct Keepalive {
         case giveUp
     }
 
-    /// Pings that may stay without any answer.
+    /// Pings that may stay unanswered.
     private static let patience = 2
 
     private let silence: Int64
@@ -241,13 +241,13 @@ struct Keepalive {
         self.nextTick = now + silence
     }
 
-    /// Something came, whatever it was.
+    /// The relay sent something.
     mutating func received(now: Int64) {
         unanswered = 0
         nextTick = now + silence
     }
 
-    /// Silence says nothing while we are not listening.
+    /// While we do not read, silence means nothing.
     mutating func tick(now: Int64, isListening: Bool) -> Action {
         guard now >= nextTick else { return .nothing }
         nextTick = now + silence

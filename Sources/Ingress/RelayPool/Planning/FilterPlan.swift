@@ -1,19 +1,18 @@
 import Nostr
 
-/// How what is watched is said in filters (NIP-01).
+/// Turns what is watched into filters (NIP-01).
 struct FilterPlan: Sendable {
     static let registrations: Set<Kind> = [.pushRegistration, .addressablePushRegistration]
-    /// What takes registrations back (NIP-09, NIP-62).
+    /// Kinds that take registrations back (NIP-09, NIP-62).
     static let deletions: Set<Kind> = [.deletion, .requestToVanish]
-    /// As clients say in a deletion what it is about.
+    /// How clients name these kinds in a deletion.
     static let registrationKindNames: Set<String> = Set(registrations.map { "\($0.rawValue)" })
 
-    /// Kinds that tell where an account is found, what its devices are, what it registers, and what else is wanted of
-    /// its own.
+    /// Kinds signed by the watched keys themselves: relay and device lists, registrations and whatever else is wanted.
     let lists: Set<Kind>
-    /// Gift wraps that are asked for, dated back as they are (NIP-59).
+    /// Kinds of gift wraps that are asked for. They are dated back (NIP-59).
     let wraps: Set<Kind>
-    /// What else is asked for by the keys it names; nil: every kind.
+    /// Other kinds that are asked for by the keys they name; nil: every kind.
     let addressedKinds: Set<Kind>?
     let wantsContactLists: Bool
     private let settings: SessionSettings
@@ -32,8 +31,8 @@ struct FilterPlan: Sendable {
     /// Whether anything is left to ask for without gift wraps.
     var canDoWithoutWraps: Bool { !wraps.isEmpty && addressedKinds != nil }
 
-    /// What is to come for these keys; `nil` for keys: for whomever. Stored events are not wanted, but not every relay
-    /// understands a limit of 0.
+    /// New events for these keys; nil: for everybody. Stored events are not wanted, but not every relay understands a
+    /// limit of 0.
     func live(addressed: [PublicKey]?, authored: [PublicKey]?, now: Int64) -> [Filter] {
         var filters: [Filter] = []
         let seconds = now / 1_000 - settings.slackSeconds
@@ -71,13 +70,13 @@ struct FilterPlan: Sendable {
     }
 
     /// What is stored for keys for which nothing was read before. A gift wrap dated before the watch began may be old,
-    /// and so it is not new. What is older than `horizon`, in seconds, is too old to be.
+    /// so it does not count as new. Nothing older than `horizon`, in seconds, is new.
     func beginning(_ entries: [RosterEntry], notBefore horizon: Int64) -> [SweepStage] {
         var stages: [SweepStage] = []
         let authors = entries.keys(.authored)
         if !authors.isEmpty {
             stages.append(stage(Filter(authors: Set(authors), kinds: lists.union([.requestToVanish])), .stored))
-            // People delete much; of what was stored before only deletions of registrations matter.
+            // People delete much. Of stored deletions, only those of registrations matter.
             let tags: [Character: Set<String>] = ["k": Self.registrationKindNames]
             stages.append(stage(Filter(authors: Set(authors), kinds: [.deletion], tags: tags), .stored))
         }
@@ -91,7 +90,7 @@ struct FilterPlan: Sendable {
             }
             if !wraps.isEmpty {
                 let since = max(0, first - settings.wrapSeconds - settings.slackSeconds)
-                // Where every kind is asked for, the others were among those.
+                // Where every kind is asked for, later gift wraps were among those.
                 let until = addressedKinds == nil ? last - 1 : nil
                 let filter = Filter(kinds: wraps, tags: named, since: since, until: until)
                 stages.append(SweepStage(filter: filter, reading: .stored, newFrom: last, pages: settings.pages))
@@ -104,15 +103,15 @@ struct FilterPlan: Sendable {
         return stages
     }
 
-    /// Keys of which one filter may speak in a message of that length; `filters` are sent together.
+    /// Keys that fit into one filter of a message of that length, if it holds so many filters.
     static func keys(inMessageOf length: Int, filters: Int, atMost limit: Int) -> Int {
         min(limit, max(1, (length - 1_024) / (keyLength * filters)))
     }
 
-    /// The length of the REQ for what is to come for so many keys, at most.
+    /// The longest REQ for new events of so many keys.
     static func length(ofLive keys: Int) -> Int { 512 + liveFilters * keyLength * keys }
 
-    /// Filters for what is to come for keys: one names them, one has them as authors.
+    /// Filters for new events: one for the keys that are named, one for the authors.
     static let liveFilters = 2
     /// A key with quotes and a comma.
     static let keyLength = 67
@@ -128,14 +127,14 @@ struct FilterPlan: Sendable {
 }
 
 extension [RosterEntry] {
-    /// The keys of which that is watched.
+    /// The keys that are watched in that way.
     func keys(_ interest: Watched.Interest) -> [PublicKey] {
         compactMap { $0.interest.contains(interest) ? $0.key : nil }
     }
 }
 
 extension Filter {
-    /// Bytes of its JSON, a few more rather than fewer.
+    /// The length of its JSON in bytes, estimated generously.
     var estimatedLength: Int {
         let quotes = 3
         let keys = (ids?.count ?? 0) + (authors?.count ?? 0)

@@ -1,26 +1,26 @@
 import Nostr
 
-/// What a relay is asked for on our own key's account: registrations, and at the operator's relays requests of remote
+/// What a relay is asked for on behalf of our own key: registrations, and at the operator's relays requests of remote
 /// signing too.
 ///
 /// A relay finds a tag by its whole value. So a registration of a named device (`d` = `<our key>:<name>`) is found by a
 /// `p` tag that names us, or by its kind alone. Other projects use these kinds as well: a relay that has too many of
-/// theirs is asked for fewer.
+/// theirs is asked for less.
 struct OwnWatch: Sendable {
     enum Place: Sendable {
-        /// One that the configuration names: registrations are looked for there, however they name us.
+        /// A relay that the configuration names. Registrations there count however they name us.
         case operators
-        /// One that only users name: registrations are taken from there that have a `p` tag for us.
+        /// A relay that only users name. Registrations there count if they have a `p` tag for us.
         case users
     }
 
-    /// Registrations for others that are let come of one kind: so many at once, and so many a second.
+    /// How many registrations of one kind for other routers are tolerated.
     private static let strangers = (burst: 2_000.0, perSecond: 5.0)
 
     /// Nil: nothing is asked for.
     private(set) var place: Place?
     private let key: String
-    /// Kinds that are asked for whomever they are for.
+    /// Kinds that are asked for whatever router they name.
     private var wholeKinds: Set<Kind> = []
     private var asksByTag = true
     private var paces: [Kind: RequestPace] = [:]
@@ -40,7 +40,7 @@ struct OwnWatch: Sendable {
         }
     }
 
-    /// What is to come. Clients' clocks may be slow, so requests of a few minutes before count as well.
+    /// Filters for new events. Clients' clocks may be slow, so requests dated a few minutes ago count as well.
     func filters(now: Int64) -> [Filter] {
         var filters: [Filter] = []
         if place == .operators {
@@ -73,7 +73,7 @@ struct OwnWatch: Sendable {
         return filters + wholeKinds.sorted { $0.rawValue < $1.rawValue }.map { Filter(kinds: [$0]) }
     }
 
-    /// Asks for less, since the relay will not have so much. Returns false when there is no less.
+    /// Asks for less, because the relay refuses so much. Returns false if nothing can be left out.
     mutating func askLess() -> Bool {
         if !wholeKinds.isEmpty {
             wholeKinds = []
@@ -84,7 +84,7 @@ struct OwnWatch: Sendable {
         return true
     }
 
-    /// Whether an event is worth handing over: no registration, or one for us.
+    /// Whether an event should be handed over: it is no registration, or one for us.
     func isOurs(_ event: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
         guard FilterPlan.registrations.contains(event.kind) else { return true }
         guard let event = try? Event(scanned: event, in: json) else { return true }

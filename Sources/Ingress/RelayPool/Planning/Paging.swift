@@ -1,19 +1,19 @@
 import Nostr
 
-/// Reads what a filter matches page after page, from the newest to the oldest, at relays that keep to NIP-01 and at
+/// Reads what a filter matches page after page, from the newest to the oldest, at relays that follow NIP-01 and at
 /// others.
 ///
-/// A page is asked for up to the second after that of the oldest event before: further events may share that second,
-/// and some relays take `until` as exclusive. A page that brings nothing new ends the reading, unless the relay may
-/// have cut it. A second with more events than a page holds is read by narrower filters.
+/// Each page asks for events up to one second after the oldest event so far: further events may share that second, and
+/// some relays take `until` as exclusive. A page without new events ends the reading, unless the relay may have cut it.
+/// A second with more events than a page holds is read with narrower filters.
 struct Paging: Sendable {
     let stage: SweepStage
     private let limit: Int
     private var pagesLeft: Int
     /// What is left to read; the last one is being read.
     private var windows: [PagingWindow]
-    /// A page with so many events may lack others: it has as many as were asked for, or as the relay cut another one
-    /// to.
+    /// A page with so many events may be incomplete: it has as many as were asked for, or as many as the relay cut
+    /// another page to.
     private var cap: Int
     private var largestPage = 0
     /// Whether the relay gave an event of the very second that was named in `until`.
@@ -41,7 +41,7 @@ struct Paging: Sendable {
         return filter
     }
 
-    /// Whether an event of this page is wanted: it is what was asked for, and was not on a page before.
+    /// Whether an event of this page is wanted: it matches, and was not on an earlier page.
     mutating func takes(_ event: ScannedEvent) -> Bool {
         seen += 1
         guard let last = windows.indices.last else { return false }
@@ -57,8 +57,8 @@ struct Paging: Sendable {
         return true
     }
 
-    /// Ends the page. Returns whether another one follows, and how often events turned out to be out of reach: for each
-    /// second of which the relay holds more than it gives out, and when the reading is given up for its length.
+    /// Ends the page. Returns whether another one follows, and how often events could not be read: once for each second
+    /// with more events than the relay gives out, and once if the reading is given up because it is too long.
     mutating func nextPage() -> (follows: Bool, unread: Int) {
         pagesLeft -= 1
         taken += new
@@ -75,20 +75,20 @@ struct Paging: Sendable {
         if let last = windows.indices.last { windows[last].beginPage() }
         if !windows.isEmpty, pagesLeft <= 0 {
             windows = []
-            // Of what is no news only so much is read in any case.
+            // Of events that are not new, only so much is read in any case.
             if stage.isOfNewEvents { unread += 1 }
         }
         return (!windows.isEmpty, unread)
     }
 
-    /// Prepares for the same page coming once more, since it did not come to its end.
+    /// Prepares to read the same page again, because it was interrupted.
     mutating func beginPageAgain() {
         seen = 0
         new = 0
         if let last = windows.indices.last { windows[last].beginPageAgain() }
     }
 
-    /// Finds out what is to be read after the page that ended. Returns false when a second holds more than can be read.
+    /// Decides what to read next. Returns false when a second holds more events than can be read.
     private mutating func advance() -> Bool {
         guard var window = windows.popLast(), seen > 0 else { return true }
         let page = window.page
@@ -110,7 +110,7 @@ struct Paging: Sendable {
         let isOneSecond = page.newest == page.oldest
         let ids = window.border
         let isNew = isOneSecond && window.noteCrowd(of: page.newest, size: seen)
-        // Nothing of this page is new, so what is below it is next.
+        // Nothing of this page is new, so continue below it.
         let below = isOneSecond ? (isUntilInclusive ? page.newest - 1 : page.newest) : page.oldest + 1
         let isSure = isNew && seen >= cap
         if isSure { _ = window.takeCrowd(above: .min) }
@@ -118,8 +118,8 @@ struct Paging: Sendable {
         return !isSure || narrow(window, to: page.newest, except: ids)
     }
 
-    /// Has the events of one second read by halves of a window's filter, before anything else. Returns false when there
-    /// are none.
+    /// Reads the events of one second next, with two halves of the window's filter. Returns false when it cannot be
+    /// halved.
     private mutating func narrow(_ window: PagingWindow, to second: Int64, except known: Set<EventID>? = nil) -> Bool {
         guard let halves = window.filter.halves else { return false }
         for half in halves {
@@ -136,33 +136,33 @@ struct Paging: Sendable {
     }
 }
 
-/// What one filter matches, as far as it was read.
+/// How far the events of one filter were read.
 private struct PagingWindow: Sendable {
-    /// A second of which perhaps not every event fits on a page.
+    /// A second whose events may not all fit on a page.
     struct Crowd: Sendable {
         let second: Int64
-        /// Those that came.
+        /// The events that came.
         let ids: Set<EventID>
-        /// How many there were on the page.
+        /// How many events were on the page.
         let size: Int
     }
 
-    /// `until` in here is what is wanted, and not what is asked for.
+    /// Its `until` is what is wanted, not what is asked for.
     let filter: Filter
-    /// What is asked for.
+    /// The `until` that is asked for.
     private(set) var until: Int64?
     /// Nothing later is asked for.
     private var ceiling: Int64?
-    /// The oldest second that came, and the events that came of it.
+    /// The oldest second that was reached, and its events.
     private var oldest: Int64?
     private(set) var border: Set<EventID> = []
     /// The same when this page began.
     private var oldestBefore: Int64?
     private var borderBefore: Set<EventID> = []
-    /// The seconds between which the events of this page lie.
+    /// The range of seconds of this page's events.
     private(set) var page = (oldest: Int64.max, newest: Int64.min)
     private var crowd: Crowd?
-    /// The last second that was found to be perhaps too much for a page.
+    /// The last second that was found to be perhaps too full for a page.
     private var lastCrowd: Int64?
 
     init(_ filter: Filter, until: Int64?) {
@@ -171,7 +171,7 @@ private struct PagingWindow: Sendable {
         ceiling = until
     }
 
-    /// What `filter` matches of one second, of which the `known` ones came before.
+    /// The events of one second that `filter` matches. The `known` ones came before.
     init(_ filter: Filter, second: Int64, until: Int64, known: Set<EventID>) {
         var filter = filter
         filter.since = second
@@ -213,7 +213,7 @@ private struct PagingWindow: Sendable {
         border = borderBefore
     }
 
-    /// Goes on from the oldest second that came, which may have more events.
+    /// Continues from the oldest second that was reached, which may have more events.
     mutating func askOn() {
         if let oldest { until = min(oldest + 1, ceiling ?? .max) }
     }
@@ -233,7 +233,7 @@ private struct PagingWindow: Sendable {
         return true
     }
 
-    /// The second that was noted, now that an older event came, of `second`.
+    /// Returns the second that was noted if an older event, of `second`, has come.
     mutating func takeCrowd(above second: Int64) -> Crowd? {
         guard let noted = crowd, noted.second > second else { return nil }
         crowd = nil

@@ -1,15 +1,16 @@
 import Nostr
 
-/// Finds the place of a key in four bytes a slot; the keys themselves are where the places lead.
+/// A hash table from keys to their places with four bytes a slot. It does not hold the keys; the owner of the places
+/// does.
 ///
-/// Open addressing with linear probing. Keys are picked by strangers, so the hash is Swift's, which is seeded.
+/// Open addressing with linear probing. Strangers choose the keys, so the hash is Swift's, which is seeded.
 struct PlaceTable: Sendable {
     private static let empty = UInt32.max
 
     private var slots: [UInt32] = []
     private(set) var count = 0
 
-    /// The place of `key`, where `keyAt` says who is at a place.
+    /// The place of `key`. `keyAt` returns the key at a place.
     func find(_ key: PublicKey, _ keyAt: (UInt32) -> PublicKey) -> UInt32? {
         guard !slots.isEmpty else { return nil }
         let place = slots[slot(of: key, keyAt)]
@@ -30,8 +31,7 @@ struct PlaceTable: Sendable {
         let place = slots[hole]
         guard place != Self.empty else { return nil }
         count -= 1
-        // What comes after must still be found without the hole: it moves up unless it would get before where it
-        // belongs.
+        // The entries after the hole must still be found: each moves up unless that puts it before its home slot.
         var next = hole
         while true {
             next = (next + 1) & mask

@@ -4,17 +4,17 @@ import Nostr
 enum Refusal: Hashable, Sendable {
     /// It wants to know who we are first.
     case authenticate
-    /// It is asked too much at a time.
+    /// We ask too fast.
     case slower
     /// More subscriptions are open than it allows.
     case tooManySubscriptions
-    /// What is open is too large, all subscriptions together.
+    /// All open subscriptions together are too large.
     case tooLargeSubscriptions
     /// The message or filter is too large, or not understood.
     case smaller
-    /// It will not, and asking again soon is of no use.
+    /// It refuses, and asking again soon is useless.
     case never
-    /// Something went wrong, perhaps only now.
+    /// Something went wrong, perhaps only temporarily.
     case later
 
     init(_ message: String) {
@@ -39,7 +39,8 @@ enum Refusal: Hashable, Sendable {
         }
     }
 
-    /// What a `NOTICE` may mean, which is for people (NIP-01) but the only word some relays have. Nil: nothing to us.
+    /// What a `NOTICE` may mean. It is for people (NIP-01), but some relays say nothing else. Nil: it does not matter
+    /// to us.
     init?(notice: String) {
         let text = notice.prefix(200).lowercased()
         switch Refusal(notice) {
@@ -52,8 +53,8 @@ enum Refusal: Hashable, Sendable {
         }
     }
 
-    /// What is said of subscriptions in general: that there are too many of them, or that they are too large together.
-    /// Relays say it under several prefixes, also that of a rate.
+    /// A refusal about all subscriptions: there are too many, or they are too large together. Relays use several
+    /// prefixes for it, also the one for rates.
     private static func ofWhatIsOpen(_ text: String) -> Refusal? {
         let body = text.firstIndex(of: ":").map { text[$0...] } ?? text[...]
         let list = body.split { !$0.isLetter }.map(String.init)
@@ -79,19 +80,19 @@ enum Refusal: Hashable, Sendable {
     ]
 }
 
-/// Tells a relay that takes no more from one that is asked too fast: it refuses one REQ after the other, however long
-/// we wait before each, and accepts none in between.
+/// Detects a relay that is full, in contrast to one that is asked too fast: it refuses several REQs in a row although
+/// we wait before each.
 struct RefusalStreak: Hashable, Sendable {
     private static let length = 3
 
     private var count = 0
     /// The number of the REQ that was refused first.
     private var first: UInt64 = 0
-    /// Only REQs from that number on were sent knowing of the last refusal.
+    /// REQs from that number on were sent after the last refusal.
     private var next: UInt64 = 0
 
-    /// Notes that the REQ of that number was refused, while `last` was the last that was sent. Returns whether that
-    /// makes a row.
+    /// Notes that the REQ of that number was refused; `last` is the last that was sent. Returns whether the relay seems
+    /// full.
     mutating func refused(_ number: UInt64, last: UInt64) -> Bool {
         guard number >= next else { return false }
         if count == 0 { first = number }

@@ -1,7 +1,6 @@
-/// How much a relay lets us have open at a time, from what it says (NIP-11), what it refused and what we think is
-/// enough.
+/// How much we may have open at a relay, from what it says (NIP-11), what it refused and what we consider enough.
 struct RelayCapacity: Hashable, Sendable {
-    /// What a refusal stated.
+    /// The limits that refusals imply.
     private struct Lesson: Hashable, Sendable {
         var subscriptions = Int.max
         var bytes = Int.max
@@ -12,14 +11,14 @@ struct RelayCapacity: Hashable, Sendable {
         }
     }
 
-    /// Less would not do: our own subscription, a live one and one to read with; chunks of some fifty keys.
+    /// The minimum to work with: our own subscription, a live one and one to read with; chunks of some fifty keys.
     private static let least = (subscriptions: 3, bytes: 32_768)
 
     private var said = 20
     private let enough: Int
     /// What the relay said in words, which holds as long as this process lives.
     private var stated = Lesson()
-    /// What its refusals let us guess, until ``forgetAt``: they may have had another reason.
+    /// What its refusals suggest, until ``forgetAt``: they may have had another reason.
     private var guessed = Lesson()
     /// When guesses are given up, in milliseconds.
     private(set) var forgetAt: Int64?
@@ -35,20 +34,20 @@ struct RelayCapacity: Hashable, Sendable {
     /// Bytes of all REQs whose subscriptions are open.
     var bytes: Int { max(Self.least.bytes, min(enough, stated.bytes, guessed.bytes)) }
 
-    /// The part of ``bytes`` that is kept free of what is open for long, for reading stored events and for replacing
+    /// The part of ``bytes`` that long-lived subscriptions leave free, for reading stored events and for replacing
     /// subscriptions.
     var spareBytes: Int { bytes / 4 }
 
     /// Takes what the relay's information document says.
     mutating func says(subscriptions: Int) { said = subscriptions }
 
-    /// Takes a refusal that speaks of how many subscriptions there are; so many were open.
+    /// Learns from a refusal about the number of subscriptions; so many were open.
     mutating func learn(subscriptions: Int) { stated.add(subscriptions: subscriptions, bytes: .max) }
 
-    /// Takes a refusal that speaks of how large the subscriptions are altogether; so many bytes were open.
+    /// Learns from a refusal about the size of all subscriptions; so many bytes were open.
     mutating func learn(bytes: Int) { stated.add(subscriptions: .max, bytes: bytes) }
 
-    /// Takes a refusal that seems to mean one or the other.
+    /// Learns from a refusal that seems to be about one or the other.
     mutating func guess(subscriptions: Int, bytes: Int, until moment: Int64) {
         guessed.add(subscriptions: subscriptions, bytes: bytes)
         forgetAt = moment

@@ -1,4 +1,4 @@
-/// Lets a burst of REQs through and then so many a second, fewer after a relay complained.
+/// Lets a burst of REQs pass and then a fixed number a second, fewer after a complaint of the relay.
 struct RequestPace: Hashable, Sendable {
     private let burst: Double
     private let usual: Double
@@ -7,7 +7,7 @@ struct RequestPace: Hashable, Sendable {
     private var filledAt: Int64
     private var complainedAt: Int64?
 
-    /// How long a relay must not have complained for the pace to double again, in milliseconds.
+    /// After this time without a complaint the pace doubles again, in milliseconds.
     private static let forgiveness: Int64 = 60_000
 
     init(burst: Double, perSecond: Double, now: Int64) {
@@ -33,7 +33,7 @@ struct RequestPace: Hashable, Sendable {
         return missing <= 0 ? now : now + Int64((missing / perSecond * 1_000).rounded(.up))
     }
 
-    /// Halves the pace, at most once a second: what a relay refuses at one time is one complaint.
+    /// Halves the pace, at most once a second: several refusals at one time are one complaint.
     mutating func slowDown(at now: Int64) {
         if let complainedAt, now - complainedAt < 1_000 { return }
         fill(now)
@@ -42,7 +42,7 @@ struct RequestPace: Hashable, Sendable {
         tokens = 0
     }
 
-    /// Goes back to the usual pace, for it was not what the relay complained about.
+    /// Returns to the usual pace, because the relay did not complain about it.
     mutating func resume(at now: Int64) {
         fill(now)
         complainedAt = nil

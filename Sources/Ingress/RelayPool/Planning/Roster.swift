@@ -19,7 +19,7 @@ struct Roster: Sendable {
     /// Chunks that have keys.
     var chunks: [Int] { sizes.indices.filter { sizes[$0] > 0 } }
 
-    /// Chunks that all keys would need if there were no gaps between them.
+    /// Chunks that the keys would need without gaps.
     var chunksNeeded: Int { (count + chunkSize - 1) / chunkSize }
 
     func place(of key: PublicKey) -> UInt32? { index.find(key) { places[Int($0)].key } }
@@ -28,7 +28,7 @@ struct Roster: Sendable {
 
     func size(ofChunk chunk: Int) -> Int { chunk < sizes.count ? sizes[chunk] : 0 }
 
-    /// The entry at `place`; nil if nobody is there any more.
+    /// The entry at `place`; nil if the place is empty.
     func entry(at place: UInt32) -> RosterEntry? {
         guard place < places.count, places[Int(place)].flags.contains(.used) else { return nil }
         return places[Int(place)]
@@ -59,7 +59,7 @@ struct Roster: Sendable {
         }
     }
 
-    /// Puts a key that is not here where there is room; returns its place.
+    /// Adds a key that is not here. Returns its place.
     mutating func insert(_ entry: RosterEntry) -> UInt32 {
         let place: UInt32
         if let hole = free.popLast() {
@@ -100,14 +100,14 @@ struct Roster: Sendable {
     }
 }
 
-/// A watched key, and how far reading for it has come. Held a million times, therefore small.
+/// A watched key, and how far it was read for. There may be a million of these, so it is small.
 struct RosterEntry: Sendable {
     struct Flags: OptionSet, Sendable {
         let rawValue: UInt8
 
         static let used = Flags(rawValue: 1)
         static let established = Flags(rawValue: 2)
-        /// In a REQ that was sent in this conversation.
+        /// Named in a REQ of this connection.
         static let asked = Flags(rawValue: 4)
         /// In a subscription whose stored events have ended.
         static let live = Flags(rawValue: 8)
@@ -116,9 +116,9 @@ struct RosterEntry: Sendable {
     var key: PublicKey
     /// Seconds since 1970.
     var since: UInt32
-    /// Read from that moment on, in seconds, and not from where its chunk is read from; 0 if that is not so.
+    /// Read for from that second on instead of the moment of its chunk; 0: from that of its chunk.
     var behindSince: UInt32 = 0
-    /// The catch-up that reads what is stored for the key; 0 if none does.
+    /// The sweep that reads for the key; 0: none.
     var sweep: UInt32 = 0
     var interest: Watched.Interest
     var flags: Flags

@@ -5,7 +5,7 @@ struct SweepStage: Hashable, Sendable {
     /// Without a limit.
     let filter: Filter
     private let reading: Reading
-    /// Events dated before that second are no news.
+    /// Events dated before that second are not new.
     private let newFrom: Int64
     /// Pages that are read at most.
     let pages: Int
@@ -17,7 +17,7 @@ struct SweepStage: Hashable, Sendable {
         self.pages = pages
     }
 
-    /// How an event is read that is dated `seconds`.
+    /// The reading of an event that is dated `seconds`.
     func reading(at seconds: Int64) -> Reading { seconds < newFrom ? .baseline : reading }
 
     /// Whether an event is of the kinds and the time asked for.
@@ -26,16 +26,15 @@ struct SweepStage: Hashable, Sendable {
             && event.createdAt <= filter.until ?? .max
     }
 
-    /// Whether both may be asked for by one REQ.
+    /// Whether one REQ may ask for both.
     ///
-    /// No event may be of the kinds and the time of both, so that one that comes can be told to be for which. What
-    /// makes events old is asked for apart: an event of these days that comes while that is open would be taken for one
-    /// of them.
+    /// No event may match the kinds and the time of both, so that each event belongs to one of them. A stage for old
+    /// events has a REQ of its own: a new event that comes meanwhile would be taken for an old one.
     func goes(with other: SweepStage) -> Bool {
         isOfNewEvents == other.isOfNewEvents && isApart(from: other)
     }
 
-    /// Whether all of it is news.
+    /// Whether all its events are new.
     var isOfNewEvents: Bool { reading != .baseline && newFrom == .min }
 
     private func isApart(from other: SweepStage) -> Bool {
@@ -47,7 +46,7 @@ struct SweepStage: Hashable, Sendable {
 /// What is read by one REQ at a time: one stage page after page, or the first pages of several.
 struct SweepStep: Sendable {
     private(set) var pagings: [Paging]
-    /// Something came that is of none of several stages.
+    /// An event came that belongs to none of several stages.
     private var hasStrays = false
 
     init(_ pagings: [Paging]) {
@@ -59,7 +58,7 @@ struct SweepStep: Sendable {
     /// The length of the REQ.
     var length: Int { pagings.reduce(0) { $0 + $1.stage.filter.estimatedLength } }
 
-    /// Packs stages into as few steps as keep that length, and whose stages go together.
+    /// Packs stages that go together into as few steps as possible, none longer than `length`.
     static func pack(_ stages: [SweepStage], limit: Int, within length: Int) -> [SweepStep] {
         var steps: [SweepStep] = []
         for stage in stages {
@@ -85,16 +84,16 @@ struct SweepStep: Sendable {
         return pagings[place].takes(event) ? pagings[place].stage.reading(at: event.createdAt) : nil
     }
 
-    /// Prepares for the page coming once more, since it did not come to its end.
+    /// Prepares to read the page again, because it was interrupted.
     mutating func beginPageAgain() {
         hasStrays = false
         for place in pagings.indices { pagings[place].beginPageAgain() }
     }
 
-    /// Ends the page; returns what is left to read, and how often events turned out to be out of reach.
+    /// Ends the page. Returns what is left to read, and how often events could not be read.
     ///
-    /// Of several stages, a page without any event is the last of all. Otherwise a relay may have left out those of one
-    /// stage for those of another: the ones that brought none are asked for again without those that did.
+    /// With several stages, a page without any event is the last of all. Otherwise a relay may have left out the events
+    /// of one stage in favour of another: stages without events are asked for again, without those that had some.
     consuming func endPage() -> (steps: [SweepStep], unread: Int) {
         let silent = isOfSeveral ? pagings.filter { $0.seen == 0 } : []
         guard !isOfSeveral || hasStrays || silent.count < pagings.count else { return ([], 0) }
@@ -108,6 +107,6 @@ struct SweepStep: Sendable {
         return (steps, unread)
     }
 
-    /// The same with a step for each stage, for a relay that will not be asked for several.
+    /// The same with a step for each stage, for a relay that refuses several filters.
     func separated() -> [SweepStep] { pagings.map { SweepStep([$0]) } }
 }

@@ -1,4 +1,4 @@
-/// The events of one relay that were read and not yet handed over, by how they were read.
+/// The events of one relay that were read and not handed over yet, grouped by their reading.
 struct EventBatches {
     /// What is handed over at once.
     struct Batch: Equatable {
@@ -26,7 +26,7 @@ struct EventBatches {
         self.limit = max(1, limit)
     }
 
-    /// Adds an event. Returns the batch that is full with it.
+    /// Adds an event. Returns the batch if this fills it.
     mutating func add(_ event: [UInt8], _ arrival: Arrival) -> Batch? {
         var batch = open.removeValue(forKey: arrival.reading) ?? Batch(arrival.reading)
         batch.append(event, arrival)
@@ -43,7 +43,7 @@ struct EventBatches {
     }
 }
 
-/// The events of one relay that were read and are not settled yet.
+/// Counts the events of one relay that were read and are not settled.
 struct EventsInWork {
     private let maximumCount: Int
     private let maximumBytes: Int
@@ -56,7 +56,7 @@ struct EventsInWork {
     }
 
     var isEmpty: Bool { count == 0 }
-    /// Whether so many are in work that no more are to be read.
+    /// Whether there are so many that reading must stop.
     var isFull: Bool { count >= maximumCount || bytes >= maximumBytes }
 
     mutating func add(bytes: Int) {

@@ -31,7 +31,7 @@ struct PendingRequests {
         fetches.removeValue(forKey: number)
     }
 
-    /// Gives everything up.
+    /// Gives up all of them.
     mutating func abandon(at relay: RelayURL) {
         for publication in publications.values.joined() { publication.add(.unanswered, from: relay) }
         for fetch in fetches.values { fetch.end(relay) }
@@ -72,7 +72,7 @@ final class PublishTally: Sendable {
     }
 }
 
-/// Waits for the relays that were asked for stored events and says once that all have answered, or that time is up.
+/// Waits for the relays that were asked for stored events, and completes once: when all have answered or time is up.
 final class FetchTally: Sendable {
     let filters: [Filter]
     /// How long each relay has, in milliseconds.
@@ -95,7 +95,7 @@ final class FetchTally: Sendable {
     /// A relay says that it has nothing more for this.
     func noteAnswer() { state.withLockedValue { $0.isAnswered = true } }
 
-    /// `relay` is waited for no longer.
+    /// Stops waiting for `relay`.
     func end(_ relay: RelayURL) {
         let (isLast, isAnswered) = state.withLockedValue { state in
             (state.open.remove(relay) != nil && state.open.isEmpty, state.isAnswered)

@@ -7,9 +7,9 @@ import Nostr
 /// The shell around a ``RelaySession``: turns messages into its inputs and its actions into messages, batches for the
 /// delegate and answers to whoever published or fetched. Lives on one event loop.
 final class RelayConversation: RelayWireOwner {
-    /// Malformed messages on one connection after which it is given up.
+    /// After so many malformed messages a connection is closed.
     private static let patience = 100
-    /// Messages that lead to nothing, such as notices: so many at once and so many a second on one connection.
+    /// Messages without effect, such as notices, that one connection may bring at once and a second.
     private static let idleTalk = (burst: 1_000.0, perSecond: 10.0)
 
     let url: RelayURL
@@ -35,7 +35,7 @@ final class RelayConversation: RelayWireOwner {
         self.environment = environment
         self.loop = loop
         var settings = environment.session
-        settings.wishes = environment.wishes.withLockedValue { $0 }
+        settings.requestedKinds = environment.kinds.withLockedValue { $0 }
         session = RelaySession(settings: settings)
         _ = session.watchOwnKey(at: .users, now: environment.now())
         batches = EventBatches(limit: environment.limits.batch)
@@ -56,9 +56,9 @@ final class RelayConversation: RelayWireOwner {
         perform(session.update(changes, now: environment.now()))
     }
 
-    /// Asks for something else from the next connection on.
-    func ask(for wishes: RelayWishes) {
-        session.settings.wishes = wishes
+    /// Asks for other kinds from the next connection on.
+    func ask(for kinds: RelayWishes) {
+        session.settings.requestedKinds = kinds
     }
 
     func watchOwnKey(at place: OwnWatch.Place) {
@@ -77,14 +77,14 @@ final class RelayConversation: RelayWireOwner {
         perform(session.fetch(number, fetch.filters, deadline: now + fetch.time, now: now))
     }
 
-    /// Takes over an open connection; says nothing yet.
+    /// Takes over an open connection without sending anything yet.
     func attach(_ wire: RelayWire) {
         self.wire = wire
         malformed = 0
         wire.attach(to: self)
     }
 
-    /// Begins to speak, on the connection that is open.
+    /// Begins to send on the open connection.
     func begin(_ limitation: RelayLimitation) {
         guard wire != nil, !hasBegun else { return }
         hasBegun = true
@@ -121,7 +121,7 @@ final class RelayConversation: RelayWireOwner {
                     if actions.isEmpty, !idleTalk.take(at: now) { wire?.fail(.protocolError) }
                 }
             } catch {
-                // Commands of extensions that we do not know are no fault.
+                // Unknown commands belong to extensions and are no error.
                 if case .unknownCommand = error { return }
                 malformed += 1
                 if malformed >= Self.patience { wire?.fail(.protocolError) }
@@ -210,7 +210,7 @@ final class RelayConversation: RelayWireOwner {
         }
     }
 
-    /// Proves who we are (NIP-42). Without a signature the relay goes on refusing, which is said where it matters.
+    /// Proves who we are (NIP-42). If signing fails, the relay keeps refusing, and the refusals are reported.
     private func authenticate(_ challenge: String) {
         let now = environment.now()
         guard
@@ -261,8 +261,8 @@ struct RelayEnvironment: Sendable {
     let limits: ConnectionLimits
     let pauses: ConnectionPauses
     let session: SessionSettings
-    /// What of the session's settings changes with the rules; has the last word.
-    let wishes: NIOLockedValueBox<RelayWishes>
+    /// The part of the session's settings that changes with the rules. It overrides ``session``.
+    let kinds: NIOLockedValueBox<RelayWishes>
     let identity: KeyPair
     let connector: RelayConnector
     let http: any HTTPSender

@@ -3,18 +3,18 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// All relays of a pool, each on one event loop, and the way there from any thread.
+/// All relays of a pool, each on one event loop. Any thread reaches them through this.
 final class RelayDirectory: Sendable {
     private struct Entry {
         let link: RelayLink
         var rank: RelayRank
-        /// Errands that were sent to the link.
-        var errands = 0
+        /// Calls that were sent to the link.
+        var calls = 0
     }
 
     private struct State {
         var entries: [RelayURL: Entry] = [:]
-        /// Relays that are users' only.
+        /// Relays that only users name.
         var usersCount = 0
         var places: OpeningPlaces
         var isOver = false
@@ -27,7 +27,7 @@ final class RelayDirectory: Sendable {
     private let maxRelays: Int
     private let state: NIOLockedValueBox<State>
 
-    /// `configured` are the operator's whatever is said of them later.
+    /// The `configured` relays are always the operator's.
     init(environment: RelayEnvironment, group: any EventLoopGroup, configured: Set<RelayURL>, maxRelays: Int) {
         self.environment = environment
         self.group = group
@@ -40,32 +40,32 @@ final class RelayDirectory: Sendable {
         state.withLockedValue { $0.entries.values.map(\.link) }
     }
 
-    /// Relays that are stayed connected to.
+    /// Relays that stay connected without any key.
     var kept: [RelayURL] {
         state.withLockedValue { $0.entries.values.filter(\.rank.isKept).map(\.link.url) }
     }
 
-    /// Has `errand` done at a relay, which becomes known by it, on its event loop and in the order of calls. False if
-    /// there are no relays any more, or too many.
-    func send(to url: RelayURL, _ errand: @escaping @Sendable (RelayConversation) -> Void) -> Bool {
+    /// Runs `call` at a relay on its event loop, in the order of calls, and adds the relay if it is unknown. Returns
+    /// false after the end, or if there are too many relays.
+    func send(to url: RelayURL, _ call: @escaping @Sendable (RelayConversation) -> Void) -> Bool {
         state.withLockedValue { state in
             guard var entry = entry(url, rank(of: url), &state) else { return false }
-            entry.errands += 1
+            entry.calls += 1
             state.entries[url] = entry
-            // Inside of the lock, so that what is sent first arrives first.
+            // Inside the lock, to keep the order.
             let link = entry.link
-            link.loop.execute { link.run(errand) }
+            link.loop.execute { link.run(call) }
             return true
         }
     }
 
-    /// The same for a relay that is known.
-    func sendIfKnown(to url: RelayURL, _ errand: @escaping @Sendable (RelayConversation) -> Void) {
+    /// The same, for a known relay only.
+    func sendIfKnown(to url: RelayURL, _ call: @escaping @Sendable (RelayConversation) -> Void) {
         guard state.withLockedValue({ $0.entries[url] != nil }) else { return }
-        _ = send(to: url, errand)
+        _ = send(to: url, call)
     }
 
-    /// Changes whose relay it is. False if there are no relays any more, or too many.
+    /// Changes the rank of a relay. Returns false after the end, or if there are too many relays.
     @discardableResult
     func rank(_ url: RelayURL, _ change: (inout RelayRank) -> Void) -> Bool {
         state.withLockedValue { state in
@@ -74,7 +74,7 @@ final class RelayDirectory: Sendable {
             guard var entry = entry(url, rank, &state) else { return false }
             state.usersCount += (rank.isOperators ? 0 : 1) - (entry.rank.isOperators ? 0 : 1)
             entry.rank = rank
-            entry.errands += 1
+            entry.calls += 1
             state.entries[url] = entry
             let link = entry.link
             link.loop.execute { link.set(rank) }
@@ -100,15 +100,15 @@ final class RelayDirectory: Sendable {
     }
 
     /// Forgets a relay that nobody needs, unless something was sent there since.
-    func forget(_ url: RelayURL, errandsDone: Int) {
+    func forget(_ url: RelayURL, callsRun: Int) {
         state.withLockedValue { state in
-            guard let entry = state.entries[url], entry.errands == errandsDone, !entry.rank.isKept else { return }
+            guard let entry = state.entries[url], entry.calls == callsRun, !entry.rank.isKept else { return }
             state.entries[url] = nil
             if !entry.rank.isOperators { state.usersCount -= 1 }
         }
     }
 
-    /// Forgets all relays and lets none in any more. Returns those that there were.
+    /// Forgets all relays and accepts no further ones. Returns those that there were.
     func end() -> [RelayLink] {
         state.withLockedValue { state in
             state.isOver = true
@@ -132,7 +132,7 @@ final class RelayDirectory: Sendable {
         return Entry(link: link, rank: known)
     }
 
-    /// The rank of a relay of which nothing else is known.
+    /// The rank of a new relay.
     private func rank(of url: RelayURL) -> RelayRank {
         RelayRank(isConfigured: configured.contains(url))
     }
@@ -144,13 +144,13 @@ final class RelayDirectory: Sendable {
     }
 }
 
-/// Whose relay it is, and whether it is stayed connected to without any key.
+/// Who named a relay, and whether it stays connected without any key.
 struct RelayRank: Sendable, Equatable {
     /// Named by ``RelayPool/Configuration-swift.struct/operators``.
     var isConfigured = false
     /// Asked for by ``RelayPool/keep(_:)``.
     var isKept = false
-    /// Said to be the operator's by whoever watches keys there.
+    /// Named as the operator's together with watched keys.
     var isNamed = false
 
     /// Whether the configuration names it, so that it may be at a private address.
@@ -163,8 +163,8 @@ struct RelayRank: Sendable, Equatable {
     }
 }
 
-/// Bounds how many connections are being opened at the same time; who comes first is served first. A relay has one
-/// place at most and waits once, however often it asks.
+/// Limits how many connections are being opened at the same time, first come, first served. A relay has at most one
+/// place and waits once, however often it asks.
 struct OpeningPlaces {
     private let limit: Int
     private var holders: Set<RelayURL> = []
@@ -175,7 +175,7 @@ struct OpeningPlaces {
         self.limit = max(1, limit)
     }
 
-    /// Takes a place for `relay`, or has it wait for one.
+    /// Takes a place for `relay`, or puts it in the queue.
     mutating func take(_ relay: RelayURL) -> Bool {
         if holders.contains(relay) { return true }
         guard holders.count < limit else {
@@ -186,7 +186,7 @@ struct OpeningPlaces {
         return true
     }
 
-    /// Gives the place of `relay` back, if it has one. Returns who has it now, if anybody waited.
+    /// Gives the place of `relay` back, if it has one. Returns the relay that gets it, if any waited.
     mutating func leave(_ relay: RelayURL) -> RelayURL? {
         guard holders.remove(relay) != nil, let next = queue.popFirst() else { return nil }
         waiting.remove(next)

@@ -5,8 +5,8 @@ import NIOCore
 
 /// One relay of a pool: opens and closes its connection, and has a conversation over it.
 ///
-/// `@unchecked Sendable`: lives on its event loop; others reach it by ``RelayDirectory`` alone, which goes there, and
-/// may read the constants and the published status.
+/// `@unchecked Sendable`: it lives on its event loop. Other threads reach it through ``RelayDirectory``, which hops
+/// there; they may read the constants and the published status.
 final class RelayLink: @unchecked Sendable {
     let url: RelayURL
     let loop: any EventLoop
@@ -21,11 +21,11 @@ final class RelayLink: @unchecked Sendable {
     private var isOpen = false
     private var lastFailure: ConnectionFailure?
     private var alarm = LoopAlarm()
-    /// To be fulfilled when nothing of this is open any more.
+    /// Fulfilled when nothing of this is open any longer.
     private var end: EventLoopPromise<Void>?
     private var isStopping = false
-    /// Errands of the directory that were done; only when all were may the relay be forgotten.
-    private var errandsDone = 0
+    /// Calls of the directory that were run. The relay may be forgotten only when all were.
+    private var callsRun = 0
 
     init(
         url: RelayURL,
@@ -47,17 +47,17 @@ final class RelayLink: @unchecked Sendable {
         _ = life.set(mayRest: !rank.isOperators, now: loop.milliseconds)
     }
 
-    /// How it stands, from any thread.
+    /// The current status, on any thread.
     var status: RelayStatus { published.withLockedValue { $0 } }
 
-    func run(_ errand: (RelayConversation) -> Void) {
-        errandsDone += 1
-        errand(conversation)
+    func run(_ call: (RelayConversation) -> Void) {
+        callsRun += 1
+        call(conversation)
         review()
     }
 
     func set(_ rank: RelayRank) {
-        errandsDone += 1
+        callsRun += 1
         let wasKept = self.rank.isKept
         self.rank = rank
         perform(life.set(mayRest: !rank.isOperators, now: loop.milliseconds))
@@ -65,9 +65,9 @@ final class RelayLink: @unchecked Sendable {
         review()
     }
 
-    /// Asks for something else, over a new connection: that reads from where the one before it came to.
-    func ask(for wishes: RelayWishes) {
-        conversation.ask(for: wishes)
+    /// Asks for other kinds over a new connection, which continues reading where the one before stopped.
+    func ask(for kinds: RelayWishes) {
+        conversation.ask(for: kinds)
         if isOpen { perform(life.rest(for: 0, now: loop.milliseconds)) }
         review()
     }
@@ -78,11 +78,11 @@ final class RelayLink: @unchecked Sendable {
         review()
     }
 
-    /// Closes the connection for good. `patience` is for what was handed over and is not settled, in milliseconds.
+    /// Closes the connection for good. Waits up to `patience` milliseconds for events that are not settled.
     func stop(patience: Int64, _ promise: EventLoopPromise<Void>) {
         end = promise
         isStopping = true
-        // The directory has forgotten this already, and a connection that is closing must find it.
+        // The directory has released this already, but a connection that is closing still needs it.
         promise.futureResult.whenComplete { _ in withExtendedLifetime(self) {} }
         conversation.abandon()
         guard conversation.isWorking, isOpen else { return stopNow() }
@@ -92,7 +92,7 @@ final class RelayLink: @unchecked Sendable {
         alarm.set(at: now + patience, now: now, on: loop) { bound.value.stopNow() }
     }
 
-    /// Something was said, or something else is waited for.
+    /// The session has acted.
     func conversed() {
         review()
     }
@@ -102,7 +102,7 @@ final class RelayLink: @unchecked Sendable {
         if isStopping, !conversation.isWorking { stopNow() }
     }
 
-    /// The relay wants nothing to do with us.
+    /// The relay refuses everything.
     func rest(for milliseconds: Int64) {
         perform(life.rest(for: milliseconds, now: loop.milliseconds))
     }
@@ -125,7 +125,7 @@ final class RelayLink: @unchecked Sendable {
         )
     }
 
-    /// The connection that was open is not any more.
+    /// The open connection has ended.
     func ended(_ failure: ConnectionFailure?) {
         isOpen = false
         failed(failure)
@@ -134,7 +134,7 @@ final class RelayLink: @unchecked Sendable {
     private func perform(_ action: ConnectionLife.Action) {
         switch action {
         case .nothing: break
-        // The operator's few relays wait for nobody.
+        // The operator's few relays need no place.
         case .queue: if rank.isOperators || directory.takePlace(url) { perform(life.placed()) }
         case .passOn: directory.leavePlace(url)
         case .open: open()
@@ -164,8 +164,7 @@ final class RelayLink: @unchecked Sendable {
         review()
     }
 
-    /// Whoever is slow with the document keeps the place until now, so that no more are asked for at a time than
-    /// connections are opened.
+    /// A relay keeps its place until its document is here, which limits how many documents are fetched at a time.
     private func begin(_ limitation: RelayLimitation) {
         directory.leavePlace(url)
         conversation.begin(limitation)
@@ -219,15 +218,14 @@ final class RelayLink: @unchecked Sendable {
         if !isOpen { fulfill() }
     }
 
-    /// Looks again at whether a connection is needed, when to do something next, and whether anything is left to be
-    /// known.
+    /// Checks whether a connection is needed, when to act next, and whether the relay can be forgotten.
     private func review() {
         guard !isStopping else { return publish() }
         perform(life.need(rank.isKept || conversation.isNeeded, now: loop.milliseconds))
         schedule()
         publish()
         if life.isForgettable, !rank.isKept, !conversation.isNeeded, !conversation.isWorking {
-            directory.forget(url, errandsDone: errandsDone)
+            directory.forget(url, callsRun: callsRun)
         }
     }
 
@@ -264,7 +262,7 @@ final class RelayLink: @unchecked Sendable {
         }
     }
 
-    /// A user's relay is the user's secret: only the operator's are named.
+    /// Which relays a user has is private: only the operator's relays are named.
     private func log(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) {
         var metadata = metadata
         if rank.isOperators { metadata["relay"] = "\(url.text)" }

@@ -1,6 +1,6 @@
 import Nostr
 
-/// How far we are with proving to a relay who we are (NIP-42), on one connection.
+/// The state of our authentication at a relay (NIP-42) on one connection.
 struct Authentication: Hashable, Sendable {
     private enum State: Hashable, Sendable {
         case untried

@@ -2,7 +2,7 @@ import Nostr
 
 /// The keys that are watched at one relay, and what must still be read for them.
 struct Backlog: Sendable {
-    /// From when on registrations for our own key must be read.
+    /// The moment from which registrations for our own key must be read.
     enum OwnGap: Hashable, Sendable {
         /// From the mark of an earlier process.
         case sinceMark
@@ -11,8 +11,8 @@ struct Backlog: Sendable {
         case everything
     }
 
-    /// Events that are asked for one by one at most when the delegate did not deal with them. Of more, everything is
-    /// read again.
+    /// The most events that are asked for by id because the delegate did not deal with them. If there are more,
+    /// everything is read again.
     static let missedLimit = 2_000
     /// Keys are read for together if their moments lie within so many seconds.
     private static let window: Int64 = 600
@@ -20,9 +20,9 @@ struct Backlog: Sendable {
     private let settings: SessionSettings
     private(set) var roster: Roster
     private(set) var progress = MarkProgress()
-    /// Chunks whose established keys must be read for, each from that second on.
+    /// By chunk, the second from which its established keys must be read for.
     private var gaps: [Int: Int64] = [:]
-    /// Places of established keys that must be read for, each from its own moment on.
+    /// Places of established keys that must be read for, each from its own moment.
     private var stragglers = ReadingQueue()
     /// Places of keys for which nothing was read yet.
     private var beginnings = ReadingQueue()
@@ -122,8 +122,8 @@ struct Backlog: Sendable {
         queue(place)
     }
 
-    /// Keys of a chunk, or all of them, are live no longer; if the REQ that replaces theirs is already sent, it still
-    /// names them.
+    /// The keys of a chunk, or all, are live no longer. `staysAsked` says that another REQ that names them is already
+    /// sent.
     mutating func notLive(chunk: Int?, staysAsked: Bool) {
         let forget: (UInt32, inout RosterEntry) -> Void = { _, entry in
             entry.flags.remove(staysAsked ? .live : [.live, .asked])
@@ -131,7 +131,7 @@ struct Backlog: Sendable {
         if let chunk { roster.change(chunk: chunk, forget) } else { roster.changeAll(forget) }
     }
 
-    /// Has what is stored for a live key read, if it must be.
+    /// Queues a live key if stored events must be read for it.
     private mutating func queue(_ place: UInt32) {
         guard let entry = roster.entry(at: place), entry.isLive, entry.sweep == 0 else { return }
         if !entry.isEstablished {
@@ -202,12 +202,12 @@ struct Backlog: Sendable {
 
     // MARK: Gaps
 
-    /// Begins or ends to watch our own key.
+    /// Begins or stops watching our own key.
     mutating func watchOwn(_ isWatched: Bool) {
         ownGap = isWatched ? (wasConnected ? .everything : .sinceMark) : nil
     }
 
-    /// What came for our own key must be read from that second on.
+    /// Events for our own key must be read from that second on.
     mutating func ownGap(since: Int64) {
         progress.dismiss()
         if ownGap == nil { ownGap = .since(since) }
@@ -234,7 +234,7 @@ struct Backlog: Sendable {
         }
     }
 
-    /// Has a chunk read from that second on.
+    /// Queues a chunk to be read from that second on.
     mutating func read(chunk: Int, since: Int64) { gaps[chunk] = min(gaps[chunk] ?? since, since) }
 
     // MARK: Reading

@@ -2,9 +2,9 @@ import Nostr
 
 /// Reads stored events at one relay: several sweeps at a time, as long as the ``Backlog`` has something to read.
 struct CatchUp: Sendable {
-    /// Sweeps at the same time, those included that wait for results or for a pause to end.
+    /// Concurrent sweeps, including those that wait for results or for a pause to end.
     private static let sweepLimit = 4
-    /// Live events that are remembered at most while what is stored for new keys is read.
+    /// The most live events that are remembered while stored events are read for new keys.
     private static let rememberedLimit = 10_000
     /// Ids in one filter at most.
     private static let idsPerFilter = 200
@@ -14,10 +14,9 @@ struct CatchUp: Sendable {
     var backlog: Backlog
     private var sweeps: [UInt32: Sweep] = [:]
     private var lastNumber: UInt32 = 0
-    /// Several stages are read by one REQ.
+    /// Whether one REQ may read several stages.
     private var asksTogether = true
-    /// Events that came live while what was stored for new keys was read: they are new, although they are stored by
-    /// now.
+    /// Events that came live while stored events were read for new keys: they are new, although they are stored by now.
     private var liveWhileBeginning: Set<EventID> = []
 
     init(settings: SessionSettings) {
@@ -25,12 +24,12 @@ struct CatchUp: Sendable {
         backlog = Backlog(settings: settings)
     }
 
-    /// Sweeps that are not through.
+    /// Unfinished sweeps.
     var count: Int { sweeps.count }
     /// Whether a page is being read.
     var isReading: Bool { sweeps.values.contains { $0.subscription != nil } }
 
-    /// Whether nothing of established keys waits to be read.
+    /// Whether everything was read for established keys.
     func isComplete(ignoringOwn: Bool) -> Bool {
         backlog.isEmpty(ignoringOwn: ignoringOwn) && !sweeps.values.contains(where: \.holdsMark)
     }
@@ -94,7 +93,7 @@ struct CatchUp: Sendable {
         }
     }
 
-    /// Makes the sweep; nil when nothing is to be read after all.
+    /// Makes the sweep; nil if there is nothing to read after all.
     private mutating func make(_ purpose: Sweep.Purpose, _ live: LiveSubscriptions, _ requests: RelayRequests) -> Sweep?
     {
         lastNumber = lastNumber == .max ? 1 : lastNumber + 1
@@ -159,7 +158,7 @@ struct CatchUp: Sendable {
         requests.wake(at: requests.now + settings.answer)
     }
 
-    /// Counts pages as failed that have no answer.
+    /// Counts pages without an answer as failed.
     private mutating func expire(_ requests: inout RelayRequests) {
         for (number, sweep) in sweeps {
             guard let deadline = sweep.deadline(settings.answer) else { continue }
@@ -214,7 +213,7 @@ struct CatchUp: Sendable {
         for number in sweeps.keys { sweeps[number]?.retry.authenticationEnded(now) }
     }
 
-    /// Stops the page that is being read, if one is, until later. Returns whether one was.
+    /// Postpones the page that is being read. Returns false if there is none.
     mutating func interrupt(_ requests: inout RelayRequests) -> Bool {
         guard let (number, sweep) = sweeps.filter({ $0.value.subscription != nil }).max(by: { $0.key < $1.key }) else {
             return false
@@ -231,7 +230,7 @@ struct CatchUp: Sendable {
         backlog.rearrange(chunkSize: chunkSize)
     }
 
-    /// Ends a sweep that is through, or has it read again what was not dealt with.
+    /// Ends a finished sweep, or lets it read again what was not dealt with.
     private mutating func finish(_ number: UInt32, _ requests: inout RelayRequests) {
         guard let sweep = sweeps[number], sweep.isRead else { return }
         if sweep.mustBeginAgain {
@@ -247,7 +246,7 @@ struct CatchUp: Sendable {
         }
     }
 
-    /// Ends a sweep unread, and notes that what it read must be read.
+    /// Drops an unfinished sweep, and queues again what it read.
     private mutating func dissolve(_ number: UInt32, _ requests: inout RelayRequests) {
         guard let sweep = sweeps.removeValue(forKey: number) else { return }
         requests.close(sweep.subscription)
@@ -275,7 +274,7 @@ struct CatchUp: Sendable {
         else { return nil }
         if sweep.isForOwnKey, !own.isOurs(scanned, in: event) { return nil }
         if reading == .baseline {
-            // Else one user's relay could have other users' messages taken for old ones.
+            // Otherwise one user's relay could make other users' messages look old.
             let isMessage = scanned.kind == .giftWrap || scanned.kind == .ephemeralGiftWrap
             if isMessage, !sweep.asksFor(scanner.pValues) { return nil }
             if liveWhileBeginning.contains(scanned.id) || backlog.isMissed(scanned.id) { return nil }
@@ -284,7 +283,7 @@ struct CatchUp: Sendable {
         return Arrival(reading: reading, sweep: number)
     }
 
-    /// Remembers an event that came live, if it may be taken for an old one when it is read as a stored one, too.
+    /// Remembers a live event, because a sweep may bring it again and take it for an old one.
     mutating func cameLive(_ event: UnsafeRawBufferPointer, _ scanner: inout EventScanner) {
         if sweeps.isEmpty {
             if !liveWhileBeginning.isEmpty { liveWhileBeginning = [] }
@@ -295,7 +294,7 @@ struct CatchUp: Sendable {
         }
     }
 
-    /// Takes what became of an event that a sweep brought. One without an id cannot be asked for again.
+    /// Takes the result for an event that a sweep brought. An event without an id cannot be asked for again.
     /// ``finish(_:_:)`` follows.
     mutating func settled(_ number: UInt32, _ reading: Reading, isDealtWith: Bool, id: EventID?, now: Int64) {
         guard sweeps[number] != nil else { return }
@@ -303,7 +302,7 @@ struct CatchUp: Sendable {
         if !isDealtWith { sweeps[number]?.missed(id, reading, atMost: Backlog.missedLimit) }
     }
 
-    /// Ends those of these sweeps that are through.
+    /// Ends those of these sweeps that are finished.
     mutating func finish(_ numbers: Set<UInt32>, _ requests: inout RelayRequests) {
         for number in numbers { finish(number, &requests) }
     }

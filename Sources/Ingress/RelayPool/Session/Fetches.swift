@@ -1,6 +1,6 @@
 import Nostr
 
-/// Stored events that somebody asked one relay for, each until the relay has sent them or the time is up.
+/// Requests for stored events at one relay, each until the relay has sent them or its time is up.
 struct Fetches: Sendable {
     private struct Fetch: Sendable {
         let filters: [Filter]

@@ -7,7 +7,7 @@ struct LiveSubscription: Sendable {
         case own
         /// The keys of one chunk.
         case chunk(Int)
-        /// Everything of the kinds wanted, whomever it concerns.
+        /// Everything of the kinds wanted, for all keys.
         case kinds
 
         var chunk: Int? { if case .chunk(let number) = self { number } else { nil } }
@@ -31,9 +31,9 @@ struct LiveSubscription: Sendable {
     private var sentBytes = 0
     /// When the relay last sent something in answer to it.
     private var lastActivity: Int64?
-    /// When to send a REQ, since there is something new to say in it or the last failed.
+    /// When to send a REQ because there are changes or the last one failed.
     private var dueAt: Int64?
-    /// When to send a REQ in any case, since it names keys that are not watched any more.
+    /// When to send a REQ at the latest to leave out keys that are no longer watched.
     private var pruneAt: Int64?
     private(set) var failures = 0
     private var awaitsAuthentication = false
@@ -62,17 +62,17 @@ struct LiveSubscription: Sendable {
         return lastActivity + patience
     }
 
-    /// Has a REQ sent at that moment at the latest.
+    /// Requests it at that moment at the latest.
     mutating func request(by moment: Int64) { dueAt = min(dueAt ?? moment, moment) }
 
-    /// Has a REQ sent soon, but not before what the last one took is earned again.
+    /// Requests it soon, but not faster than large REQs may follow each other.
     mutating func replace(now: Int64, _ settings: SessionSettings) {
         let bytesPerSecond = Int64(max(1, settings.replacementBytesPerSecond))
         let pause = max(settings.replacementInterval, Int64(sentBytes) * 1_000 / bytesPerSecond)
         request(by: max(now, (sentAt ?? 0) + pause))
     }
 
-    /// Has the keys that are not watched any more left out by that moment.
+    /// Requests it by that moment without the keys that are no longer watched.
     mutating func prune(by moment: Int64) { pruneAt = pruneAt ?? moment }
 
     mutating func sent(_ id: SubscriptionID?, bytes: Int, now: Int64) {
@@ -94,10 +94,10 @@ struct LiveSubscription: Sendable {
         failures = 0
     }
 
-    /// What was open is not any more.
+    /// The open subscription has ended.
     mutating func lost() { open = nil }
 
-    /// Is requested again at once, without a failure.
+    /// Requests it again at once; that is no failure.
     mutating func requestAgain(now: Int64) {
         pending = nil
         dueAt = now

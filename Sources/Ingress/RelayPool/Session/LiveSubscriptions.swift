@@ -2,12 +2,12 @@ import Nostr
 
 /// The subscriptions to new events at one relay: for our own key, and for the watched keys in chunks.
 ///
-/// A relay that does not allow so many is asked by kind only, whomever events concern. One that refuses that as well is
-/// asked for as many chunks as it allows; the others are polled: their stored events are read from time to time.
+/// A relay that does not allow so many is asked by kind only, for all keys. One that refuses that as well gets as many
+/// chunks as it allows; the others are polled: their stored events are read from time to time.
 struct LiveSubscriptions: Sendable {
     typealias Name = LiveSubscription.Name
 
-    /// It may be that the relay will not be asked by kind, but has no word for that.
+    /// After so many failures the relay seems to refuse requests by kind, without saying so.
     private static let patienceByKind = 5
     private static let patienceAtUsers = 3
     /// Chunks are not made smaller than this.
@@ -16,18 +16,18 @@ struct LiveSubscriptions: Sendable {
     private let settings: SessionSettings
     /// What the subscriptions of this connection ask for.
     private(set) var plan: FilterPlan
-    /// What is asked for on our own key's account.
+    /// What is asked for on behalf of our own key.
     private(set) var own: OwnWatch
     private var live: [Name: LiveSubscription] = [:]
     private var retired: [SubscriptionID] = []
     /// A live subscription waits until there is room for it.
     private(set) var waitsForRoom = false
     private(set) var isAskedByKind = false
-    /// The relay will not be asked by kind.
+    /// The relay refuses requests by kind.
     private var isByKindRefused = false
     /// When polled chunks are read next.
     private var pollAt: Int64?
-    /// Keys in one chunk at most, after the relay found more too many.
+    /// The largest chunk, after the relay refused larger ones.
     private var chunkLimit: Int
 
     init(settings: SessionSettings) {
@@ -39,7 +39,7 @@ struct LiveSubscriptions: Sendable {
 
     // MARK: State
 
-    /// Whether everything that is watched is live, our own key apart if the relay refuses that.
+    /// Whether everything that is watched is live. Our own key does not count if the relay refuses that.
     var isComplete: Bool { live.allSatisfy { $0.value.isComplete || $0.key == .own && $0.value.isGivenUp } }
     var isOwnOpen: Bool { live[.own]?.open != nil }
     /// Whether registrations for our own key cannot be had here for now.
@@ -81,8 +81,8 @@ struct LiveSubscriptions: Sendable {
 
     // MARK: Connections
 
-    /// Begins a connection, with settings that may have changed. ``openAll(_:_:_:)`` follows when the backlog has
-    /// begun, too.
+    /// Begins a connection, with settings that may have changed. ``openAll(_:_:)`` follows when the backlog has begun,
+    /// too.
     mutating func begin(_ settings: SessionSettings, now: Int64) {
         plan = FilterPlan(settings, withWraps: true)
         own.begin(at: own.place, now: now)
@@ -121,7 +121,7 @@ struct LiveSubscriptions: Sendable {
         } else if isPolled(chunk, of: catchUp.backlog.roster.chunkSize, requests.capacity) {
             catchUp.backlog.becameLiveUnasked(place)
         } else {
-            // What comes before the next REQ is read when that is open.
+            // Events before the next REQ are read when that is open.
             live[.chunk(chunk), default: LiveSubscription()].replace(now: requests.now, settings)
         }
     }
@@ -138,7 +138,7 @@ struct LiveSubscriptions: Sendable {
 
     /// Opens what is watched, by keys or by kinds.
     mutating func openWhatFits(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
-        // Our own key must not take what a relay of users' has for them.
+        // At a relay of users, our own key must not use up the room for theirs.
         if live[.own] == nil, own.place == .operators || isRoomForOwn(catchUp.backlog.roster, requests.capacity) {
             live[.own] = LiveSubscription(dueAt: requests.now)
         }
@@ -186,7 +186,7 @@ struct LiveSubscriptions: Sendable {
         pollAt = pollAt ?? now + settings.pollInterval
     }
 
-    /// Has what came for polled chunks since the last time read.
+    /// Queues what came for polled chunks since the last time.
     mutating func advancePolling(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         guard let due = pollAt, isByKindRefused else { return }
         guard requests.now >= due else { return requests.wake(at: due) }
@@ -221,7 +221,7 @@ struct LiveSubscriptions: Sendable {
         for id in retired { requests.reuse(id, as: .retired(nil)) }
     }
 
-    /// Asks for no more than there is room for, after that became less.
+    /// Asks for less, after the room became smaller.
     mutating func fit(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         if own.place == .users, !isRoomForOwn(catchUp.backlog.roster, requests.capacity) { abandon(.own, &requests) }
         let size = keysPerChunk(requests)
@@ -273,13 +273,13 @@ struct LiveSubscriptions: Sendable {
 
     private func isRoom(for name: Name, _ roster: Roster, _ requests: RelayRequests) -> Bool {
         guard requests.subscriptions.count < requests.capacity.subscriptions else { return false }
-        // Without keys it is short. Whether the relay has room for that is worth a try, however much is open.
+        // Without keys the REQ is short, so it is worth a try however much is open.
         guard let chunk = name.chunk else { return true }
         let length = FilterPlan.length(ofLive: roster.size(ofChunk: chunk))
         return requests.subscriptions.bytes + length <= requests.capacity.bytes
     }
 
-    /// Whether the relay allows a REQ for this, if need be instead of another. If not, waits for others to end.
+    /// Whether the relay allows a REQ for this, perhaps instead of another. If not, it waits for others to end.
     private mutating func hasPlace(for name: Name, _ catchUp: CatchUp, _ requests: RelayRequests) -> Bool {
         if isRoom(for: name, catchUp.backlog.roster, requests) { return true }
         if requests.subscriptions.count >= requests.capacity.subscriptions {
@@ -405,14 +405,14 @@ struct LiveSubscriptions: Sendable {
         live[name]?.failed(until: requests.now + pause)
         let failures = live[name]?.failures
         if name == .kinds, failures == Self.patienceByKind { giveUp(name, &catchUp, &requests) }
-        // What a relay of users' is asked for besides holds nothing up there.
+        // At a relay of users our own key is optional.
         if name == .own, own.place == .users, failures == Self.patienceAtUsers {
             giveUp(name, &catchUp, &requests)
         }
         if let chunk = name.chunk { catchUp.backlog.askingFailed(chunk: chunk) }
     }
 
-    /// The relay will not have this subscription. When it will have none, it is left alone.
+    /// The relay refuses this subscription. If it refuses all, it is left alone.
     private mutating func giveUp(_ name: Name, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         failed(name, pause: settings.rest, &catchUp, &requests)
         live[name]?.giveUp()
@@ -428,7 +428,7 @@ struct LiveSubscriptions: Sendable {
 
     // MARK: Ending
 
-    /// Closes something for which the relay will have one more subscription. Returns false if there is nothing.
+    /// Closes a less important subscription to make room for one more. Returns false if there is none.
     private mutating func makeRoom(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) -> Bool {
         if catchUp.interrupt(&requests) { return true }
         guard !retired.isEmpty else { return false }

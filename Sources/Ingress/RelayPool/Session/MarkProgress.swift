@@ -1,9 +1,9 @@
-/// Finds moments up to which everything that came in was dealt with, while more comes in all the time.
+/// Finds moments up to which every event was dealt with, although further events keep coming.
 ///
-/// Events are counted by epoch. A candidate ends an epoch; once nothing of that and of former epochs is out, the
-/// candidate holds.
+/// Events are counted by epoch. A candidate ends an epoch. Once no event of that epoch or earlier ones is outstanding,
+/// the candidate holds.
 struct MarkProgress: Sendable {
-    /// Clocks are corrected by seconds all the time.
+    /// Corrections of the clock by less than this are normal, in seconds.
     private static let clockSlack: Int64 = 60
 
     /// The last moment that held, in seconds since 1970.
@@ -29,7 +29,7 @@ struct MarkProgress: Sendable {
         outstanding[epoch] = count > 1 ? count - 1 : nil
     }
 
-    /// Something is missing: no moment from the last mark on holds for now.
+    /// Something is missing: no moment after the last mark holds for now.
     mutating func dismiss() { candidate = nil }
 
     /// Sets what an earlier process reached.
@@ -37,7 +37,7 @@ struct MarkProgress: Sendable {
         reached = max(reached ?? seconds, seconds)
     }
 
-    /// Takes back what was reached by a clock that ran ahead of `now` and was set back since: all after `seconds` is
+    /// Takes back a mark from a clock that ran ahead of `now` and was set back since: everything after `seconds` is
     /// open again.
     mutating func distrust(now: Int64, to seconds: Int64) {
         guard let reached, reached > now / 1_000 + Self.clockSlack else { return }
@@ -46,7 +46,7 @@ struct MarkProgress: Sendable {
         nextAt = 0
     }
 
-    /// Looks at `now` whether a moment holds; to be called only when nothing is missing.
+    /// Checks at `now` whether a moment holds. Call it only if nothing is missing.
     mutating func advance(now: Int64, interval: Int64) -> Int64? {
         if candidate == nil, now >= nextAt {
             candidate = (now / 1_000, epoch)
@@ -60,7 +60,7 @@ struct MarkProgress: Sendable {
         return candidate.seconds
     }
 
-    /// Takes `now` as reached, since nothing is out or missing. Returns nil if that is nothing new.
+    /// Takes `now` as the mark, if no event is outstanding. Returns nil if that is nothing new.
     mutating func conclude(now: Int64) -> Int64? {
         guard isIdle, now / 1_000 > reached ?? 0 else { return nil }
         reached = now / 1_000

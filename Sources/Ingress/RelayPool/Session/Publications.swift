@@ -1,6 +1,6 @@
 import Nostr
 
-/// Events that are to be published at one relay, each until the relay has answered or the time is up.
+/// Events to be published at one relay, each until the relay has answered or its time is up.
 struct Publications: Sendable {
     private struct Publication: Sendable {
         let event: Event
@@ -17,7 +17,7 @@ struct Publications: Sendable {
 
     var isEmpty: Bool { publications.isEmpty }
 
-    /// Adds an event. One that is being published already is so until the later deadline, and ends once.
+    /// Adds an event. If it is already being published, the later deadline holds and it ends once.
     mutating func add(_ event: Event, deadline: Int64, _ requests: inout RelayRequests) {
         if let known = publications[event.id] {
             publications[event.id]?.deadline = max(known.deadline, deadline)

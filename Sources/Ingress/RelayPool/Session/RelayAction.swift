@@ -12,21 +12,21 @@ enum RelayAction: Hashable, Sendable {
     case marked(Int64)
     /// Tell the delegate: stored events could not be read, so many times (``RelayPoolDelegate/couldNotRead(_:at:)``).
     case unread(Int)
-    /// Tell the operator: the relay has so many registrations for others that named devices are only found by a `p` tag
-    /// there.
+    /// Tell the operator: the relay has so many registrations for other routers that it finds named devices only by a
+    /// `p` tag.
     case tooManyRegistrations
     /// The relay says that it has nothing more for the fetch of that number, whose end follows.
     case fetchAnswered(UInt64)
-    /// The fetch of that number has ended: no event of it will come any more.
+    /// The fetch of that number has ended: no further event of it will come.
     case fetchEnded(UInt64)
-    /// What became of an event that was to be published; `message` is the relay's and not to be trusted. It is nil when
-    /// the relay gave no answer in time.
+    /// The result of a publication. `message` is the relay's and not to be trusted; it is nil if the relay gave no
+    /// answer in time.
     case publishEnded(EventID, isAccepted: Bool, message: String?)
     /// The relay refuses everything: disconnect, and stay away until that moment, in milliseconds since 1970.
     case rest(until: Int64)
 }
 
-/// How an event came in, for the shell to hand over and to give back when it is settled.
+/// How an event came in. The shell keeps it until the event is settled.
 struct Arrival: Hashable, Sendable {
     let reading: Reading
     /// The catch-up it belongs to; nil for other events.

@@ -120,7 +120,8 @@ struct RelayRequests: Sendable {
         hasOpenChunk: Bool
     ) -> (meaning: Refusal, allowsLess: Bool) {
         let others = subscriptions.before(isUnanswered ? entry.number : .max)
-        // Between what is open and that with what was refused: more than half of it where little else is open.
+        // Between the bytes that are open and those with the refused REQ; more than half of that if little else is
+        // open.
         let bytes = max(others.bytes, (others.bytes + entry.bytes) / 2)
         switch refusal {
         case .tooManySubscriptions:

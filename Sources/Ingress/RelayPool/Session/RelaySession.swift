@@ -93,8 +93,7 @@ struct RelaySession: Sendable {
     }
 
     /// Publishes an event, now or when connected. ``RelayAction/publishEnded(_:isAccepted:message:)`` follows, at
-    /// `deadline` at the latest. An event that is being published already is so until the later deadline, and ends
-    /// once.
+    /// `deadline` at the latest. If the event is already being published, the later deadline holds and it ends once.
     mutating func publish(_ event: Event, deadline: Int64, now: Int64) -> [RelayAction] {
         requests.begin(at: now)
         publications.add(event, deadline: deadline, &requests)

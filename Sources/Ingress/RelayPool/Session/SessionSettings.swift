@@ -6,10 +6,10 @@ struct SessionSettings: Sendable {
     var ownKey: PublicKey
     /// Kinds that are asked for by the keys they name; nil: every kind.
     var addressedKinds: Set<Kind>?
-    /// Replaceable kinds that are asked for of those whose lists of relays and devices are.
+    /// Further replaceable kinds that are asked for by author.
     var furtherLists: Set<Kind> = []
     /// What rules and filters make of the two above.
-    var wishes: RelayWishes {
+    var requestedKinds: RelayWishes {
         get { RelayWishes(addressedKinds: addressedKinds, furtherLists: furtherLists) }
         set {
             addressedKinds = newValue.addressedKinds
@@ -36,7 +36,7 @@ struct SessionSettings: Sendable {
     var pageLimit = 500
     /// Pages of one filter that are read at most.
     var pages = 1_000
-    /// Pages of contact lists that are read at most, which only tell what is no news.
+    /// Pages of contact lists that are read at most. They only show which follows are old.
     var contactPages = 20
     /// Pages of registrations that are read at most of those that name anybody as their router.
     var registrationPages = 40
@@ -50,7 +50,7 @@ struct SessionSettings: Sendable {
     var answer: Int64 = 30_000
     /// After a first failure; it doubles with each that follows.
     var firstPause: Int64 = 10_000
-    /// What the doubling ends at.
+    /// The longest pause that doubling leads to.
     var longestPause: Int64 = 600_000
     /// How long a subscription is given up that the relay will not have.
     var rest: Int64 = 3_600_000

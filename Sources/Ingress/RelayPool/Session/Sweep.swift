@@ -35,7 +35,7 @@ struct Sweep: Sendable {
     private(set) var mustBeginAgain = false
     /// Counts pages in a row that did not come to their end.
     var retry = Retry()
-    /// How often events were not dealt with.
+    /// How often the sweep had to read events again.
     private var failedReadings = 0
 
     init(number: UInt32, purpose: Purpose, keys: [PublicKey], steps: [SweepStep]) {
@@ -60,12 +60,12 @@ struct Sweep: Sendable {
         subscription == nil || outstanding > 0 ? nil : lastActivity + patience
     }
 
-    /// Whether this reads for one of those whom a message names. Of many only the first count.
+    /// Whether this reads for one of the keys that a message names. Of many keys only the first count.
     func asksFor(_ named: [Bytes32]) -> Bool {
         named.prefix(Self.namesLookedAt).contains { name in keys.contains { $0.bytes == name } }
     }
 
-    /// Prepares for the next page, which may be one that did not come to its end.
+    /// Prepares for the next page, which may be one that was interrupted.
     mutating func beginPage() { if !steps.isEmpty { steps[0].beginPageAgain() } }
 
     mutating func sent(_ id: SubscriptionID?, now: Int64) {
@@ -93,7 +93,7 @@ struct Sweep: Sendable {
         if let id, undealt.count < limit { undealt[id] = reading } else { mustBeginAgain = true }
     }
 
-    /// Ends a page. Returns how often events turned out to be out of reach.
+    /// Ends a page. Returns how often events could not be read.
     mutating func endPage() -> Int {
         subscription = nil
         retry.succeeded()

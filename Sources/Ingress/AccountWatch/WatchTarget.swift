@@ -2,19 +2,19 @@ import Nostr
 import Registry
 
 /// What is to be watched on behalf of an account, or of a root of interest.
-struct WatchWish: Hashable, Sendable {
+struct WatchTarget: Hashable, Sendable {
     var owner: PublicKey
-    /// What of the owner's own key.
+    /// What is watched of the owner's own key.
     var interest: WatchInterest
-    /// What it receives messages under besides its own key.
+    /// Further keys under which it receives messages.
     var messageKeys: [PublicKey] = []
-    /// Whose lists tell which of its partners' devices may send hints.
+    /// Partners, whose lists say which of their devices may send hints.
     var partners: [PublicKey] = []
     /// The relays of its own choice, without the operator's.
     var relays: [RelayNumber] = []
-    /// From when on what names it concerns it where it was not watched yet, in seconds since 1970.
+    /// Where it was not watched yet, only events from this moment on count, in seconds since 1970.
     var begin: Int64
-    /// When it was last heard of through a partner, in seconds since 1970.
+    /// When a partner last sent a hint for it, in seconds since 1970.
     var lastHint: Int64?
     /// Whether its partners stand in for direct subscriptions.
     var isLeftToPartners = false
@@ -31,7 +31,7 @@ struct WatchWish: Hashable, Sendable {
             for relay in everywhere { places.append(WatchPlace(key: key, relay: relay, interest: waiting)) }
         }
         for partner in partners {
-            // At the operator's relays roots of interest are watched on their own behalf.
+            // At the operator's relays, partners are watched as roots of interest anyway.
             for relay in relays { places.append(WatchPlace(key: partner, relay: relay, interest: .authored)) }
         }
         return messageKeys.isEmpty && partners.isEmpty ? places : Self.merged(places)

@@ -1,15 +1,15 @@
 import Foundation
 import Notifications
 
-/// What an envelope holds: the notification as a JSON object with the members `t`, `n` (of a batch), `id`, `title`,
-/// `subtitle`, `body`, `category`, `thread`, `url` and `actions`, each only where it is set, and the app's custom keys, of
-/// which one counts over ours of the same name.
+/// The content of an envelope: the notification as a JSON object with the members `t`, `n` (of a batch), `id`, `title`,
+/// `subtitle`, `body`, `category`, `thread`, `url` and `actions`, each only where it is set, and the app's custom keys,
+/// which override ours of the same name.
 ///
-/// Behind the object are blanks, up to a length that is always the same.
+/// Blanks follow the object, up to a fixed length.
 struct SealedContent {
     /// Large enough for most, and small enough for its envelope to fit into every push service's payload.
     static let byteCount = 2048
-    /// What is shortened when the whole is too long, in this order.
+    /// The members that are shortened when the whole is too long, in this order.
     private static let shortened = ["referenced_event_content", "body", "subtitle", "title"]
     private static let ellipsis = "…"
 
@@ -48,7 +48,7 @@ struct SealedContent {
         return json + [UInt8](repeating: UInt8(ascii: " "), count: Self.byteCount - json.count)
     }
 
-    /// Takes at least so many bytes of JSON away from a text, whole characters from its end, or all of it with its name.
+    /// Removes at least `excess` bytes of JSON from a text: whole characters from its end, or the whole member.
     private mutating func shorten(_ name: String, by excess: Int) {
         guard let text = members[name] as? String else { return }
         members[name] = nil
@@ -63,7 +63,8 @@ struct SealedContent {
         if !beginning.isEmpty { members[name] = beginning + Self.ellipsis }
     }
 
-    /// In bytes of JSON, without quotes. Counted here: this is asked for every character of a text that is shortened.
+    /// The bytes of a text in JSON, without quotes. Counted here, because it is needed for every character of a
+    /// shortened text.
     private static func length(of text: some Sequence<UInt8>) -> Int {
         text.reduce(0) { length, byte in
             switch byte {

@@ -1,11 +1,12 @@
 import Cipher
+import Nostr
 import Notifications
 import Schnorr
 import WebPushEncryption
 
-/// Encrypts notifications to devices (``Mode/sealed``): who carries them learns that there is one, and for which device.
+/// Encrypts notifications to devices (``Mode/sealed``): carriers only learn that there is one, and for which device.
 ///
-/// All envelopes of one algorithm have the same length, whatever is in them.
+/// All envelopes of one algorithm have the same length.
 package struct Sealer: Sendable {
     private let identity: SecretKey
     private let random: RandomBytes
@@ -16,11 +17,11 @@ package struct Sealer: Sendable {
         self.random = random
     }
 
-    /// `notification` with all but its urgency, expiry, neutral texts and their presentation in an envelope. Its signal
-    /// and count stay for the stricter form; no transport is told them.
+    /// Puts `notification` into an envelope, except for its urgency, expiry, neutral texts and their presentation. Its
+    /// signal and count stay for stricter modes; transports do not see them.
     ///
-    /// `id` is the delivery's. Throws ``SealingError/tooLarge`` when more than an envelope holds is left after shortening, and
-    /// what the ciphers throw for a key that is none.
+    /// `id` is the delivery's. Throws ``SealingError/tooLarge`` when it does not fit an envelope after shortening, and
+    /// the ciphers' errors for an invalid key.
     package func seal(_ notification: Notification, id: String, for key: SealingKey) throws -> Notification {
         let plaintext = try SealedContent(notification, id: id).padded()
         let envelope: Envelope
@@ -41,5 +42,76 @@ package struct Sealer: Sendable {
             neutralPresentation: notification.neutralPresentation,
             sealed: envelope.json
         )
+    }
+}
+
+/// Travels in place of a sealed notification: `{"v":1,"alg":…,"from":…,"ct":…}`.
+///
+/// `alg` is `nip44` (version 2, between the router's key `from` and the device's) or `aes128gcm` (RFC 8291, to the
+/// device's `p256dh` and `auth`); `ct` is the payload in base64.
+private struct Envelope {
+    static let nonceByteCount = NIP44.nonceByteCount
+
+    private let algorithm: String
+    private let sender: String
+    private let ciphertext: String
+
+    /// Throws when `publicKey` is no point on the curve.
+    static func nip44(
+        _ plaintext: [UInt8],
+        to publicKey: [UInt8],
+        from identity: SecretKey,
+        nonce: [UInt8]
+    ) throws -> Envelope {
+        let key = try ConversationKey(secret: identity, public: Self.key(publicKey))
+        let payload = try NIP44.encrypt(plaintext, key: key, nonce: nonce)
+        return Envelope(algorithm: "nip44", sender: Hex.encode(identity.publicKeyBytes), ciphertext: payload)
+    }
+
+    private static func key(_ bytes: [UInt8]) throws -> PublicKey {
+        guard let key = PublicKey(bytes: bytes) else {
+            throw CipherError.wrongLength(of: "public key", expected: "32", actual: bytes.count)
+        }
+        return key
+    }
+
+    static func aes128gcm(_ body: [UInt8], from identity: SecretKey) -> Envelope {
+        Envelope(
+            algorithm: "aes128gcm",
+            sender: Hex.encode(identity.publicKeyBytes),
+            ciphertext: Base64.encode(body)
+        )
+    }
+
+    /// Hex digits and base64 need no escapes.
+    var json: String {
+        #"{"v":1,"alg":"\#(algorithm)","from":"\#(sender)","ct":"\#(ciphertext)"}"#
+    }
+}
+
+/// Why a notification cannot be sealed. Quotes none of its content.
+package enum SealingError: Error, Hashable, CustomStringConvertible {
+    /// The parts that must not be shortened exceed ``SealedContent/byteCount`` bytes.
+    case tooLarge
+    /// The custom keys are no JSON object.
+    case badData
+
+    package var description: String {
+        switch self {
+        case .tooLarge: "expected a notification of at most \(SealedContent.byteCount) bytes of JSON without its texts"
+        case .badData: "expected custom keys that are a JSON object"
+        }
+    }
+}
+
+extension SealingKey {
+    /// Distinguishes this key from others, and reveals nothing else about it.
+    package var mark: Int64 {
+        let bytes =
+            switch self {
+            case .nip44(let publicKey): [0] + publicKey
+            case .webPush(let p256dh, let auth): [1] + Array(p256dh.utf8) + [0] + Array(auth.utf8)
+            }
+        return SHA256.hash(bytes).prefix(8).reduce(0) { $0 << 8 | Int64($1) }
     }
 }

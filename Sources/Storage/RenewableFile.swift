@@ -1,16 +1,16 @@
 import Foundation
 import GRDB
 
-/// A database file that nobody misses for long: what is damaged or of another version is begun anew.
+/// A database file whose loss does little harm: a damaged one, or one of another version, is begun anew.
 package struct RenewableFile: Sendable {
-    /// What is at its place.
+    /// What its path holds.
     package enum State: Sendable {
         case ready
-        /// Nothing, or a file without tables.
+        /// No file, or one without tables.
         case empty
         /// Written by another version of Carillon.
         case outdated
-        /// Another program's.
+        /// A file of another program.
         case foreign
     }
 
@@ -20,10 +20,10 @@ package struct RenewableFile: Sendable {
     private let tables: String
 
     /// - Parameters:
-    ///   - path: Where it is.
-    ///   - applicationID: SQLite's mark in the file, by which it is known for one that may be begun anew.
-    ///   - version: Of its tables; another one is another file.
-    ///   - tables: The statements that make them.
+    ///   - path: The file's path.
+    ///   - applicationID: SQLite's mark in the file, which shows that it may be begun anew.
+    ///   - version: The version of its tables.
+    ///   - tables: The statements that make the tables.
     package init(path: String, applicationID: Int32, version: Int32, tables: String) {
         self.path = path
         self.applicationID = applicationID
@@ -33,7 +33,7 @@ package struct RenewableFile: Sendable {
 
     package var exists: Bool { FileManager.default.fileExists(atPath: path) }
 
-    /// Makes an empty file, readable by this user only, where there is none.
+    /// Makes an empty file that only this user can read, unless there is one.
     package func touch() {
         guard !exists else { return }
         _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
@@ -49,7 +49,7 @@ package struct RenewableFile: Sendable {
         try db.execute(sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(version);" + tables)
     }
 
-    /// Moves a damaged one to the same name with `.damaged` behind it, in place of an earlier one.
+    /// Moves a damaged file to its name with `.damaged` appended, and replaces an earlier one there.
     package func putAside() {
         removePutAside()
         try? FileManager.default.moveItem(atPath: path, toPath: path + ".damaged")
@@ -66,6 +66,6 @@ package struct RenewableFile: Sendable {
 }
 
 extension DatabaseError {
-    /// Whether the file itself is at fault, so that trying again is of no use.
+    /// Whether the file itself is damaged, so that trying again is useless.
     package var isDamage: Bool { resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB }
 }

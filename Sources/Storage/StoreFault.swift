@@ -1,4 +1,5 @@
 import GRDB
+import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -6,41 +7,40 @@ import Glibc
 import Musl
 #endif
 
-/// Why a database cannot be used, in a sentence that names the file, what is wrong and the way out. It is never repaired or emptied
-/// on our own account. Holds nothing of what is in the database.
+/// Why a database cannot be used, in a sentence that names the file, the fault and the remedy. We never repair or empty
+/// a database on our own. Holds no content of the database.
 package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong.
     package enum Cause: Hashable, Sendable {
-        /// SQLite cannot make sense of it; what it says of that.
+        /// SQLite cannot read it; its message.
         case damaged(String)
-        /// There is a file, and nothing in it.
+        /// The file is empty.
         case empty
-        /// The file is missing, and its log is there.
+        /// The file is missing, but its log is there.
         case withoutItsFile
-        /// There is none, and another database beside it says that there was; that one's path.
+        /// The file is missing, but another database beside it proves that there was one; that one's path.
         case missingBeside(String)
-        /// What was to be saved cannot go here: there is a file already.
+        /// The rescued database cannot be saved here: there is a file already.
         case inTheWay
-        /// It is a database, and not one of these.
+        /// It is a database, but not of this kind.
         case foreign
-        /// It has tables that this version does not know; the first migration of them.
+        /// It has tables that this version does not know; the first unknown migration.
         case newer(String)
-        /// It lacks tables that this version needs, and is not to be changed.
+        /// It lacks tables that this version needs, and must not be changed.
         case older
-        /// What is committed would not survive a power cut.
+        /// Commits would not survive a power cut.
         case notDurable
-        /// What the system says.
+        /// The system's message.
         case cannotOpen(String)
-        /// There is no room on its disk.
+        /// Its disk is full.
         case full
-        /// The disk or the file takes no changes.
+        /// The disk or the file is read-only.
         case readOnly
         /// SQLite's extended result code.
         case failed(Int32)
     }
 
     package let cause: Cause
-    /// As in "the registry".
+    /// The kind's name, such as "the registry".
     let name: String
     let path: String
     private let costOfLoss: String
@@ -52,12 +52,12 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
         costOfLoss = kind.costOfLoss
     }
 
-    /// What SQLite says, without statements and values, which are none of a log's business.
+    /// The fault behind an error of SQLite, without statements and values, which do not belong in a log.
     package init(_ error: DatabaseError, in kind: StoreKind, at path: String) {
         self.init(error, in: kind, at: path, isReadOnly: Self.isOnReadOnlyDisk(path))
     }
 
-    /// `isReadOnly` says whether its disk takes no changes, which to SQLite is one error of the disk's among many.
+    /// `isReadOnly` says whether its disk is read-only, which SQLite reports like any other error of the disk.
     init(_ error: DatabaseError, in kind: StoreKind, at path: String, isReadOnly: @autoclosure () -> Bool) {
         let cause: Cause =
             switch error.resultCode {
@@ -85,7 +85,7 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the file itself is at fault, so that trying again is of no use and writing may do harm.
+    /// Whether the file itself is damaged, so that trying again is useless and writing may do harm.
     package var isDamage: Bool {
         switch cause {
         case .damaged, .empty, .withoutItsFile, .missingBeside: true
@@ -95,51 +95,107 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
 
     package var description: String { sentence(waysOut) }
 
-    /// The same for whoever has tried to rescue it, without advice to do so.
+    /// The description for an operator who already tried a rescue, without advice to do so.
     package var descriptionAfterRescue: String { sentence(waysOutAfterRescue) }
 
     private func sentence(_ waysOut: String) -> String {
         switch cause {
         case .damaged(let finding):
-            "\(name) \(path) is damaged or no SQLite database (\(finding)); it was left as it is. \(waysOut)"
+            "\(name) \(path) is damaged or no SQLite database (\(finding)). It was left as it is. \(waysOut)"
         case .empty:
-            "\(name) \(path) is an empty file, so what it held is lost; it was left as it is. \(waysOut)"
+            "\(name) \(path) is an empty file: its content is lost. It was left as it is. \(waysOut)"
         case .withoutItsFile:
-            "\(name) \(path) is missing, but its log \(path)-wal is there: put both back where they were, or move the log away, "
-                + "which \(costOfLoss)"
+            """
+            \(name) \(path) is missing, but its log \(path)-wal is there: put both back, or move the log away, which \
+            \(costOfLoss)
+            """
         case .missingBeside(let other):
-            "\(name) \(path) is missing, but \(other), which was filled beside it, is there; nothing was made. Put it back, or a "
-                + "backup in its place; or move \(other) away as well and begin an empty one, which \(costOfLoss)"
+            """
+            \(name) \(path) is missing, but \(other), which was filled beside it, is there. No new one was made. \
+            Put the file or a backup back; or move \(other) away as well and begin an empty one, which \(costOfLoss)
+            """
         case .inTheWay:
-            "\(name) would be saved into \(path), and there is a file already, as of an earlier rescue: put that in its place, or move "
-                + "it away"
+            """
+            \(name) would be saved into \(path), and there is a file already, perhaps from an earlier rescue. Use \
+            that file, or move it away
+            """
         case .foreign:
-            "\(path) is another program's database or another one of ours, and not \(name); it was left as it is: "
-                + "check store.path"
+            """
+            \(path) is not \(name), but another database of ours or of another program. It was left as it is: check \
+            store.path
+            """
         case .newer(let migration):
-            "\(name) \(path) was written by a newer version of Carillon (it has \u{201C}\(migration)\u{201D}); it was left as it is: "
-                + "run that version, or restore a backup from before"
+            """
+            \(name) \(path) was written by a newer version of Carillon (it has \u{201C}\(migration)\u{201D}). It was \
+            left as it is: run that version, or restore an earlier backup
+            """
         case .older:
-            "\(name) \(path) was written by an older version of Carillon: start the router once, which brings it up to date"
+            "\(name) \(path) was written by an older version of Carillon: start the router once to update it"
         case .notDurable:
-            "\(name) \(path) cannot be written durably: it must be on a local file system that SQLite's WAL works on"
+            "\(name) \(path) cannot be written durably: move it to a local file system that supports SQLite's WAL"
         case .cannotOpen(let reason):
-            "\(name) \(path) cannot be opened (\(reason)): expected a file in a folder that exists and that this user may write to"
+            """
+            \(name) \(path) cannot be opened (\(reason)): expected a file in a folder that exists and that this user \
+            may write to
+            """
         case .full:
-            "\(name) \(path) cannot be written, as its disk is full: make room; nothing else is to be done"
+            "cannot write \(name) \(path): its disk is full. Free some space"
         case .readOnly:
-            "\(name) \(path) cannot be written, as its disk or file is read-only: make it writable; nothing else is to be done"
+            "cannot write \(name) \(path): the disk or file is read-only. Remount it or make the file writable"
         case .failed(let code):
-            "\(name) \(path) failed with SQLite's code \(code): see that its disk is neither full, read-only nor failing"
+            "\(name) \(path) failed with SQLite's code \(code): check whether its disk is full, read-only or failing"
         }
     }
 
     private var waysOut: String {
-        "Move it and \(path)-wal away and put a backup in its place; or save what can be read with "
-            + "`carillon store rescue`; or move both away and begin an empty one, which \(costOfLoss)"
+        """
+        Move it and \(path)-wal away and put a backup in its place; or save the readable part with \
+        `carillon store rescue`; or move both away and begin an empty one, which \(costOfLoss)
+        """
     }
 
     private var waysOutAfterRescue: String {
         "Move it and \(path)-wal away and put a backup in its place, or begin an empty one, which \(costOfLoss)"
+    }
+}
+
+/// Stands between a store and its database: turns errors into faults, and refuses all writes once the file turns out
+/// damaged, as these could only destroy more.
+package final class DamageWatch: Sendable {
+    package let file: StoreFile
+    private let found = Mutex<StoreFault?>(nil)
+    private let report: @Sendable (StoreFault) -> Void
+
+    /// Calls `report` once, when damage is found.
+    package init(_ file: StoreFile, report: @escaping @Sendable (StoreFault) -> Void) {
+        self.file = file
+        self.report = report
+    }
+
+    /// The damage that was found; nil while all is well.
+    package var damage: StoreFault? { found.withLock(\.self) }
+
+    /// Runs `body` and throws a ``StoreFault`` in place of SQLite's errors.
+    package func reading<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try file.naming(body)
+        } catch let fault as StoreFault where fault.isDamage {
+            note(fault)
+            throw fault
+        }
+    }
+
+    /// The same for writing: throws at once when damage is known.
+    package func writing<Value>(_ body: () throws -> Value) throws -> Value {
+        if let damage { throw damage }
+        return try reading(body)
+    }
+
+    private func note(_ fault: StoreFault) {
+        let isFirst = found.withLock { found in
+            defer { found = found ?? fault }
+            return found == nil
+        }
+        if isFirst { report(fault) }
     }
 }

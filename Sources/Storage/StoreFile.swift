@@ -6,7 +6,8 @@ import Glibc
 import Musl
 #endif
 
-/// A database file whose loss would be noticed: it is looked at before anything changes it, and refused when something is wrong.
+/// A database file whose loss would be noticed: it is examined before anything changes it, and refused when something
+/// is wrong.
 package struct StoreFile: Sendable {
     package let path: String
     package let kind: StoreKind
@@ -16,10 +17,11 @@ package struct StoreFile: Sendable {
         self.kind = kind
     }
 
-    /// Opens the database, or makes one where there is none, readable by this user only; brings its tables up to date. Every
-    /// commit of the writer is flushed (`synchronous = FULL` in WAL mode), which is read back.
+    /// Opens the database, or makes one that only this user can read, and brings its tables up to date. Every commit of
+    /// the writer is flushed (`synchronous = FULL` in WAL mode), which is read back.
     ///
-    /// Throws a ``StoreFault`` for what is damaged, another program's or a newer version's, and leaves it as it was.
+    /// Throws a ``StoreFault`` for a file that is damaged, another program's or a newer version's, and leaves it as it
+    /// was.
     package func open(_ configuration: Configuration) throws -> DatabasePool {
         try naming {
             if try exists() {
@@ -29,13 +31,32 @@ package struct StoreFile: Sendable {
             }
             let pool = try DatabasePool(path: path, configuration: configuration)
             try pool.writeWithoutTransaction { database in
-                // A pool that turns to WAL sets NORMAL, which loses commits when the power fails.
+                // A pool that switches to WAL sets NORMAL, which loses commits when the power fails.
                 try database.execute(sql: "PRAGMA synchronous = FULL")
                 guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == 2,
                     try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
                 else { throw fault(.notDurable) }
             }
             try kind.migrator.migrate(pool)
+            return pool
+        }
+    }
+
+    /// Opens a database that a router may be writing to, and changes nothing in it. Its pages are not examined, as the
+    /// router did that.
+    ///
+    /// Throws a ``StoreFault`` when there is none, or it is damaged, another program's or another version's.
+    package func openForReading(_ configuration: Configuration) throws -> DatabasePool {
+        try naming {
+            guard try exists() else { throw fault(.cannotOpen("there is none yet")) }
+            try rollBackInterruptedTransaction()
+            var configuration = configuration
+            configuration.readonly = true
+            let pool = try DatabasePool(path: path, configuration: configuration)
+            try pool.read { database in
+                try StoreInspection(self).refuseStranger(database)
+                guard try kind.migrator.hasCompletedMigrations(database) else { throw fault(.older) }
+            }
             return pool
         }
     }
@@ -50,7 +71,7 @@ package struct StoreFile: Sendable {
         }
     }
 
-    /// Throws for what only looks as if there were none: it would be lost by beginning anew.
+    /// Throws when the file only seems to be missing: beginning anew would lose it.
     package func exists() throws(StoreFault) -> Bool {
         var status = stat()
         if stat(path, &status) == 0 {
@@ -65,12 +86,11 @@ package struct StoreFile: Sendable {
         return false
     }
 
-    /// A new file at this place, with what `body` puts into it; each of its commits is flushed. It is made beside its
+    /// Makes a new file at this place and lets `body` fill it; each commit is flushed. The file is made beside its
     /// place and moved there when it is whole, so that a killed process leaves either all of it or nothing. It is in
-    /// WAL mode by then: turning a file to WAL takes a rollback journal, which must not be left beside a store.
+    /// WAL mode by then: switching a file to WAL takes a rollback journal, which must not be left beside a store.
     ///
-    /// Where root makes it, it will belong to whom `original` belongs, if that is named: a service could not open
-    /// root's.
+    /// If root makes it, it gets the owner of the file `original`, because a service could not open a file of root.
     func make<Value>(ownedLike original: String? = nil, _ body: (DatabaseQueue) throws -> Value) throws -> Value {
         let unfinished = StoreFile(path: path + "-new", kind: kind)
         unfinished.remove()
@@ -93,7 +113,7 @@ package struct StoreFile: Sendable {
         let descriptor = Self.make(path)
         guard descriptor >= 0 else { throw StoreFault.system(errno: errno, in: kind, at: path) }
         do {
-            // Closed before SQLite opens it, as closing a file lets go of all locks that the process has on it.
+            // Closed before SQLite opens it, as closing a file releases all locks that the process has on it.
             defer { close(descriptor) }
             if let original { try giveAway(descriptor, like: original) }
         }
@@ -105,7 +125,8 @@ package struct StoreFile: Sendable {
         return value
     }
 
-    /// A connection that may only read neither turns a foreign file to WAL nor copies a log into a damaged one.
+    /// Reads through a read-only connection, which neither switches a foreign file to WAL nor copies a log into a
+    /// damaged one.
     package func reading<Value>(_ body: (Database) throws -> Value) throws -> Value {
         try naming {
             try rollBackInterruptedTransaction()
@@ -118,10 +139,10 @@ package struct StoreFile: Sendable {
         }
     }
 
-    /// Lets SQLite undo what a killed process left half done. The rollback journal holds the pages as they were;
+    /// Lets SQLite undo the transaction of a killed process. The rollback journal holds the pages as they were;
     /// without it the file is no whole database, and a connection that may only read cannot apply it. Another process
     /// that is writing keeps its journal.
-    func rollBackInterruptedTransaction() throws {
+    private func rollBackInterruptedTransaction() throws {
         guard let size = Self.size(of: path + "-journal"), size > 0 else { return }
         var configuration = Configuration()
         configuration.busyMode = .timeout(10)
@@ -153,11 +174,35 @@ package struct StoreFile: Sendable {
         return stat(path, &status) == 0 ? Int64(status.st_size) : nil
     }
 
-    /// So that the name survives a power cut too. Not every file system can; then it is SQLite's to see to.
+    /// Makes the name survive a power cut, too. Some file systems cannot; then this relies on SQLite.
     private func flushFolder() {
         let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         guard let stream = opendir(folder) else { return }
         _ = fsync(dirfd(stream))
         closedir(stream)
+    }
+}
+
+/// The purpose of one of our databases, as needed to open it and to explain why it cannot be opened.
+package struct StoreKind: Sendable {
+    /// Its name in a sentence, such as "the registry".
+    package let name: String
+    /// What beginning with an empty one loses: the end of a sentence.
+    package let costOfLoss: String
+    /// Makes its tables. The identifiers of migrations tell a file of this kind from others.
+    package let migrator: DatabaseMigrator
+    /// Restores the references of a database that was rescued from a damaged one and lacks rows.
+    let mend: @Sendable (Database) throws -> Void
+
+    package init(
+        name: String,
+        costOfLoss: String,
+        migrator: DatabaseMigrator,
+        mend: @escaping @Sendable (Database) throws -> Void = { _ in }
+    ) {
+        self.name = name
+        self.costOfLoss = costOfLoss
+        self.migrator = migrator
+        self.mend = mend
     }
 }

@@ -2,9 +2,9 @@ import GRDB
 
 /// A look at a database that changes nothing in it.
 package struct StoreInspection: Sendable {
-    /// Files up to this size are looked through at every start, which takes about a second.
+    /// Files up to this size are examined at every start, which takes about a second.
     private static let quickBytes: Int64 = 256 << 20
-    /// Findings beyond these tell nobody more.
+    /// Further findings would not help anybody.
     private static let findings = 20
 
     private let file: StoreFile
@@ -13,8 +13,8 @@ package struct StoreInspection: Sendable {
         self.file = file
     }
 
-    /// Throws a ``StoreFault`` for what this version must not touch. Pages are looked through where the file is small
-    /// enough for a start.
+    /// Throws a ``StoreFault`` for a file that this version must not touch. Examines the pages of a file that is small
+    /// enough.
     package func refuseUnusable() throws {
         guard try file.exists() else { return }
         try file.reading { database in
@@ -28,8 +28,8 @@ package struct StoreInspection: Sendable {
         }
     }
 
-    /// Everything that SQLite and foreign keys find wrong in the whole file; none when it is sound or not there yet. Throws a
-    /// ``StoreFault`` when it cannot even be opened. Takes a second or so for each 100 MB.
+    /// All faults that SQLite and foreign keys reveal in the whole file; none when it is sound or missing. Throws a
+    /// ``StoreFault`` when it cannot be opened. Takes about a second for each 100 MB.
     package func thoroughFindings() throws -> [String] {
         guard try file.exists() else { return [] }
         return try file.reading { database in
@@ -50,13 +50,14 @@ package struct StoreInspection: Sendable {
             .filter { !$0.hasPrefix("***") }
     }
 
-    /// SQLite takes zeros for what is missing of the last page. While there is a log, a page may be half written: the log has it whole.
+    /// SQLite reads a truncated last page as if it ended in zeros. While there is a log, a page may be half written:
+    /// the log has it whole.
     private func refuseCut(pageSize: Int64) throws {
         guard let size = StoreFile.size(of: file.path), StoreFile.size(of: file.path + "-wal") ?? 0 == 0 else { return }
         guard pageSize == 0 || size % pageSize == 0 else { throw file.fault(.damaged("its last page was cut")) }
     }
 
-    /// Throws for a database that is another program's or a newer version's.
+    /// Throws for a database of another program or of a newer version.
     func refuseStranger(_ database: Database) throws {
         guard try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_schema") != 0 else { return }
         let known = file.kind.migrator.migrations

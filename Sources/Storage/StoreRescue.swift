@@ -6,14 +6,14 @@ import Glibc
 import Musl
 #endif
 
-/// Saves what can be read of a damaged database into a new one, which can then take its place. The damaged one stays as it is.
+/// Saves the readable part of a damaged database into a new one that can replace it. The damaged one stays as it is.
 package struct StoreRescue: Sendable {
-    /// What became of a table.
+    /// The result for a table.
     package struct Table: Sendable, Hashable {
         package let name: String
-        /// How many rows were saved.
+        /// The number of rows that were saved.
         package let rows: Int
-        /// Whether that is all of them, as far as can be told.
+        /// Whether these are all rows, as far as can be told.
         package let isWhole: Bool
     }
 
@@ -23,8 +23,8 @@ package struct StoreRescue: Sendable {
         self.file = file
     }
 
-    /// Writes to the file at `target`, which must not be there yet and will belong to whom the damaged one belongs. Throws a ``StoreFault`` when not even the names of the tables
-    /// can be read, or when `target` cannot be written.
+    /// Writes to the file at `target`, which must not exist yet and gets the owner of the damaged one. Throws a
+    /// ``StoreFault`` when not even the names of the tables can be read, or when `target` cannot be written.
     package func save(to target: String) throws -> [Table] {
         let new = StoreFile(path: target, kind: file.kind)
         var status = stat()
@@ -47,7 +47,7 @@ package struct StoreRescue: Sendable {
         }
     }
 
-    /// As far as the damaged one had come; if that cannot be told, the latest.
+    /// The last migration of the damaged database; if that cannot be told, the latest of all.
     private func latestMigration(_ source: Database) throws -> String {
         let known = file.kind.migrator.migrations
         _ = try Int.fetchOne(source, sql: "SELECT count(*) FROM sqlite_schema")
@@ -62,12 +62,125 @@ package struct StoreRescue: Sendable {
             target,
             sql: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'grdb_migrations' ORDER BY rowid"
         )
-        // What they would do was done.
+        // Their effects are in the rows already.
         let triggers = try Row.fetchAll(target, sql: "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
         for trigger in triggers { try target.execute(sql: "DROP TRIGGER \(trigger[0] as String)") }
         for name in names { try target.execute(sql: "DELETE FROM \(name)") }
         let tables = try names.map { try TableRescue($0, in: target).copy(from: source, to: target) }
         for trigger in triggers { try target.execute(sql: trigger[1]) }
         return tables
+    }
+}
+
+/// Copies the rows of one table out of a damaged database: from its beginning, from its end, and from behind unreadable
+/// parts.
+struct TableRescue {
+    private let name: String
+    private let columns: [String]
+    private let key: [String]
+    private let hasRowIDs: Bool
+
+    /// `target` has the intact table.
+    init(_ name: String, in target: Database) throws {
+        self.name = name
+        let all = try Row.fetchAll(target, sql: "PRAGMA table_xinfo(\(name))")
+        // Generated columns are hidden.
+        columns = all.filter { ($0["hidden"] as Int) == 0 }.map { $0["name"] }
+        key = all.filter { ($0["pk"] as Int) > 0 }.sorted { ($0["pk"] as Int) < ($1["pk"] as Int) }.map { $0["name"] }
+        hasRowIDs = (try? target.makeStatement(sql: "SELECT rowid FROM \(name)")) != nil
+    }
+
+    func copy(from source: Database, to target: Database) throws -> StoreRescue.Table {
+        let list = columns.joined(separator: ", ")
+        let places = columns.map { _ in "?" }.joined(separator: ", ")
+        let insert = try target.makeStatement(sql: "INSERT OR IGNORE INTO \(name) (\(list)) VALUES (\(places))")
+        let isWhole =
+            hasRowIDs
+            ? try byRowID(source, list, insert)
+            : try inKeyOrder(source, list, insert, "ASC")
+        if !isWhole, !hasRowIDs { _ = try inKeyOrder(source, list, insert, "DESC") }
+        let rows = try Int.fetchOne(target, sql: "SELECT count(*) FROM \(name)") ?? 0
+        return StoreRescue.Table(name: name, rows: rows, isWhole: isWhole)
+    }
+
+    private func inKeyOrder(_ source: Database, _ list: String, _ insert: Statement, _ order: String) throws -> Bool {
+        let keys = key.map { "\($0) \(order)" }.joined(separator: ", ")
+        return try attempt {
+            let rows = try Row.fetchCursor(source, sql: "SELECT \(list) FROM \(name) ORDER BY \(keys)")
+            while let row = try rows.next() { try put(row, from: 0, insert) }
+        }
+    }
+
+    private func byRowID(_ source: Database, _ list: String, _ insert: Statement) throws -> Bool {
+        let forward = try walk(
+            source,
+            insert,
+            from: 0,
+            by: 1,
+            "SELECT rowid, \(list) FROM \(name) WHERE rowid > ? ORDER BY rowid"
+        )
+        guard !forward else { return true }
+        let backward = "SELECT rowid, \(list) FROM \(name) WHERE rowid < ? ORDER BY rowid DESC"
+        _ = try walk(source, insert, from: .max, by: -1, backward)
+        return false
+    }
+
+    /// Continues behind an unreadable part, in growing steps until a row can be read. Returns whether all could be
+    /// read. Numbers are positive.
+    private func walk(
+        _ source: Database,
+        _ insert: Statement,
+        from start: Int64,
+        by direction: Int64,
+        _ sql: String
+    ) throws -> Bool {
+        var isWhole = true
+        var place = start
+        var step = direction
+        while true {
+            let isThrough = try attempt {
+                let rows = try Row.fetchCursor(source, sql: sql, arguments: [place])
+                while let row = try rows.next() {
+                    try put(row, from: 1, insert)
+                    let number: Int64 = row[0]
+                    // Never back, whatever the damaged file says.
+                    place = direction > 0 ? max(place, number) : min(place, number)
+                    step = direction
+                }
+            }
+            if isThrough { return isWhole }
+            isWhole = false
+            let (next, isBeyond) = place.addingReportingOverflow(step)
+            let (wider, isTooWide) = step.multipliedReportingOverflow(by: 2)
+            guard !isBeyond, !isTooWide, next >= 0 else { return false }
+            (place, step) = (next, wider)
+        }
+    }
+
+    /// Skips a row that the table refuses: it was never one of ours.
+    private func put(_ row: Row, from first: Int, _ insert: Statement) throws {
+        do {
+            try insert.execute(arguments: StatementArguments(row.databaseValues.dropFirst(first)))
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+            return
+        } catch let error as DatabaseError {
+            throw TargetFailure(error: error)
+        }
+    }
+
+    /// An error of the target, which is no damage of the source.
+    private struct TargetFailure: Error {
+        let error: DatabaseError
+    }
+
+    private func attempt(_ body: () throws -> Void) throws -> Bool {
+        do {
+            try body()
+            return true
+        } catch let failure as TargetFailure {
+            throw failure.error
+        } catch is DatabaseError {
+            return false
+        }
     }
 }

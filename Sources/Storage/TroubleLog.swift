@@ -1,15 +1,16 @@
 import Logging
 import Synchronization
 
-/// Tells of one kind of trouble when it begins, once a minute at most, and when it has passed: a disk that is full for an hour
-/// shall not fill another one with what is said about it.
+/// Logs one kind of lasting failure: when it begins, at most once a minute while it goes on, and when it has passed. So
+/// a disk that is full for an hour does not fill another one with messages.
 package final class TroubleLog: Sendable {
     private struct State {
         var began: Int64?
-        /// Whether anybody was told of the trouble that goes on.
-        var isKnown = false
-        var saidAt: Int64?
-        var unsaid = 0
+        /// Whether the failure that goes on was logged.
+        var isLogged = false
+        var loggedAt: Int64?
+        /// Failures since then that were not logged.
+        var suppressed = 0
     }
 
     private static let interval: Int64 = 60_000
@@ -20,7 +21,7 @@ package final class TroubleLog: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// `metadata` says whose trouble it is.
+    /// `metadata` says what fails.
     package init(
         _ message: Logger.Message,
         level: Logger.Level = .error,
@@ -33,36 +34,36 @@ package final class TroubleLog: Sendable {
         self.logger = logger
     }
 
-    /// `now` is in milliseconds since 1970.
+    /// Notes a failure. `now` is in milliseconds since 1970.
     package func occurred(_ error: (any Error)? = nil, at now: Int64) {
-        let unsaid = state.withLock { state -> Int? in
+        let suppressed = state.withLock { state -> Int? in
             state.began = state.began ?? now
-            // A clock that was put back is no reason for silence.
-            if let saidAt = state.saidAt, abs(now - saidAt) < Self.interval {
-                state.unsaid += 1
+            // A clock that was set back is no reason for silence.
+            if let loggedAt = state.loggedAt, abs(now - loggedAt) < Self.interval {
+                state.suppressed += 1
                 return nil
             }
-            defer { state.unsaid = 0 }
-            state.saidAt = now
-            state.isKnown = true
-            return state.unsaid
+            defer { state.suppressed = 0 }
+            state.loggedAt = now
+            state.isLogged = true
+            return state.suppressed
         }
-        guard let unsaid else { return }
+        guard let suppressed else { return }
         var metadata = metadata
         if let error { metadata["error"] = "\(error)" }
-        if unsaid > 0 { metadata["unsaid"] = "\(unsaid)" }
+        if suppressed > 0 { metadata["unsaid"] = "\(suppressed)" }
         logger.log(level: level, message, metadata: metadata)
     }
 
-    /// It worked. Cheap while it always does.
+    /// Notes a success. Cheap while there are no failures.
     package func passed(at now: Int64) {
         let seconds = state.withLock { state -> Int64? in
             guard let began = state.began else { return nil }
             defer {
                 state.began = nil
-                state.isKnown = false
+                state.isLogged = false
             }
-            return state.isKnown ? max(0, now - began) / 1000 : nil
+            return state.isLogged ? max(0, now - began) / 1000 : nil
         }
         guard let seconds else { return }
         logger.notice("Passed: \(message)", metadata: metadata.merging(["seconds": "\(seconds)"]) { $1 })

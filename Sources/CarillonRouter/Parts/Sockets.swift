@@ -57,6 +57,11 @@ final class Sockets: RouterPart {
         if let ingress, let settings = configuration.sealedIngress {
             self.ingress = WebIngress(
                 configuration: settings.web,
+                platform: IngressPlatform(
+                    name: "ios",
+                    block: #"{"alert":{"loc-key":"{{loc_key}}"},"mutable-content":1}"#,
+                    limit: 4_096
+                ),
                 backend: ingress,
                 // One loop: swift-nio's generic decoders do not stand being needed on several for the first time.
                 loop: group.next(),

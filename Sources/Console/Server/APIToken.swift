@@ -16,7 +16,8 @@ package struct APIToken: Sendable, Concealed {
     /// A new one of 256 random bits, as text.
     package static func make(random: RandomBytes) -> String { Base64URL.encode(random(32)) }
 
-    /// Whether the values of an `Authorization` field bring it: `Bearer` and the token. Takes the same time wherever it differs.
+    /// Whether the values of an `Authorization` field bring it: `Bearer` and the token. Takes the same time wherever it
+    /// differs.
     func opens(_ authorization: [String]) -> Bool {
         guard authorization.count == 1, let value = authorization.first else { return false }
         let parts = value.split(separator: " ", maxSplits: 1)

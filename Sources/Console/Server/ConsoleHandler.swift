@@ -81,8 +81,8 @@ final class ConsoleHandler: Sendable {
         "expected the header Authorization: Bearer and the token in the file that api.token_file names"
     )
 
-    /// What watches us asks for these, perhaps through the same proxy as everybody: no stranger may use up its share. They cost
-    /// little. That readiness tells right tokens from wrong ones must not serve to try tokens out.
+    /// What watches us asks for these, perhaps through the same proxy as everybody: no stranger may use up its share.
+    /// They cost little. That readiness tells right tokens from wrong ones must not serve to try tokens out.
     private static func isProbe(_ route: ConsoleRoute, _ authorization: [String]) -> Bool {
         switch route {
         case .call(.health): true

@@ -1,25 +1,24 @@
 import HTTPListening
 import HTTPTypes
-import HummingbirdCore
 import Listening
 import Logging
 import NIOCore
 
-/// The API's HTTP server: health, readiness and metrics for machines, and what the commands ask of a running router.
+/// The API's HTTP server: health, readiness and metrics for machines, and what the commands ask a running router.
 package final class ConsoleServer: Sendable {
-    /// What clients can meet here.
+    /// The limits that clients can meet here.
     package static let clientLimits: [ClientLimit] = [.connections, .requests, .work]
 
-    private let server: GuardedHTTPServer
+    private let server: HTTPServer
 
     /// - Parameters:
-    ///   - configuration: Where to listen and what a client may do.
-    ///   - token: Opens what is not for everybody; asked for with each request.
-    ///   - backend: Answers.
-    ///   - loop: The event loop to run on; stays the caller's.
+    ///   - configuration: Where to listen, and what a client may do.
+    ///   - token: Opens what is not public; called for each request.
+    ///   - backend: Answers calls.
+    ///   - loop: The event loop to run on; it stays the caller's.
     ///   - now: Milliseconds since 1970.
-    ///   - counts: Where connections and refusals are counted.
-    ///   - logger: Where connections are logged, without addresses.
+    ///   - counts: Counts connections and refusals.
+    ///   - logger: Logs connections, without addresses.
     package init(
         configuration: ConsoleConfiguration,
         token: @escaping @Sendable () -> APIToken,
@@ -36,17 +35,8 @@ package final class ConsoleServer: Sendable {
             counts: counts,
             now: now
         )
-        server = GuardedHTTPServer(
-            terms: configuration.terms,
-            loop: loop,
-            now: now,
-            counts: counts,
-            logger: logger
-        ) { request, writer, channel in
-            let answer = try await handler.answer(request, on: channel)
-            let head = answer.head
-            guard request.method != .head else { return try await writer.writeResponse(head) }
-            try await writer.write(response: head, body: ResponseBody(byteBuffer: ByteBuffer(string: answer.body)))
+        server = HTTPServer(terms: configuration.terms, loop: loop, now: now, counts: counts, logger: logger) {
+            HTTPAnswer(try await handler.answer($0, on: $1))
         }
     }
 
@@ -71,14 +61,12 @@ extension ConsoleConfiguration {
     }
 }
 
-extension ConsoleAnswer {
-    fileprivate var head: HTTPResponse {
-        var fields: HTTPFields = [
-            .contentType: contentType, .contentLength: String(body.utf8.count), .cacheControl: "no-store",
-        ]
-        if let retryAfter { fields[.retryAfter] = String(retryAfter) }
-        if let allow { fields[.allow] = allow }
-        if status == 401 { fields[.wwwAuthenticate] = "Bearer" }
-        return HTTPResponse(status: HTTPResponse.Status(code: status), headerFields: fields)
+extension HTTPAnswer {
+    fileprivate init(_ answer: ConsoleAnswer) {
+        var fields: HTTPFields = [.contentType: answer.contentType, .cacheControl: "no-store"]
+        if let retryAfter = answer.retryAfter { fields[.retryAfter] = String(retryAfter) }
+        if let allow = answer.allow { fields[.allow] = allow }
+        if answer.status == 401 { fields[.wwwAuthenticate] = "Bearer" }
+        self.init(status: HTTPResponse.Status(code: answer.status), fields: fields, body: answer.body)
     }
 }

@@ -1,11 +1,11 @@
-import HTTPTypes
+internal import HTTPTypes
 internal import NIOCore
 import NIOHTTPTypes
 
 /// Answers `Expect: 100-continue` (RFC 9110 section 10.1.1): clients such as curl hold a longer body back until they
-/// are told to go on, or until they lose patience.
+/// get this answer, or lose patience.
 ///
-/// Behind a request that is not answered yet it says nothing, as that would look like the beginning of that answer.
+/// Stays silent while an earlier request is unanswered, because it would look like the beginning of that answer.
 final class ContinueHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart

@@ -1,15 +1,15 @@
 import Glibc
 
-/// Whose doing a request is, as far as limits are concerned: an IPv4 address, the first 64 bits of an IPv6 one, of
-/// which everybody has the rest, or a larger network of those.
+/// The client of a request, for limits: an IPv4 address, the first 64 bits of an IPv6 address (anyone has all addresses
+/// behind these), or a larger network of those.
 package struct ClientAddress: Hashable, Sendable {
-    /// A network of IPv6 that one owner may have all of: most providers hand out 48 bits to whoever asks, and have 32
+    /// A network of IPv6 that may have a single owner: most providers hand out 48 bits to anyone who asks, and have 32
     /// themselves.
     package enum Network: UInt8, Sendable, CaseIterable {
         case bits48 = 48
         case bits32 = 32
 
-        /// How much more it may do than one client.
+        /// How many times as much it may do as one client.
         package var allowance: Int {
             switch self {
             case .bits48: 4
@@ -17,7 +17,7 @@ package struct ClientAddress: Hashable, Sendable {
             }
         }
 
-        /// The part of all places that it may take at most: one of so many.
+        /// It may take at most one part in so many of all places.
         package var share: Int {
             switch self {
             case .bits48: 4
@@ -26,19 +26,19 @@ package struct ClientAddress: Hashable, Sendable {
         }
     }
 
-    /// The address's first bits, the first of them highest.
+    /// The address's first bits; the first one is the highest.
     private let bits: UInt64
-    /// How many of them count, which is more for IPv6.
+    /// How many of them count.
     private let length: UInt8
     package let isLoopback: Bool
 
-    /// Finds the client of a request that came from `peer`: `peer` itself, or, where that is a trusted proxy, the last
-    /// of those in `X-Forwarded-For` who is none. Nil where there is no such address: a proxy that names nobody may
-    /// stand for everybody.
+    /// Finds the client of a request from `peer`: `peer` itself or, if that is a trusted proxy, the last address in
+    /// `X-Forwarded-For` that is none. Nil when there is no such address: a proxy that names nobody may stand for
+    /// everybody.
     package init?(peer: String, forwardedFor lines: [String], isTrustedProxy: (String) -> Bool) {
         var client = Self.plain(peer)
         var hops = lines.flatMap { $0.split(separator: ",") }[...]
-        // Each proxy puts behind the others whom it saw, and what a client wrote itself comes first.
+        // Each proxy appends the address it saw, so whatever a client wrote itself comes first.
         while isTrustedProxy(client) {
             guard let hop = hops.popLast(), let address = Self.address(in: String(hop)) else { return nil }
             client = address
@@ -46,7 +46,7 @@ package struct ClientAddress: Hashable, Sendable {
         self.init(client)
     }
 
-    /// The client at an address as the system spells it; nil for what is no address.
+    /// The client at an address as the system spells it; nil for anything else.
     package init?(_ text: String) {
         guard let all = Self.bytes(of: Self.plain(text)) else { return nil }
         bits = all.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
@@ -60,7 +60,7 @@ package struct ClientAddress: Hashable, Sendable {
         isLoopback = false
     }
 
-    /// The network that it lies in; nil for IPv4, where neighbours have nothing to do with each other.
+    /// The network that it lies in; nil for IPv4, where neighbours are unrelated.
     package func network(_ network: Network) -> ClientAddress? {
         length > network.rawValue ? ClientAddress(network, of: self) : nil
     }
@@ -72,13 +72,14 @@ package struct ClientAddress: Hashable, Sendable {
         self == network || Network.allCases.contains { self.network($0) == network }
     }
 
-    /// An IPv4 address as such, also where a socket for both kinds has put it into an IPv6 one.
+    /// The plain form of an IPv4 address that a socket for both kinds has put into an IPv6 one; other addresses
+    /// unchanged.
     package static func plain(_ text: String) -> String {
         let mapped = "::ffff:"
         return text.hasPrefix(mapped) && text.contains(".") ? String(text.dropFirst(mapped.count)) : text
     }
 
-    /// The address in an element of `X-Forwarded-For`, which some write with a port.
+    /// The address in an element of `X-Forwarded-For`, which may have a port.
     private static func address(in element: String) -> String? {
         var text = element.filter { $0 != " " && $0 != "\t" }
         if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
@@ -95,5 +96,13 @@ package struct ClientAddress: Hashable, Sendable {
         var six = in6_addr()
         if inet_pton(AF_INET6, text, &six) == 1 { return withUnsafeBytes(of: six, Array.init) }
         return nil
+    }
+}
+
+/// The addresses of this machine for itself.
+package enum LoopbackAddress {
+    /// Whether `address` is one of them, as the system spells it.
+    package static func contains(_ address: String) -> Bool {
+        address.hasPrefix("127.") || address == "::1" || address.hasPrefix("::ffff:127.")
     }
 }

@@ -1,20 +1,20 @@
 import RateLimits
 
-/// Counts open connections, all together, by client and by the networks that clients lie in, so that nobody takes every
+/// Counts open connections altogether, by client and by the networks that clients lie in, so that nobody takes every
 /// place.
 package struct ConnectionCensus: Sendable {
     package enum Verdict: Equatable, Sendable {
         case admitted
-        /// The limit that stands against it, and whether to tell the operator, which is done once in a while.
+        /// The limit that refuses it, and whether to log that, which is done once in a while.
         case refused(limit: Int, isWorthALine: Bool)
     }
 
-    /// What has no place left.
+    /// Who has no place left.
     package enum Obstacle: Hashable, Sendable {
         case all
-        /// One client, by what it does itself.
+        /// One client, by its own connections.
         case client
-        /// A network, by what its clients do together.
+        /// A network, by the connections of all its clients.
         case network(ClientAddress)
     }
 
@@ -32,8 +32,8 @@ package struct ConnectionCensus: Sendable {
         self.lines = TokenBucket(capacity: 3, perSecond: 0.1, now: now)
     }
 
-    /// Counts a connection from `address`, or refuses it. `now` is in milliseconds since 1970. A proxy, and this machine, where
-    /// one may be, stand for many and have no limit of their own.
+    /// Counts a connection from `address`, or refuses it. `now` is in milliseconds since 1970. Proxies, and this
+    /// machine, which may be one, stand for many clients and have no limit of their own.
     package mutating func admit(_ address: String, isProxy: Bool = false, now: Int64) -> Verdict {
         let client = isProxy ? nil : ClientAddress(address)
         if let obstacle = obstacle(to: client) { return refusal(by: obstacle, now: now) }
@@ -41,18 +41,17 @@ package struct ConnectionCensus: Sendable {
         return .admitted
     }
 
-    /// A connection from `address` that was admitted has ended.
+    /// Notes that an admitted connection from `address` has ended.
     package mutating func leave(_ address: String, isProxy: Bool = false) {
         remove(isProxy ? nil : ClientAddress(address))
     }
 
-    /// What stands against one more connection of `client`; nil when nothing does. Clients that nobody knows have no
-    /// limit of their own.
+    /// What refuses one more connection of `client`, if anything. Unknown clients have no limit of their own.
     package func obstacle(to client: ClientAddress?) -> Obstacle? {
         total < limit ? obstacle(toOneOfThese: client) : .all
     }
 
-    /// The same for a connection that is counted already, of a client that is known only now.
+    /// The same for a connection that is already counted and whose client becomes known only now.
     package func obstacle(toOneOfThese client: ClientAddress?) -> Obstacle? {
         guard let client, !client.isLoopback else { return nil }
         guard counts[client, default: 0] < limitPerClient else { return .client }
@@ -77,7 +76,7 @@ package struct ConnectionCensus: Sendable {
         max(limitPerClient, min(limitPerClient.multipliedWithoutOverflow(by: network.allowance), limit / network.share))
     }
 
-    /// Counts a connection whatever stands against it.
+    /// Counts a connection regardless of limits.
     package mutating func add(_ client: ClientAddress?) {
         total += 1
         name(client, by: 1)
@@ -88,10 +87,10 @@ package struct ConnectionCensus: Sendable {
         name(client, by: -1)
     }
 
-    /// A connection that is counted already turns out to be of `client`.
+    /// Notes that a counted connection belongs to `client`.
     package mutating func name(_ client: ClientAddress?) { name(client, by: 1) }
 
-    /// How many connections there are of the client and its neighbours.
+    /// The number of connections of the client and its neighbours.
     package func crowd(around client: ClientAddress?) -> Int {
         client.map { counts[$0.network(.bits48) ?? $0, default: 0] } ?? 0
     }

@@ -1,26 +1,28 @@
 import HTTPListening
-import HummingbirdCore
 import Listening
 import Logging
 import NIOCore
+import Platforms
 
-/// Takes push messages of any Web Push sender for devices that only Apple's service reaches, and hands them on as they are (seed
-/// 001): a drop-in replacement of metatext-apns.
+/// Takes push messages from any Web Push sender for devices that only their platform's service reaches, and hands them
+/// on as they are (seed 001): a drop-in replacement for metatext-apns.
 package final class WebIngress: Sendable {
-    /// What senders can meet here.
+    /// The limits that clients can meet here.
     package static let clientLimits: [ClientLimit] = [.connections, .requests, .bytes, .device, .work]
 
-    private let server: GuardedHTTPServer
+    private let server: HTTPServer
 
     /// - Parameters:
-    ///   - configuration: Where to listen and what a client may do.
-    ///   - backend: Where messages go.
-    ///   - loop: The event loop to run on; stays the caller's.
+    ///   - configuration: Where to listen, and what a client may do.
+    ///   - platform: The platform of all devices.
+    ///   - backend: Takes the messages.
+    ///   - loop: The event loop to run on; it stays the caller's.
     ///   - now: Milliseconds since 1970.
-    ///   - counts: Where connections and refusals are counted.
-    ///   - logger: Where connections are logged, without addresses.
+    ///   - counts: Counts connections and refusals.
+    ///   - logger: Logs connections, without addresses.
     package init(
         configuration: WebIngressConfiguration,
+        platform: IngressPlatform,
         backend: any IngressBackend,
         loop: any EventLoop,
         now: @escaping @Sendable () -> Int64,
@@ -29,21 +31,14 @@ package final class WebIngress: Sendable {
     ) {
         let handler = PushHandler(
             configuration: configuration,
-            payload: PushPayload(locKey: configuration.locKey),
-            limits: PushLimits(configuration.limits, counts: counts),
+            payload: PushPayload(platform, locKey: configuration.locKey),
+            limits: SenderLimits(configuration.limits, counts: counts),
             queue: PushQueue(backend: backend, capacity: configuration.limits.waiting),
             counts: counts,
             now: now
         )
-        server = GuardedHTTPServer(
-            terms: configuration.terms,
-            loop: loop,
-            now: now,
-            counts: counts,
-            logger: logger
-        ) { request, writer, channel in
-            let answer = try await handler.answer(request, on: channel)
-            try await writer.writeResponse(answer.head)
+        server = HTTPServer(terms: configuration.terms, loop: loop, now: now, counts: counts, logger: logger) {
+            HTTPAnswer(try await handler.answer($0, on: $1))
         }
     }
 
@@ -52,6 +47,62 @@ package final class WebIngress: Sendable {
 
     /// Stops listening at once, lets requests under way end for `patience` milliseconds, and then ends what is left.
     package func stop(within patience: Int64) async { await server.stop(within: patience) }
+}
+
+extension IngressPlatform {
+    /// The platform of that name, as its description says; nil when it cannot serve the sealed ingress.
+    package init?(_ name: String, in catalog: PlatformCatalog) {
+        guard let ingress = catalog[name]?.ingress else { return nil }
+        self.init(name: name, block: ingress.block.json, limit: ingress.limit)
+    }
+}
+
+/// Where the ingress listens, what its pushes say, and what one client may do. The defaults suit a public address
+/// behind a web server with TLS.
+package struct WebIngressConfiguration: Sendable {
+    /// The address to listen on.
+    package var host = "127.0.0.1"
+    /// The port to listen on; 0 lets the system choose.
+    package var port = 7449
+    /// What the device shows when the app cannot decrypt: a key of the app's texts (seed 001).
+    package var locKey = "apns-default-message"
+    /// Whether to trust `X-Forwarded-For` from an address.
+    package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
+    package var limits = Limits()
+
+    package init() {}
+
+    /// What one client may do. A client over a limit is told to come later; one that continues loses its connection.
+    package struct Limits: Sendable, Equatable {
+        /// The most connections at the same time; a further one is closed at once.
+        package var connections = 1_000
+        /// The most connections from one address at the same time. Trusted proxies and this machine have no such limit.
+        package var connectionsPerAddress = 100
+        /// Messages for one device a minute, over time.
+        package var perDevicePerMinute = 60
+        /// Messages for one device at once, before the rate counts.
+        package var deviceBurst = 120
+        /// Requests from one address a second, over time. This machine has no such limit: a proxy may be behind it.
+        package var perClientPerSecond = 100
+        /// Requests from one address at once, before the rate counts.
+        package var clientBurst = 1_000
+        /// Bytes of bodies from one address a second, over time, and eight times as many at once; a client that sends
+        /// more loses the connection. This machine has no such limit.
+        package var bytesPerClientPerSecond = 1_048_576
+        /// The most messages that wait for the disk; senders of further ones are told to come later.
+        package var waiting = 1_000
+        /// The longest body that is read to its end, in bytes; a longer one ends the connection. Web Push bodies have
+        /// 4,096.
+        package var bodyBytes = 1_048_576
+        /// The longest request line and header, in bytes.
+        package var headerBytes = 16_384
+        /// How long a client may take from the end of its header to the end of its body, in seconds.
+        package var bodySeconds: Int64 = 15
+        /// How long a connection may be idle, or take for a header, in seconds.
+        package var idleSeconds: Int64 = 60
+
+        package init() {}
+    }
 }
 
 extension WebIngressConfiguration {

@@ -1,12 +1,15 @@
 import Cipher
 import Foundation
 import Notifications
+import PlatformTestSupport
+import Platforms
 import Testing
 
 @testable import WebIngress
 
 @Suite struct PushPayloadTests {
     private static let terms = MessageTerms(PushRequest(), now: 0)
+    private static let longestBody = PushPayload(Samples.platform, locKey: "").longestBody
     private static let alert = #"{"alert":{"loc-key":"apns-default-message"},"mutable-content":1}"#
 
     private func notification(
@@ -14,7 +17,7 @@ import Testing
         id: String = "account",
         locKey: String = "apns-default-message"
     ) -> Notifications.Notification {
-        PushPayload(locKey: locKey).notification(for: id, EncryptedMessage(request), Self.terms)
+        PushPayload(Samples.platform, locKey: locKey).notification(for: id, EncryptedMessage(request), Self.terms)
     }
 
     private func data(_ request: PushRequest, id: String = "account") throws -> [String: String] {
@@ -54,7 +57,7 @@ import Testing
 
     @Test func whatDoesNotFitIsTheAlertAlone() throws {
         var sizes: [Int] = []
-        for count in 2_000...PushPayload.longestBody {
+        for count in 2_000...Self.longestBody {
             let members = try data(Samples.legacy([UInt8](repeating: 1, count: count)))
             if members["m"] != nil { sizes.append(count) } else { #expect(members == ["i": "account"]) }
         }
@@ -67,11 +70,16 @@ import Testing
         #expect(payload.utf8.count <= 4_096 && payload.utf8.count > 4_096 - 70)
     }
 
+    @Test func theBlockIsWhatThePlatformSays() {
+        #expect(IngressPlatform("ios", in: .builtIn) == Samples.platform)
+        #expect(IngressPlatform("ntfy", in: .builtIn) == nil)
+    }
+
     @Test func anyAccountFits() throws {
         for id in [String(repeating: "\"", count: 1_024), String(repeating: "\u{2028}", count: 341), "ä🔔\\/"] {
             #expect(try data(Samples.legacy(), id: id)["i"] == id)
             #expect(notification(Samples.legacy(), id: id).data.utf8.count + Self.alert.utf8.count < 4_000)
-            let large = Samples.legacy([UInt8](repeating: 1, count: PushPayload.longestBody))
+            let large = Samples.legacy([UInt8](repeating: 1, count: Self.longestBody))
             #expect(try data(large, id: id) == ["i": id])
         }
     }

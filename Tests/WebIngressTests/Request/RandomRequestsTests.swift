@@ -71,7 +71,7 @@ import Testing
             var id = "account"
             let target = "/push/\(Samples.token)/" + dice.line(Self.targets)
             if case .push(let resource) = IngressRoute(method: "POST", target: target) { id = resource.id }
-            let notification = PushPayload(locKey: "apns-default-message").notification(
+            let notification = PushPayload(Samples.platform, locKey: "apns-default-message").notification(
                 for: id,
                 EncryptedMessage(request),
                 MessageTerms(request, now: 1_773_446_400_000)

@@ -43,6 +43,7 @@ import Testing
             configuration.port = first.port
             let second = WebIngress(
                 configuration: configuration,
+                platform: Samples.platform,
                 backend: RecordingBackend(),
                 loop: MultiThreadedEventLoopGroup.singleton.next(),
                 now: { 0 },

@@ -4,6 +4,11 @@ import Cipher
 
 /// Messages as senders bring them. Their keys are none: nobody here decrypts.
 enum Samples {
+    static let platform = IngressPlatform(
+        name: "ios",
+        block: #"{"alert":{"loc-key":"{{loc_key}}"},"mutable-content":1}"#,
+        limit: 4_096
+    )
     static let token = String(repeating: "0123456789abcdef", count: 4)
     static let salt = [UInt8](0..<16)
     static let senderKey = [0x04] + [UInt8](100..<164)

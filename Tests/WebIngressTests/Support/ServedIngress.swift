@@ -33,6 +33,7 @@ struct ServedIngress {
         let counts = DoorCounts(WebIngress.clientLimits)
         let ingress = WebIngress(
             configuration: configuration,
+            platform: Samples.platform,
             backend: backend,
             loop: MultiThreadedEventLoopGroup.singleton.next(),
             now: { clock.now },

@@ -11,7 +11,12 @@ import WebPushEncryption
 /// Whatever comes, what goes on fits into a notification and is JSON.
 enum WebPushJudge {
     private static let limit = 4_096
-    private static let payload = PushPayload(locKey: "apns-default-message")
+    private static let platform = IngressPlatform(
+        name: "ios",
+        block: #"{"alert":{"loc-key":"{{loc_key}}"},"mutable-content":1}"#,
+        limit: limit
+    )
+    private static let payload = PushPayload(platform, locKey: "apns-default-message")
     private static let privateKey = promised("1 is a private key") {
         try P256PrivateKey(rawRepresentation: Array(repeating: 0, count: 31) + [1])
     }

@@ -1,7 +1,7 @@
 import Cipher
 import WebPushEncryption
 
-/// What an app needs to decrypt a push message, which nobody here can read.
+/// What an app needs to decrypt a push message. Nobody here can read it.
 struct EncryptedMessage: Equatable {
     enum Coding: String {
         /// draft-ietf-webpush-encryption-04, as Mastodon sends it: salt and key are in the header.
@@ -10,7 +10,7 @@ struct EncryptedMessage: Equatable {
         case aes128gcm
     }
 
-    /// A tag, and what says how much padding there is.
+    /// The bytes of a tag and of the padding's length.
     private static let leastCiphertext: [Coding: Int] = [.aesgcm: 18, .aes128gcm: 17]
 
     let coding: Coding
@@ -21,8 +21,8 @@ struct EncryptedMessage: Equatable {
     /// The whole body.
     let body: [UInt8]
 
-    /// Nil for what no app can decrypt: a coding that is none of the two, a salt or a key that is missing or none, a body that
-    /// is too short for either.
+    /// Nil for a message that no app can decrypt: another coding, a missing or invalid salt or key, or a body that is
+    /// too short.
     init?(_ request: PushRequest) {
         guard let body = request.body, let coding = Self.coding(request.contentEncoding) else { return nil }
         switch coding {
@@ -54,8 +54,8 @@ struct EncryptedMessage: Equatable {
         self.body = body
     }
 
-    /// The one coding that `Content-Encoding` names. Where there is no such field it is the legacy one: what came before us never
-    /// looked at it.
+    /// The only coding that `Content-Encoding` names; without such a field the legacy one, as our predecessor ignored
+    /// it.
     private static func coding(_ lines: [String]) -> Coding? {
         let codings = lines.flatMap { $0.split(separator: ",") }
             .map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }

@@ -1,10 +1,10 @@
-/// The parameters of `Encryption` and `Crypto-Key` (draft-ietf-httpbis-encryption-encoding): sets of names and values. Senders
-/// disagree about `;` and `,`, quotes and padding, so all of that is understood.
+/// The parameters of `Encryption` and `Crypto-Key` (draft-ietf-httpbis-encryption-encoding): sets of names and values.
+/// Senders disagree about `;` and `,`, quotes and padding, so all variants are accepted.
 struct FieldParameters: Equatable {
-    /// In the order of the lines. Names are in lower case; of a name that is given twice the last one counts.
+    /// In the order of the lines. Names are in lower case; the last value of a repeated name counts.
     let sets: [[String: String]]
 
-    /// Reads the lines of one field, which stand for one line (RFC 9110 section 5.3).
+    /// Reads the lines of one field, which form one value (RFC 9110 section 5.3).
     init(_ lines: [String]) {
         var reader = Reader()
         for line in lines {
@@ -14,7 +14,7 @@ struct FieldParameters: Equatable {
         sets = reader.sets
     }
 
-    /// The last set that has `name`; among those, one with the same `keyid` as `other` where there is one.
+    /// The last set that has `name`, preferably one with the same `keyid` as `other`.
     func set(with name: String, of other: [String: String]? = nil) -> [String: String]? {
         let candidates = sets.filter { $0[name] != nil }
         guard let keyID = other?["keyid"] else { return candidates.last }

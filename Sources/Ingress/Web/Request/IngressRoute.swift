@@ -1,12 +1,14 @@
+import Cipher
+
 /// What a request asks for, by its method and target.
 enum IngressRoute: Equatable {
-    /// `GET /`: whether we are there.
+    /// `GET /`: whether the service runs.
     case status
     /// `POST /push/:device_token/:id`
     case push(PushResource)
-    /// There is something at this path, but not for this method; `allow` names those there are.
+    /// The path exists, but not for this method; `allow` names the others.
     case wrongMethod(allow: String)
-    /// Nothing, now and at any other time.
+    /// A path that never exists.
     case unknown
 
     init(method: String, target: String) {
@@ -25,5 +27,52 @@ enum IngressRoute: Equatable {
         } else {
             self = .unknown
         }
+    }
+}
+
+/// The URL that an app gave to a push sender: a device, and an account on it (seed 001, "Client"). Secret.
+struct PushResource: Equatable, Concealed {
+    /// In hex digits, far more than any push service's token has.
+    private static let longestToken = 512
+    /// In bytes; apps put a UUID here.
+    private static let longestID = 1024
+
+    /// Lower-case hex digits, an even number.
+    let deviceToken: String
+    /// Identifies the account for the app; without percent encoding and control characters.
+    let id: String
+    /// Whether the token belongs to the platform's development environment.
+    let isSandbox: Bool
+
+    /// Nil for a URL that can never have worked: the sender should forget it.
+    init?(token: Substring, id: Substring, query: Substring) {
+        guard (2...Self.longestToken).contains(token.utf8.count), let bytes = Hex.decode(anyCase: token) else {
+            return nil
+        }
+        guard let id = PercentEncoding.decode(id), (1...Self.longestID).contains(id.utf8.count),
+            !id.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
+        else { return nil }
+        deviceToken = Hex.encode(bytes)
+        self.id = id
+        isSandbox = query.split(separator: "&").contains("sandbox=true")
+    }
+}
+
+/// Percent encoding of URLs (RFC 3986 section 2.1).
+enum PercentEncoding {
+    /// The decoded text; nil when a `%` is not followed by two hex digits, or the result is no UTF-8.
+    static func decode(_ encoded: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = encoded.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard rest.count >= 2, let decoded = Hex.decode(anyCase: Substring(rest.prefix(2))) else { return nil }
+            bytes += decoded
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
     }
 }

@@ -1,10 +1,47 @@
-/// A push message as it came, but for its URL (RFC 8030 section 5). Of a field that came on several lines, all of them.
+import Notifications
+
+/// A push message as it came, without its URL (RFC 8030 section 5). A field holds all of its lines.
 struct PushRequest: Equatable {
     var contentEncoding: [String] = []
     var encryption: [String] = []
     var cryptoKey: [String] = []
     var ttl: [String] = []
     var urgency: [String] = []
-    /// Nil when it was longer than anything that can be passed on.
+    /// Nil when it is too long to be passed on.
     var body: [UInt8]? = []
+}
+
+/// A message's urgency and lifetime (RFC 8030 section 5.2 and 5.3). Both are optional, as our predecessor never asked
+/// for them.
+struct MessageTerms: Equatable {
+    /// The longest lifetime, in milliseconds: 30 days.
+    private static let longestLife: Int64 = 30 * 86_400_000
+    /// The shortest lifetime, in milliseconds: the time for "now or never" to reach the push service.
+    private static let shortestLife: Int64 = 60_000
+
+    let urgency: Urgency
+    /// When the push service should give up, in milliseconds since 1970; 0: it decides.
+    let expiresAt: Int64
+
+    /// `now` is in milliseconds since 1970. Invalid values count as absent.
+    init(_ request: PushRequest, now: Int64) {
+        urgency =
+            switch Self.word(request.urgency) {
+            case "very-low", "low": .low
+            case "high": .high
+            default: .normal
+            }
+        let ttl = Self.word(request.ttl)
+        guard let ttl, !ttl.isEmpty, ttl.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            expiresAt = 0
+            return
+        }
+        // A number with too many digits means a long time, too.
+        let seconds = min(Int64(ttl) ?? .max, Self.longestLife / 1000)
+        expiresAt = now + max(seconds * 1000, Self.shortestLife)
+    }
+
+    private static func word(_ lines: [String]) -> String? {
+        lines.last.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
+    }
 }

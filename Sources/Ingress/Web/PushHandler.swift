@@ -4,11 +4,11 @@ import HummingbirdCore
 import Listening
 import NIOCore
 
-/// Answers requests.
+/// Answers the requests of push senders.
 struct PushHandler: Sendable {
     let configuration: WebIngressConfiguration
     let payload: PushPayload
-    let limits: PushLimits
+    let limits: SenderLimits
     let queue: PushQueue
     let counts: DoorCounts
     /// Milliseconds since 1970.
@@ -22,7 +22,7 @@ struct PushHandler: Sendable {
         )
         let body = try await body(of: request, from: client, on: channel)
         let now = now()
-        // Whatever is asked for: an answer of no use costs as much as one of use.
+        // For all requests: a useless answer costs as much as a useful one.
         if let refusal = try limits.refusal(ofRequestFrom: client, now: now) { return refusal }
         switch IngressRoute(method: request.method.rawValue, target: request.head.path ?? "") {
         case .status: return .fine
@@ -60,7 +60,7 @@ struct PushHandler: Sendable {
         return PushAnswer(answer)
     }
 
-    /// Nil when it is longer than what can be passed on.
+    /// Nil when the body is too long to be passed on.
     private func body(
         of request: Request,
         from client: ClientAddress?,
@@ -70,12 +70,12 @@ struct PushHandler: Sendable {
         var count = 0
         let limits = configuration.limits
         try await request.readBody(atMost: limits.bodyBytes, within: limits.bodySeconds, on: channel) {
-            part throws(RequestMistake) in
+            part throws(RequestError) in
             guard self.limits.admits(part.readableBytes, from: client, now: now()) else { throw .tooFast }
             count += part.readableBytes
-            if count <= PushPayload.longestBody { bytes += part.readableBytesView }
+            if count <= payload.longestBody { bytes += part.readableBytesView }
         }
-        return count <= PushPayload.longestBody ? bytes : nil
+        return count <= payload.longestBody ? bytes : nil
     }
 }
 
@@ -89,5 +89,63 @@ extension PushRequest {
             urgency: fields[values: .urgency],
             body: body
         )
+    }
+}
+
+extension HTTPField.Name {
+    static let encryption = name("Encryption")
+    static let cryptoKey = name("Crypto-Key")
+    static let ttl = name("TTL")
+    static let urgency = name("Urgency")
+    static let forwardedFor = name("X-Forwarded-For")
+
+    /// These are tokens (RFC 9110 section 5.1), which is all that is asked.
+    private static func name(_ text: String) -> HTTPField.Name {
+        guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is no field name") }
+        return name
+    }
+}
+
+/// The answer to a sender. A 4xx other than 408 and 429 makes Mastodon (`Web::PushNotificationWorker`) forget the
+/// subscription for good, so it is sent only where this URL can never work (404, 405) or its device is dead (410). Any
+/// other mistake costs a message its text at most.
+enum PushAnswer: Equatable {
+    /// How long to stay away after ``busy``, in seconds.
+    static let pause = 30
+    /// How long to stay away for a client that lost its allowance, in seconds.
+    private static let longPause = 600
+
+    case fine
+    case queued
+    case gone
+    case unknown
+    case wrongMethod(allow: String)
+    case tooMany(retryAfterSeconds: Int)
+    case busy
+
+    init(_ answer: IngressAnswer) {
+        self =
+            switch answer {
+            case .queued: .queued
+            case .busy: .busy
+            case .mistrusted: .tooMany(retryAfterSeconds: Self.longPause)
+            case .gone: .gone
+            case .unknownDevice: .unknown
+            }
+    }
+}
+
+extension HTTPAnswer {
+    /// Without a body: senders only look at the status.
+    init(_ answer: PushAnswer) {
+        switch answer {
+        case .fine: self.init(status: .ok)
+        case .queued: self.init(status: .accepted)
+        case .gone: self.init(status: .gone)
+        case .unknown: self.init(status: .notFound)
+        case .wrongMethod(let allow): self.init(status: .methodNotAllowed, fields: [.allow: allow])
+        case .tooMany(let seconds): self.init(status: .tooManyRequests, fields: [.retryAfter: String(seconds)])
+        case .busy: self.init(status: .serviceUnavailable, fields: [.retryAfter: String(PushAnswer.pause)])
+        }
     }
 }

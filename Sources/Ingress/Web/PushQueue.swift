@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Brings messages to the backend in groups, one at a time, so that many are kept with one flush of the disk.
+/// Brings messages to the backend in groups, one group at a time, so that one flush of the disk stores many.
 final class PushQueue: Sendable {
     private struct Waiting {
         let push: IngressPush
@@ -18,13 +18,13 @@ final class PushQueue: Sendable {
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "carillon.web-ingress")
 
-    /// `capacity` is how many may wait; further ones are told to come later.
+    /// `capacity` is how many messages may wait; senders of further ones are told to come later.
     init(backend: any IngressBackend, capacity: Int) {
         self.backend = backend
         self.capacity = capacity
     }
 
-    /// Returns what became of `push` when the backend has decided.
+    /// Returns the backend's answer for `push`.
     func keep(_ push: IngressPush) async -> IngressAnswer {
         await withCheckedContinuation { answer in
             let (isFull, mustDrain) = state.withLock { state in

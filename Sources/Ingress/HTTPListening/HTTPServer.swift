@@ -1,12 +1,17 @@
+internal import HTTPTypes
 package import HummingbirdCore
-import Listening
+package import Listening
 package import Logging
 package import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// A server for HTTP/1.1 that closes connections which are too many, too slow, or whose clients leave their answers unread.
-package final class GuardedHTTPServer: Sendable {
+/// A server for HTTP/1.1 that limits connections and closes those that are too slow, or whose clients do not read their
+/// answers.
+package final class HTTPServer: Sendable {
+    /// Answers a request. An error ends the connection.
+    package typealias Answer = @Sendable (Request, any Channel) async throws -> HTTPAnswer
+
     private struct Running {
         let server: Server<HTTP1Channel>
         let task: Task<Void, Never>
@@ -17,36 +22,36 @@ package final class GuardedHTTPServer: Sendable {
     private let now: @Sendable () -> Int64
     private let counts: DoorCounts
     private let logger: Logger
-    private let respond: HTTPChannelHandler.Responder
+    private let answer: Answer
     private let census: Mutex<ConnectionCensus>
     private let running = Mutex<Running?>(nil)
 
     /// - Parameters:
-    ///   - terms: Where to listen and what a client may do.
-    ///   - loop: The event loop to run on; stays the caller's.
+    ///   - terms: Where to listen, and what a client may do.
+    ///   - loop: The event loop to run on; it stays the caller's.
     ///   - now: Milliseconds since 1970.
-    ///   - counts: Where connections and refused ones are counted.
-    ///   - logger: Where refused connections are logged, without addresses.
-    ///   - respond: Answers a request. What it throws ends the connection.
+    ///   - counts: Counts connections and refusals.
+    ///   - logger: Logs refused connections, without addresses.
+    ///   - answer: Answers requests.
     package init(
         terms: HTTPListeningTerms,
         loop: any EventLoop,
         now: @escaping @Sendable () -> Int64,
         counts: DoorCounts,
         logger: Logger,
-        respond: @escaping HTTPChannelHandler.Responder
+        answer: @escaping Answer
     ) {
         self.terms = terms
         self.loop = loop
         self.now = now
         self.counts = counts
         self.logger = logger
-        self.respond = respond
+        self.answer = answer
         census = Mutex(
             ConnectionCensus(limit: terms.connections, limitPerAddress: terms.connectionsPerAddress, now: now())
         )
-        // Swift's runtime (6.3.1) crashes now and then when several threads need this generic type for the first time at the
-        // same moment: other servers of this process may.
+        // Swift's runtime (6.3.1) crashes now and then when several threads need this generic type for the first time
+        // at the same moment: other servers of this process may.
         withExtendedLifetime(ByteToMessageHandler(HTTPRequestDecoder())) {}
     }
 
@@ -61,7 +66,7 @@ package final class GuardedHTTPServer: Sendable {
             ),
             onServerRunning: { port.yield($0.localAddress?.port ?? 0) },
             eventLoopGroup: loop,
-            // It would quote requests, and with them tokens.
+            // Hummingbird's log would quote requests, and with them tokens.
             logger: Logger(label: "carillon.http") { _ in SwiftLogNoOpLogHandler() }
         )
         let task = Task {
@@ -84,6 +89,19 @@ package final class GuardedHTTPServer: Sendable {
         try? await running.server.shutdownGracefully()
         await running.task.value
         impatience.cancel()
+    }
+
+    private var respond: HTTPChannelHandler.Responder {
+        { [answer] request, writer, channel in
+            let answer = try await answer(request, channel)
+            guard request.method != .head, !answer.body.isEmpty else {
+                return try await writer.writeResponse(answer.head)
+            }
+            try await writer.write(
+                response: answer.head,
+                body: ResponseBody(byteBuffer: ByteBuffer(string: answer.body))
+            )
+        }
     }
 
     private var channelConfiguration: HTTP1Channel.Configuration {
@@ -121,5 +139,43 @@ package final class GuardedHTTPServer: Sendable {
             if isWorthALine { logger.warning("\(terms.refusalLine)", metadata: ["limit": "\(limit)"]) }
             return false
         }
+    }
+}
+
+/// Where an HTTP server listens, and what one client may cost it.
+package struct HTTPListeningTerms: Sendable {
+    /// The address to listen on.
+    package let host: String
+    /// The port to listen on; 0 lets the system choose.
+    package let port: Int
+    /// The most connections at the same time; a further one is closed at once.
+    package let connections: Int
+    /// The most connections from one address at the same time. Trusted proxies and this machine have no such limit.
+    package let connectionsPerAddress: Int
+    /// The longest request line and header, in bytes.
+    package let headerBytes: Int
+    /// How long a connection may be idle, take for a header, or leave an answer unread, in seconds.
+    package let idleSeconds: Int64
+    /// Whether an address belongs to a proxy, which stands for many clients.
+    package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
+    /// The log message for a refused connection, logged once in a while.
+    package let refusalLine: String
+
+    package init(
+        host: String,
+        port: Int,
+        connections: Int,
+        connectionsPerAddress: Int,
+        headerBytes: Int,
+        idleSeconds: Int64,
+        refusalLine: String
+    ) {
+        self.host = host
+        self.port = port
+        self.connections = connections
+        self.connectionsPerAddress = connectionsPerAddress
+        self.headerBytes = headerBytes
+        self.idleSeconds = idleSeconds
+        self.refusalLine = refusalLine
     }
 }

@@ -3,24 +3,24 @@ import Listening
 import RateLimits
 import Synchronization
 
-/// How many requests and bytes pass, by whose they are, and how many messages, by whom they are for.
-final class PushLimits: Sendable {
-    /// Some 100 bytes each.
+/// Limits requests and bytes by their sender, and messages by their device.
+final class SenderLimits: Sendable {
+    /// Entries of a table, some 100 bytes each.
     private static let capacity = 100_000
 
     private struct Tables {
         var clients: ClientRates
-        /// Refusals of their requests that are answered before connections end.
+        /// Refusals that a client gets as answers before its connections end.
         var patience: ClientRates
         var bytes: ClientRates
-        /// By the hash of the device token: tokens are not to lie about in memory.
+        /// By the hash of the device token: memory should hold no tokens.
         var devices: RateTable<Int>
     }
 
     private let tables: Mutex<Tables>
     private let counts: DoorCounts
 
-    /// `counts` are told of whatever does not pass.
+    /// `counts` counts all refusals.
     init(_ limits: WebIngressConfiguration.Limits, counts: DoorCounts) {
         self.counts = counts
         tables = Mutex(
@@ -49,7 +49,7 @@ final class PushLimits: Sendable {
         )
     }
 
-    /// Whether so many more bytes of a body may come at `now`, in milliseconds since 1970.
+    /// Whether `bytes` more of a body may come at `now`, in milliseconds since 1970.
     func admits(_ bytes: Int, from client: ClientAddress?, now: Int64) -> Bool {
         guard let client, !client.isLoopback else { return true }
         let isAdmitted = tables.withLock { $0.bytes.take(client, bytes, now: now) }
@@ -57,10 +57,10 @@ final class PushLimits: Sendable {
         return isAdmitted
     }
 
-    /// What stands against one more request at `now`, in milliseconds since 1970; nil when nothing does. Throws where the client
-    /// has been told so often enough.
-    func refusal(ofRequestFrom client: ClientAddress?, now: Int64) throws(RequestMistake) -> PushAnswer? {
-        // Behind an address of this machine a proxy may be, and so everybody.
+    /// The refusal of one more request at `now`, in milliseconds since 1970; nil when it may pass. Throws when the
+    /// client was told so often enough.
+    func refusal(ofRequestFrom client: ClientAddress?, now: Int64) throws(RequestError) -> PushAnswer? {
+        // An address of this machine may be a proxy, and stand for everybody.
         guard let client, !client.isLoopback else { return nil }
         let (isAdmitted, isTold, pause) = tables.withLock { tables in
             let isAdmitted = tables.clients.take(client, now: now)
@@ -72,7 +72,7 @@ final class PushLimits: Sendable {
         return .tooMany(retryAfterSeconds: pause)
     }
 
-    /// What stands against one more message for a device at `now`, in milliseconds since 1970; nil when nothing does.
+    /// The refusal of one more message for a device at `now`, in milliseconds since 1970; nil when it may pass.
     func refusal(ofMessageFor resource: PushResource, now: Int64) -> PushAnswer? {
         var hasher = Hasher()
         hasher.combine(resource.deviceToken)

@@ -1,0 +1,92 @@
+import Glibc
+import NIOCore
+
+/// Closes connections that are too many.
+package final class ConnectionGate: ChannelInboundHandler, RemovableChannelHandler {
+    package typealias InboundIn = NIOAny
+    package typealias InboundOut = NIOAny
+
+    private let admit: (String) -> Bool
+    private let leave: @Sendable (String) -> Void
+    private var isCounted = false
+
+    /// `admit` counts a connection from an address, or refuses it; `leave` counts one less.
+    package init(admit: @escaping (String) -> Bool, leave: @escaping @Sendable (String) -> Void) {
+        self.admit = admit
+        self.leave = leave
+    }
+
+    package func handlerAdded(context: ChannelHandlerContext) {
+        guard context.channel.isActive, !isAdmitted(context.channel) else { return }
+        // Not before this pipeline is complete.
+        let channel = context.channel
+        channel.eventLoop.execute { channel.close(promise: nil) }
+    }
+
+    package func channelActive(context: ChannelHandlerContext) {
+        guard isAdmitted(context.channel) else {
+            context.close(promise: nil)
+            return
+        }
+        context.fireChannelActive()
+    }
+
+    private func isAdmitted(_ channel: any Channel) -> Bool {
+        guard !isCounted else { return true }
+        let address = ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")
+        guard admit(address) else { return false }
+        isCounted = true
+        channel.closeFuture.whenComplete { [leave] _ in leave(address) }
+        return true
+    }
+}
+
+/// Closes a connection whose client does not read its answers: the server's own idle timer stops while a request is in
+/// work, and a request whose answer cannot be written stays in work for ever.
+package final class UnreadAnswersGuard: ChannelInboundHandler, RemovableChannelHandler {
+    package typealias InboundIn = NIOAny
+    package typealias InboundOut = NIOAny
+
+    private let patience: TimeAmount
+    private var timer: Scheduled<Void>?
+
+    /// Closes the connection when nothing can be written for `patience`.
+    package init(patience: TimeAmount) {
+        self.patience = patience
+    }
+
+    package func channelWritabilityChanged(context: ChannelHandlerContext) {
+        timer?.cancel()
+        timer = nil
+        if !context.channel.isWritable {
+            let channel = context.channel
+            timer = context.eventLoop.scheduleTask(in: patience) { channel.close(promise: nil) }
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
+    package func channelInactive(context: ChannelHandlerContext) {
+        timer?.cancel()
+        timer = nil
+        context.fireChannelInactive()
+    }
+}
+
+/// Why a server of ours cannot listen, as the end of a sentence that names the address.
+package struct ListenError: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(_ cause: any Error) {
+        description = Self.reason(cause)
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        switch (error as? IOError)?.errnoCode {
+        case EADDRINUSE?: "another program listens there"
+        case EADDRNOTAVAIL?: "this machine does not have that address"
+        case EACCES?: "this user may not; ports below 1024 need CAP_NET_BIND_SERVICE"
+        case let code?: String(cString: strerror(code))
+        case nil: "expected an address of this machine, such as 127.0.0.1 or [::], or a name that stands for one"
+        }
+    }
+}

@@ -10,13 +10,13 @@ package struct ClientIdentity: Sendable, Concealed {
     /// The certificates as one PEM text, the own one first.
     package var certificatesPEM: String { self.certificates.map(\.pemRepresentation).joined() }
 
-    /// The one whose private key this has.
+    /// The certificate that the private key belongs to.
     package var certificate: X509Certificate { self.certificates[0] }
 
     /// Reads PEM texts: `CERTIFICATE` blocks from one and a private key from the other, which may be the same text.
     ///
-    /// Throws when either is missing or unreadable, when `passphrase` does not open the key, and when the key belongs to none
-    /// of the certificates.
+    /// Throws when either is missing or unreadable, when `passphrase` does not open the key, and when the key belongs
+    /// to none of the certificates.
     package init(certificates: String, key: String, passphrase: String? = nil) throws {
         let found = try PEM.certificates(certificates).map { try X509Certificate(adopting: $0) }
         guard !found.isEmpty else {
@@ -31,7 +31,8 @@ package struct ClientIdentity: Sendable, Concealed {
 
     /// Reads a PKCS#12 file (RFC 7292), also one that is encrypted in the old ways.
     ///
-    /// Throws when it is none, when `passphrase` does not open it, and when there is no certificate with its private key in it.
+    /// Throws when it is none, when `passphrase` does not open it, and when there is no certificate with its private
+    /// key in it.
     package init(pkcs12 bytes: [UInt8], passphrase: String = "") throws {
         let content = try PKCS12Content(bytes, passphrase: passphrase)
         // It frees the key.
@@ -81,8 +82,8 @@ final class PKCS12Content {
         }
     }
 
-    /// Throws when `bytes` are no such file, when `passphrase` does not open it, and when there is no private key and no
-    /// certificate in it.
+    /// Throws when `bytes` are no such file, when `passphrase` does not open it, and when there is no private key and
+    /// no certificate in it.
     init(_ bytes: [UInt8], passphrase: String) throws {
         let context = Context()
         let file = try PKCS12Content.file(bytes, context)
@@ -120,7 +121,7 @@ final class PKCS12Content {
     }
 
     private static func file(_ bytes: [UInt8], _ context: Context) throws -> OpaquePointer {
-        // What is read into says of which context it is.
+        // The object to read into selects the context.
         var file = PKCS12_init_ex(NID_pkcs7_data, context.library, nil)
         let isRead = bytes.withUnsafeBytes { bytes in
             let source = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count))

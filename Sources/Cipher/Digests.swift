@@ -71,7 +71,8 @@ package enum HMACSHA256 {
     package static func authenticationCode(for message: [UInt8], key: [UInt8]) -> [UInt8] {
         let context = EVP_MAC_CTX_new(self.implementation)
         defer { EVP_MAC_CTX_free(context) }
-        // libcrypto takes an absent key for "keep the last one"; RFC 2104 pads a key with zeros, so this is the same key.
+        // libcrypto takes an absent key for "keep the last one"; RFC 2104 pads a key with zeros, so this is the same
+        // key.
         let key = key.isEmpty ? [0] : key
         // OSSL_MAC_PARAM_DIGEST.
         let started = EVP_MAC_init(context, key, key.count, [OSSL_PARAM.text("digest", "SHA256"), .end])

@@ -15,7 +15,7 @@ enum Library {
     }
 }
 
-/// Parameters whose names, and values where they are names, lie in the program itself.
+/// Parameters whose names, and values that are names, are constants of the program.
 ///
 /// A Swift string lends C its characters for one call only, and a parameter keeps the pointer: built with
 /// libcrypto's own constants, which Swift imports as strings, it would point to where its name has been.

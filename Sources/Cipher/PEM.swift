@@ -8,8 +8,8 @@ enum PEM {
         self.read(text) { PEM_read_bio_PrivateKey($0, nil, refusePassphrase, nil) }
     }
 
-    /// Reads the first private key in `text`, which `passphrase` opens where it is encrypted; `nil` if there is none, or
-    /// the passphrase is another. The caller frees it.
+    /// Reads the first private key in `text`, which `passphrase` opens where it is encrypted; `nil` if there is none,
+    /// or the passphrase is another. The caller frees it.
     static func privateKey(_ text: String, passphrase: String?) -> OpaquePointer? {
         guard let passphrase else { return self.privateKey(text) }
         // Without a function that asks for it, the last argument is the passphrase.

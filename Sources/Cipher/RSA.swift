@@ -24,8 +24,8 @@ package final class RSAPrivateKey: @unchecked Sendable, Concealed {
         self.init(adopting: key.unsafelyUnwrapped)
     }
 
-    /// Reads a PEM text with a `PRIVATE KEY` (PKCS#8, as in Google's service account files) or `RSA PRIVATE KEY` (PKCS#1)
-    /// block.
+    /// Reads a PEM text with a `PRIVATE KEY` (PKCS#8, as in Google's service account files) or `RSA PRIVATE KEY`
+    /// (PKCS#1) block.
     ///
     /// Throws when there is none, when it needs a passphrase, and when its key is no RSA key of 2048 bits or more.
     package convenience init(pem: String) throws {
@@ -57,8 +57,8 @@ package final class RSAPrivateKey: @unchecked Sendable, Concealed {
         PEM.write(privateKey: self.key)
     }
 
-    /// Signs a message with PKCS#1 v1.5 padding over its SHA-256 (RFC 8017 section 8.2.1); the same message always gives
-    /// the same bytes, as many as the modulus has.
+    /// Signs a message with PKCS#1 v1.5 padding over its SHA-256 (RFC 8017 section 8.2.1); the same message always
+    /// gives the same bytes, as many as the modulus has.
     ///
     /// Throws when libcrypto has no memory, and when the numbers of the key do not belong together.
     package func signRS256(_ message: [UInt8]) throws -> [UInt8] {
@@ -134,8 +134,8 @@ enum RSA {
     /// NIST SP 800-57 part 1, table 4: shorter moduli are disallowed since 2014.
     static let minimumBitCount = 2048
 
-    /// Throws unless a key of libcrypto is a plain RSA key of a length that is safe. RSA-PSS keys are none: they must not
-    /// sign with PKCS#1 v1.5 padding (RFC 8017).
+    /// Throws unless a key of libcrypto is a plain RSA key of a length that is safe. RSA-PSS keys are none: they must
+    /// not sign with PKCS#1 v1.5 padding (RFC 8017).
     static func check(_ key: OpaquePointer) throws {
         guard EVP_PKEY_is_a(key, "RSA") == 1 else {
             throw CipherError.notRSA

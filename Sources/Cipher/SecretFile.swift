@@ -48,11 +48,11 @@ package enum NewSecretFile {
     }
 }
 
-/// Who besides us can get at a file that holds a secret.
+/// Who else can get at a file that holds a secret.
 ///
 /// A file of ours is for us alone. One of root's may be open to a group: that is how systemd hands credentials out
-/// (`LoadCredential=`, mode 0440 with an access list), and how operators share a key with a service. Root, who runs commands on what
-/// belongs to a service, takes every owner's file for one of that owner's.
+/// (`LoadCredential=`, mode 0440 with an access list), and how operators share a key with a service. Root, who runs
+/// commands on what belongs to a service, takes every owner's file for one of that owner's.
 package enum FileExposure: Sendable, Hashable, CustomStringConvertible {
     /// Others may read it.
     case readable
@@ -61,7 +61,7 @@ package enum FileExposure: Sendable, Hashable, CustomStringConvertible {
     /// It belongs to neither us nor root, who can open it to anybody.
     case foreign(owner: UInt32)
 
-    /// Nil when nobody else can get at what `status` describes. `user` is who we are.
+    /// Nil when only we can get at what `status` describes. `user` is who we are.
     package init?(_ status: stat, user: uid_t = geteuid()) {
         if user != 0, status.st_uid != 0, status.st_uid != user {
             self = .foreign(owner: status.st_uid)

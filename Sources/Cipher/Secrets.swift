@@ -17,7 +17,7 @@ extension Concealed {
     }
 }
 
-/// Comparisons whose duration says nothing about where two values differ.
+/// Comparisons in constant time.
 package enum ConstantTime {
     /// Whether both hold the same bytes. The lengths are not secret.
     package static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {

@@ -60,8 +60,8 @@ package final class X509Certificate: @unchecked Sendable {
         }
     }
 
-    /// The texts that stand directly in the SEQUENCE that an extension holds, without those deeper in it; none when there
-    /// is no such extension or it is something else. `identifier` is dotted: `1.2.840.113635.100.6.3.6`.
+    /// The texts that stand directly in the SEQUENCE that an extension holds, without those deeper in it; none when
+    /// there is no such extension or it is something else. `identifier` is dotted: `1.2.840.113635.100.6.3.6`.
     package func strings(inExtension identifier: String) -> [String] {
         guard let object = OBJ_txt2obj(identifier, 1) else {
             Library.clearErrors()

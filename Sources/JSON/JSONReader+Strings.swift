@@ -248,7 +248,7 @@ extension JSONReader {
         text.append(contentsOf: UnsafeRawBufferPointer(start: base + range.lowerBound, count: range.count))
     }
 
-    /// Reads the escape at `at`, of which ``string()`` has approved, and goes past it.
+    /// Reads the escape at `at`, which ``string()`` has checked, and goes past it.
     @inlinable
     func decodeEscape(_ at: inout Int) -> Unicode.Scalar {
         let letter = byte(at &+ 1)
@@ -272,7 +272,7 @@ extension JSONReader {
     }
 }
 
-/// Eight bytes looked at as one word. Swift's SIMD types compile to code thirty times slower than this.
+/// Examines eight bytes as one word. Swift's SIMD types compile to code that is thirty times slower.
 @usableFromInline
 enum ByteLanes {
     @inlinable
@@ -280,8 +280,8 @@ enum ByteLanes {
     @inlinable
     static var highBits: UInt64 { 0x8080_8080_8080_8080 }
 
-    /// Marks, in its top bit, the first byte that does not simply belong to a string: a quotation mark, a backslash,
-    /// a control character or a part of a character beyond ASCII. Marks after the first may be wrong, because the
+    /// Marks, in its top bit, the first byte that is not plain text of a string: a quotation mark, a backslash, a
+    /// control character or a part of a character beyond ASCII. Marks after the first may be wrong, because the
     /// subtractions borrow upwards.
     @inline(__always)
     @inlinable

@@ -1,4 +1,4 @@
-/// Walks over a JSON text (RFC 8259) in memory and checks all that it passes: grammar, UTF-8, escapes.
+/// Reads a JSON text (RFC 8259) in memory and checks everything on the way: grammar, UTF-8, escapes.
 ///
 /// Borrows the text, allocates nothing and never reads outside of it. Public and inlinable as a whole, because the
 /// compiler specialises only such code in other modules.

@@ -27,8 +27,8 @@ package struct JSONObject: Hashable, Sendable {
 extension JSONValue {
     /// Reads one JSON text (RFC 8259) strictly, nested at most 64 levels deep.
     ///
-    /// General decoders keep one of two members with the same name, and not all of them the same one; what a client wrote
-    /// and what we took would then differ. This one refuses them.
+    /// General decoders keep one of two members with the same name, and not all of them the same one; what a client
+    /// wrote and what we took would then differ. This one refuses them.
     package init(parsing text: String) throws(JSONFault) {
         self = try Array(text.utf8).withUnsafeBufferPointer { bytes throws(JSONFault) in
             var reader = try JSONReader<JSONFault>(UnsafeRawBufferPointer(bytes))

@@ -3,26 +3,26 @@ import GRDB
 import Nostr
 import Notifications
 
-/// What an operator may see of a device: nothing by which it could be pushed to.
+/// What an operator may see of a device: nothing that allows pushing to it.
 package struct DeviceListing: Hashable, Sendable {
     package var device: DeviceID
     package var slot: RegistrationSlot
-    /// Whose device it is.
+    /// The account that the device belongs to.
     package var account: PublicKey
     package var route: Route
     package var mode: Mode?
-    /// What it wants to be woken for, the well-known ones first.
+    /// The signals that wake it, the well-known ones first.
     package var signals: [Signal]
     /// When the owner dated the registration, in seconds since 1970.
     package var createdAt: Int64
     /// In milliseconds since 1970.
     package var registeredAt: Int64
-    /// The same of its first registration.
+    /// When it was first registered, likewise.
     package var firstRegisteredAt: Int64
     /// Until when the device counts, in milliseconds since 1970, since the newest kind 10050 of its account says
     /// nothing of devices; nil where it names the device, or the account registered it itself.
     package var countsUntil: Int64?
-    /// Whether its target is another account's, so that nothing goes there on its behalf.
+    /// Whether its target belongs to another account, so that nothing is pushed there on its behalf.
     package var waitsForCode: Bool
 }
 
@@ -45,7 +45,7 @@ extension Registry {
         try store.read { try $0.listing(of: account, after: previous ?? DeviceID(rawValue: 0), limit: limit) }
     }
 
-    /// Nil when it is registered no more.
+    /// Nil when it is no longer registered.
     package func listing(of device: DeviceID) throws -> DeviceListing? {
         let previous = DeviceID(rawValue: device.rawValue - 1)
         return try devices(after: previous, limit: 1).first { $0.device == device }

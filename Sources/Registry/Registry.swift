@@ -5,9 +5,9 @@ import Platforms
 
 /// Who is registered here, with which devices.
 ///
-/// Safe to call from any thread. What a call returns is on disk. The ``MatchIndex`` that ``load(signals:languages:)`` makes
-/// belongs to its caller, who brings it up to date with ``update(_:each:)``. All errors thrown are ``RegistryStoreError``s or the
-/// store's own.
+/// Safe to call from any thread. What a call returns is on disk. The ``MatchIndex`` that ``load(signals:languages:)``
+/// makes belongs to its caller, who brings it up to date with ``update(_:each:)``. All errors thrown are
+/// ``RegistryStoreError``s or the store's own.
 package final class Registry: Sendable {
     /// For how long lists of authors are kept that no account has to do with any more, in milliseconds: 90 days.
     private static let listMemory: Int64 = 90 * 86_400_000
@@ -29,14 +29,15 @@ package final class Registry: Sendable {
 
     /// Opens the registry in `store`.
     ///
-    /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed under keys
-    /// derived from it. `now` is in milliseconds since 1970. `zones` are the time zones that quiet hours may name, `platforms` what
-    /// the loaded transports say about theirs. `check` and
-    /// `checkSignal` judge new registrations.
+    /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed
+    /// under keys derived from it. `now` is in milliseconds since 1970. `zones` are the time zones that quiet hours may
+    /// name, `platforms` what the loaded transports say about theirs. `check` and `checkSignal` judge new
+    /// registrations.
     ///
     /// `changed` receives accounts and roots, once it is on disk, whose ``watchedAccount(_:)``, ``partners(of:)`` or
-    /// ``rootsOfInterest()`` changed; `pushCode` receives codes to push to targets that belong to another account. Both are called
-    /// on the thread of the change and must be quick. Throws a ``RegistryStoreError`` when the store belongs to another identity.
+    /// ``rootsOfInterest()`` changed; `pushCode` receives codes to push to targets that belong to another account. Both
+    /// are called on the thread of the change and must be quick. Throws a ``RegistryStoreError`` when the store belongs
+    /// to another identity.
     package init(
         store: RegistryStore,
         identity: KeyPair,
@@ -112,8 +113,8 @@ package final class Registry: Sendable {
     /// Applies events in their order, in one transaction. Answers with as many results.
     package func apply(_ events: [Event]) throws -> [RegistrationResult] { try registrations.apply(events) }
 
-    /// Ends the registrations that an author's deletion names. A deletion of everything also ends what other keys registered for
-    /// that author. Its signature must have been verified, and a request to vanish must be for us.
+    /// Ends the registrations that an author's deletion names. A deletion of everything also ends what other keys
+    /// registered for that author. Its signature must have been verified, and a request to vanish must be for us.
     ///
     /// Returns how many registrations ended; nil when the deletion is dated too far ahead.
     package func apply(_ deletion: Deletion) throws -> Int? { try registrations.apply(deletion) }
@@ -128,8 +129,8 @@ package final class Registry: Sendable {
     /// Where `device` is now; nil when it is no longer registered.
     package func address(of device: DeviceID) throws -> DeviceAddress? { try secrets.address(of: device) }
 
-    /// The key that a notification to `device` is sealed to: the registration's `sealing_key`, else the keys of its subscription,
-    /// else the key that signed it. Nil when it is no longer registered.
+    /// The key that a notification to `device` is sealed to: the registration's `sealing_key`, else the keys of its
+    /// subscription, else the key that signed it. Nil when it is no longer registered.
     package func sealingKey(of device: DeviceID) throws -> SealingKey? { try secrets.sealingKey(of: device) }
 
     /// The registration of `device` as a whole; nil when it is no longer registered.
@@ -138,8 +139,8 @@ package final class Registry: Sendable {
     /// The pace and filters that a device prefers; nil when it is no longer registered.
     package func wishes(of device: DeviceID) throws -> DeviceWishes? { try secrets.preferences(of: device) }
 
-    /// Removes a device for its operator. The event that registered it does not bring it back; a later one does. Returns false
-    /// when there is none.
+    /// Removes a device for its operator. The event that registered it does not bring it back; a later one does.
+    /// Returns false when there is none.
     @discardableResult
     package func remove(_ device: DeviceID) throws -> Bool {
         try writer.change { rows, changes in
@@ -158,15 +159,15 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Those of `devices` whose token no push service has accepted yet. Anybody can make tokens up, and pushes to them cost the
-    /// operator's reputation with the service.
+    /// Those of `devices` whose token no push service has accepted yet. Anybody can make tokens up, and pushes to them
+    /// cost the operator's reputation with the service.
     package func unproven(among devices: [DeviceID]) throws -> Set<DeviceID> {
         guard !devices.isEmpty else { return [] }
         return try store.read { rows in try Set(devices.filter { try !rows.isProven($0) }) }
     }
 
-    /// Notes that a push service accepted pushes for these devices. When there is no capacity for further devices, devices that
-    /// never got a push are removed first.
+    /// Notes that a push service accepted pushes for these devices. When there is no capacity for further devices,
+    /// devices that never got a push are removed first.
     package func markProven(_ devices: [DeviceID]) throws {
         try store.write { rows in
             for device in devices {
@@ -180,8 +181,8 @@ package final class Registry: Sendable {
 
     // MARK: Lists
 
-    /// Takes the newest list of relays (kind 10002, NIP-65) or of devices and message relays (kind 10050) of an account or of
-    /// a root identity that an account has to do with. Its signature must have been verified.
+    /// Takes the newest list of relays (kind 10002, NIP-65) or of devices and message relays (kind 10050) of an account
+    /// or of a root identity that an account has to do with. Its signature must have been verified.
     package func learn(_ event: Event) throws -> Learned {
         try learn([event]).first ?? .ignored
     }
@@ -189,8 +190,8 @@ package final class Registry: Sendable {
     /// Takes lists in their order, in one transaction, or none if nothing in them is new. Answers with as many results.
     package func learn(_ events: [Event]) throws -> [Learned] { try identityLists.learn(events) }
 
-    /// Whether the newest contact list known of `account` names `author`; nil when none is known. Asks the disk at most once, and
-    /// not for accounts that it was asked about lately.
+    /// Whether the newest contact list known of `account` names `author`; nil when none is known. Asks the disk at most
+    /// once, and not for accounts that it was asked about lately.
     package func isFollowed(_ author: PublicKey, by account: PublicKey) throws -> Bool? {
         try accountLists.isFollowed(author, by: account)
     }
@@ -200,26 +201,29 @@ package final class Registry: Sendable {
         try accountLists.wantsContactList(of: account, mark)
     }
 
-    /// Takes contact lists (kind 3) of accounts, in one transaction; the newest of each account stays. Their signatures must have
-    /// been verified. Lists of others are left out, and so are those that ``wantsContactList(of:_:)`` does not want.
+    /// Takes contact lists (kind 3) of accounts, in one transaction; the newest of each account stays. Their signatures
+    /// must have been verified. Lists of others are left out, and so are those that ``wantsContactList(of:_:)`` does
+    /// not want.
     package func learnFollowed(from lists: [Event]) throws { try accountLists.learnFollowed(from: lists) }
 
     /// Forgets whom accounts follow: lists that nobody keeps up to date are outdated.
     package func forgetFollowed() throws { try accountLists.forgetFollowed() }
 
-    /// The newest list of that kind known of `account`; nil when none is. Asks the disk at most once, and not for accounts that
-    /// it was asked about lately.
+    /// The newest list of that kind known of `account`; nil when none is. Asks the disk at most once, and not for
+    /// accounts that it was asked about lately.
     package func recipientList(_ kind: Kind, of account: PublicKey) throws -> RecipientList? {
         try accountLists.list(kind, of: account)
     }
 
-    /// Whether a list with that mark would be the newest known of its kind and `account`, and is not dated too far ahead.
+    /// Whether a list with that mark would be the newest known of its kind and `account`, and is not dated too far
+    /// ahead.
     package func wantsRecipientList(_ kind: Kind, of account: PublicKey, _ mark: SlotMark) throws -> Bool {
         try accountLists.wants(kind, of: account, mark)
     }
 
-    /// Takes lists of accounts, in one transaction; the newest of each kind and account stays. Their signatures must have been
-    /// verified. Lists of others are left out, and so are those that ``wantsRecipientList(_:of:_:)`` does not want.
+    /// Takes lists of accounts, in one transaction; the newest of each kind and account stays. Their signatures must
+    /// have been verified. Lists of others are left out, and so are those that ``wantsRecipientList(_:of:_:)`` does not
+    /// want.
     package func learnRecipientLists(from events: [Event]) throws { try accountLists.learn(from: events) }
 
     /// Forgets lists of other kinds: lists that nobody keeps up to date are outdated.
@@ -227,8 +231,8 @@ package final class Registry: Sendable {
 
     // MARK: Devices of the sealed ingress
 
-    /// Says for each of `tokens` whether a push can be sent to it, and under which device number; a token that is met for the first
-    /// time gets one.
+    /// Says for each of `tokens` whether a push can be sent to it, and under which device number; a token that is met
+    /// for the first time gets one.
     package func admit(
         _ tokens: [IngressToken],
         limits: IngressDeviceLimits = IngressDeviceLimits()
@@ -244,10 +248,11 @@ package final class Registry: Sendable {
 
     // MARK: The index
 
-    /// Reads all devices into an index. `signals` are those that the operator's rules raise besides the well-known ones, `languages`
-    /// those that they are written in.
+    /// Reads all devices into an index. `signals` are those that the operator's rules raise besides the well-known
+    /// ones, `languages` those that they are written in.
     ///
-    /// Writers wait meanwhile. What changes later arrives through ``update(_:each:)``. There must be one index at a time.
+    /// Writers wait meanwhile. What changes later arrives through ``update(_:each:)``. There must be one index at a
+    /// time.
     package func load(signals: [Signal] = [], languages: [LanguageTag] = []) throws -> MatchIndex {
         let names = SignalNames(further: signals)
         let languages = LanguageNames(languages)
@@ -267,8 +272,8 @@ package final class Registry: Sendable {
         return index
     }
 
-    /// Brings an index up to date, and removes former keys for messages whose time has run out; returns how many changes of the
-    /// registry that took. Cheap when there are none.
+    /// Brings an index up to date, and removes former keys for messages whose time has run out; returns how many
+    /// changes of the registry that took. Cheap when there are none.
     ///
     /// `each` is called with each of them, after it was applied to the index.
     @discardableResult
@@ -283,8 +288,8 @@ package final class Registry: Sendable {
         return changes.count
     }
 
-    /// Prepares an index for other rules: `signals` are those they raise besides the well-known ones, `languages` those that they
-    /// are written in. `each` is called with the changes that the index is brought up to date with.
+    /// Prepares an index for other rules: `signals` are those they raise besides the well-known ones, `languages` those
+    /// that they are written in. `each` is called with the changes that the index is brought up to date with.
     package func rename(
         signals: [Signal],
         languages: [LanguageTag] = [],

@@ -8,7 +8,7 @@ package struct RemoteSession: Hashable, Sendable {
     package var client: PublicKey
     /// When the client says it opened the session, in seconds since 1970.
     package var openedAt: Int64
-    /// When it was last made use of, in milliseconds since 1970 by our clock, as far as that was written down.
+    /// When it was last used, in milliseconds since 1970 by our clock, as far as that was noted.
     package var usedAt: Int64
 
     package init(client: PublicKey, openedAt: Int64, usedAt: Int64) {
@@ -27,8 +27,8 @@ extension Registry {
         }
     }
 
-    /// Opens a session, or notes that it was opened anew, and drops `others`. With a `secret`, which is a digest of one, the
-    /// session is opened only if nobody but this client ever opened one with it; returns whether it was.
+    /// Opens a session, or notes that it was opened anew, and drops `others`. With a `secret`, which is a digest, the
+    /// session is opened only if no other client ever opened one with it; returns whether it was.
     package func open(_ session: RemoteSession, secret: [UInt8]?, dropping others: [PublicKey] = []) throws -> Bool {
         try store.write { rows in
             if let secret, try rows.bind(secret, to: session.client, at: session.usedAt) != session.client {
@@ -40,7 +40,7 @@ extension Registry {
         }
     }
 
-    /// Writes down when a session was used; nothing, if there is none any more.
+    /// Notes when a session was used, if it still exists.
     package func use(_ session: RemoteSession) throws {
         try store.write { try $0.use(session) }
     }
@@ -83,7 +83,7 @@ extension RegistryRows {
         try execute("DELETE FROM remote_sessions WHERE used_at < ?", [limit])
     }
 
-    /// Whose secret this is: `client`'s if it was nobody's.
+    /// The client that used this secret first: `client` if there was none.
     func bind(_ secret: [UInt8], to client: PublicKey, at time: Int64) throws -> PublicKey? {
         try execute(
             "INSERT OR IGNORE INTO used_secrets (digest, client, used_at) VALUES (?, ?, ?)",

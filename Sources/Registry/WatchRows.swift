@@ -42,7 +42,7 @@ package struct StoredRelay: Hashable, Sendable {
 
 /// That a key is watched at a relay on somebody's behalf.
 package struct WatchRow: Hashable, Sendable {
-    /// Whose registration or list has the key watched: often the key's own.
+    /// The key whose registration or list asks for this watch: often the key itself.
     package var owner: PublicKey
     package var key: PublicKey
     package var relay: RelayNumber
@@ -124,8 +124,8 @@ extension RegistryRows {
         ).map(Self.watchRow)
     }
 
-    /// A row by which `key` is watched at `relay` on behalf of somebody who is neither `owner` nor its own, with exactly this
-    /// interest.
+    /// A row by which `key` is watched at `relay` on behalf of somebody who is neither `owner` nor its own, with
+    /// exactly this interest.
     package func watch(
         of key: PublicKey,
         at relay: RelayNumber,
@@ -193,8 +193,8 @@ extension RegistryRows {
         )
     }
 
-    /// Remembers that what `relay` had stored for `key` was read. Returns the interest with which the key is watched there on its own
-    /// behalf; nil when it is not.
+    /// Remembers that what `relay` had stored for `key` was read. Returns the interest with which the key is watched
+    /// there on its own behalf; nil when it is not.
     package func establish(_ key: PublicKey, at relay: RelayNumber) throws -> UInt8? {
         let bytes = key.bytes.data
         try execute(

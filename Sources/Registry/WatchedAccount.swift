@@ -3,8 +3,8 @@ import GRDB
 import Nostr
 import Notifications
 
-/// What has to be known of an account to decide where its events are looked for. All lists are bounded, free of
-/// repetitions, and as their authors wrote them: URLs are texts that nobody has checked.
+/// What account watch needs to know of an account to look for its events. All lists are bounded, free of repetitions,
+/// and as their authors wrote them: URLs are unchecked texts.
 package struct WatchedAccount: Hashable, Sendable {
     package var key: PublicKey
     /// When the oldest of its devices was first registered, in seconds since 1970.
@@ -17,7 +17,7 @@ package struct WatchedAccount: Hashable, Sendable {
     package var messageRelays: [String]
     /// The keys it receives gift wraps under besides its own; a former one goes on counting for seven days.
     package var messageKeys: [PublicKey]
-    /// Whose hints wake all of its devices or some.
+    /// The keys whose hints wake some or all of its devices.
     package var partners: Set<PublicKey>
     /// Whether every one of its devices lists partners, so that hints can stand in for looking.
     package var isPartnered: Bool

@@ -1,12 +1,12 @@
 private import Cipher
 import JSON
 
-/// What a client asks of us within a NIP-46 session: the text inside an event of kind 24133.
+/// A client's request in a NIP-46 session: the text inside an event of kind 24133.
 package struct RemoteSigningRequest: Hashable, Sendable {
     /// Ids are at most this many bytes; they are sent back.
     package static let idLimit = 256
 
-    /// What the response must bear as well.
+    /// The response has the same id.
     package var id: String
     package var method: String
     package var params: [String]
@@ -17,8 +17,8 @@ package struct RemoteSigningRequest: Hashable, Sendable {
         self.params = params
     }
 
-    /// Reads `{"id":…,"method":…,"params":[…]}`. A `null` among the parameters counts as an empty text, which is how some
-    /// clients leave one out; other fields are passed over.
+    /// Reads `{"id":…,"method":…,"params":[…]}`. A `null` among the parameters counts as an empty text, which is how
+    /// some clients leave one out; other fields are passed over.
     package init(json: String) throws(RemoteSigningRequestError) {
         guard let value = try? JSONValue(parsing: json), case .object(let object) = value,
             case .string(let id)? = object["id"], !id.isEmpty, id.utf8.count <= Self.idLimit
@@ -50,14 +50,15 @@ package struct RemoteSigningRequest: Hashable, Sendable {
     }
 }
 
-/// Why a text is no request of NIP-46. The description is fit for the response to its sender; it quotes nothing of the text.
+/// Why a text is no request of NIP-46. The description can be sent to the author of the request; it quotes nothing of
+/// the text.
 package enum RemoteSigningRequestError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Nothing that could be answered: no id.
     case notARequest
     case noMethod(id: String)
     case wrongParams(id: String)
 
-    /// What the response to it bears; nil when there can be none.
+    /// The id for the response; nil when no response is possible.
     package var id: String? {
         switch self {
         case .notARequest: nil
@@ -91,8 +92,8 @@ package struct RemoteSigningResponse: Hashable, Sendable {
         self.outcome = outcome
     }
 
-    /// Reads `{"id":…,"result":…,"error":…}`; nil unless it says one of the two. An error that is not empty decides, as it
-    /// does for other clients.
+    /// Reads `{"id":…,"result":…,"error":…}`; nil unless it says one of the two. An error that is not empty decides, as
+    /// it does for other clients.
     package init?(json: String) {
         guard let value = try? JSONValue(parsing: json), case .object(let object) = value,
             case .string(let id)? = object["id"]
@@ -132,7 +133,7 @@ package struct BunkerURL: Sendable, Concealed {
     package var signer: PublicKey
     /// Relays at which the signer listens.
     package var relays: [String]
-    /// What the first `connect` must bear; single use.
+    /// The first `connect` must contain it; single use.
     package var secret: String?
 
     package init(signer: PublicKey, relays: [String], secret: String? = nil) {

@@ -119,7 +119,7 @@ extension JSONReader<EventError> {
     }
 }
 
-/// Which events of a kind relays keep (NIP-01).
+/// The events of a kind that relays keep (NIP-01).
 package enum Retention: Hashable, Sendable {
     /// All.
     case regular

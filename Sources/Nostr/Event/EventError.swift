@@ -1,7 +1,7 @@
 import JSON
 
-/// Why something is not a valid event (NIP-01). The description is fit to follow `invalid: ` in an answer to its
-/// sender; it quotes nothing of the event.
+/// Why something is not a valid event (NIP-01). The description can follow `invalid: ` in an answer to its sender; it
+/// quotes nothing of the event.
 package enum EventError: Error, Hashable, Sendable, CustomStringConvertible {
     case malformed(JSONFault)
     case notAnObject
@@ -82,7 +82,7 @@ extension EventField {
         }
     }
 
-    /// Looks at the eight bytes from the key's start on, of which the first `length` are the key.
+    /// Compares the eight bytes from the key's start; the first `length` of them are the key.
     @inline(__always)
     private init?(_ word: UInt64, length: Int, in reader: JSONReader<EventError>, at start: Int) {
         switch length {

@@ -1,6 +1,6 @@
 import JSON
 
-/// Reads events (NIP-01) without building them, to find out whether they concern anybody.
+/// Reads events (NIP-01) without building them, to find out which keys they concern.
 ///
 /// Checks every byte: the grammar of JSON, UTF-8, and what NIP-01 demands of each field. Stricter than most JSON
 /// parsers where they disagree about what an event says: a field must not be repeated, `kind` and `created_at` are
@@ -8,11 +8,11 @@ import JSON
 ///
 /// Allocates nothing once its buffer of `p` values has grown. Not shared between threads: one for each worker.
 package struct EventScanner {
-    /// The values of the `p` tags of the event scanned last, in their order, repetitions included. What is not 64
-    /// lowercase hexadecimal digits is not among them.
-    package internal(set) var pValues: [Bytes32] = []
+    /// The values of the `p` tags of the event scanned last, in their order, repetitions included. Values that are not
+    /// 64 lowercase hexadecimal digits are left out.
+    package private(set) var pValues: [Bytes32] = []
 
-    /// What one huge event made the buffer grow to is not kept for ever.
+    /// A buffer that one huge event enlarged is not kept.
     private static let largestBuffer = 1 << 16
 
     package init() {

@@ -12,7 +12,7 @@ package final class EventVerifier {
     private let hasher = SHA256Hasher()
     private var escaped = JSONText(spelling: .escaped)
 
-    /// What one huge event made the buffer grow to is not kept for ever.
+    /// A buffer that one huge event enlarged is not kept.
     private static let largestBuffer = 1 << 20
 
     package init() {

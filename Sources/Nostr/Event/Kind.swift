@@ -1,4 +1,4 @@
-/// What an event is (NIP-01: 0 to 65535), with the numbers Carillon treats by name.
+/// The kind of an event (NIP-01: 0 to 65535), with names for the numbers that Carillon treats.
 package struct Kind: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt16
 
@@ -14,9 +14,9 @@ package struct Kind: RawRepresentable, Hashable, Sendable {
     package static let profile = Kind(0)
     /// NIP-10: a note.
     package static let textNote = Kind(1)
-    /// NIP-02: whom somebody follows.
+    /// NIP-02: the keys that somebody follows.
     package static let contactList = Kind(3)
-    /// NIP-04, deprecated: a message whose ends are public.
+    /// NIP-04, deprecated: a message whose sender and receiver are public.
     package static let encryptedDirectMessage = Kind(4)
     /// NIP-09: deletes events of its author's.
     package static let deletion = Kind(5)

@@ -1,6 +1,6 @@
 import JSON
 
-/// What ``EventScanner`` saw of an event: the fixed fields decoded, content and tags as places in the bytes it lies in.
+/// An event as ``EventScanner`` saw it: the fixed fields decoded, content and tags as places in its bytes.
 ///
 /// Says nothing about id and signature being right: ``EventVerifier`` does.
 package struct ScannedEvent: Hashable, Sendable {

@@ -35,8 +35,8 @@ package struct Bech32: Hashable, Sendable {
         self.init(prefix: prefix, values: values)
     }
 
-    /// Reads a text in one case, either one; `nil` if anything in it is not as BIP-173 wants it. NIP-19 allows more characters
-    /// than BIP-173 does: `limit` says how many.
+    /// Reads a text in one case, either one; `nil` if anything in it is not as BIP-173 wants it. NIP-19 allows more
+    /// characters than BIP-173 does: `limit` says how many.
     package init?(_ text: String, limit: Int = maximumCount) {
         let characters = Array(text.utf8)
         let lowercase = characters.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }

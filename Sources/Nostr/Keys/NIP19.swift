@@ -37,7 +37,7 @@ package enum NIP19 {
         return self.text(prefix: self.eventPrefix, parts)
     }
 
-    /// A key with room for relays, of which none are named.
+    /// A key in the form that may name relays; names none.
     package static func nprofile(_ key: PublicKey) -> String {
         self.text(prefix: self.profilePrefix, [(.special, key.array)])
     }
@@ -98,7 +98,7 @@ package enum NIP19 {
         return EventAddress(kind: Kind(number), pubkey: author, identifier: identifier)
     }
 
-    /// The parts of an entity; what is cut off at the end is left out, as are parts of types that nobody knows.
+    /// The parts of an entity, without an incomplete last part and without parts of unknown types.
     private struct Parts {
         private(set) var values: [(type: PartType, value: [UInt8])] = []
 

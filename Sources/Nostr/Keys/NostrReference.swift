@@ -1,4 +1,4 @@
-/// Whom or what a `nostr:` URI in a text names (NIP-21, NIP-27).
+/// The key, event or address that a `nostr:` URI in a text names (NIP-21, NIP-27).
 package enum NostrReference: Hashable, Sendable {
     case profile(PublicKey)
     case event(EventID)
@@ -15,7 +15,7 @@ package enum NostrReference: Hashable, Sendable {
 
     private static let scheme = Array("nostr:".utf8)
 
-    /// Reads `npub1…`, `nprofile1…`, `note1…`, `nevent1…` and `naddr1…`; relays and the like in them are left out.
+    /// Reads `npub1…`, `nprofile1…`, `note1…`, `nevent1…` and `naddr1…`; relays and further data in them are left out.
     package init?(_ entity: String) {
         let reference: NostrReference? =
             switch entity.prefix(while: { $0 != "1" }).lowercased() {

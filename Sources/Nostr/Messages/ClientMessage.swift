@@ -1,6 +1,6 @@
 import JSON
 
-/// What a client says to a relay (NIP-01, NIP-42), as it comes in.
+/// What a client sends to a relay (NIP-01, NIP-42).
 package enum ClientMessage: Hashable, Sendable {
     /// Publishes an event; it lies at these offsets of the message and has not been looked at.
     case event(Range<Int>)
@@ -46,7 +46,7 @@ package enum ClientMessage: Hashable, Sendable {
     }
 }
 
-/// What we say to a relay as its client (NIP-01, NIP-42).
+/// What we send to a relay as its client (NIP-01, NIP-42).
 package enum ClientCommand: Hashable, Sendable {
     case publish(Event)
     case request(SubscriptionID, [Filter])

@@ -5,8 +5,8 @@ import JSON
 /// What tools print and relays write is taken as it comes: the event itself, a message of NIP-01 that carries one
 /// (`["EVENT",{…}]`, `["EVENT","subscription",{…}]`), or what strfry tells its plugins (`{"type":"new","event":{…}}`).
 package enum EventLine {
-    /// Where the event lies in `line`, for ``EventScanner`` to look at. Nil for a message that says something else, such as
-    /// `["EOSE","subscription"]`.
+    /// Where the event lies in `line`, for ``EventScanner`` to look at. Nil for a message that says something else,
+    /// such as `["EOSE","subscription"]`.
     package static func event(in line: [UInt8]) throws(EventLineError) -> Range<Int>? {
         try line.withUnsafeBufferPointer { line throws(EventLineError) in
             try event(in: UnsafeRawBufferPointer(line))

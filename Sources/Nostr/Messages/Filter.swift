@@ -5,7 +5,7 @@ package struct Filter: Hashable, Sendable {
     package var ids: Set<EventID>?
     package var authors: Set<PublicKey>?
     package var kinds: Set<Kind>?
-    /// By letter, `e` for `#e`: values of which an event has one at the first place of such a tag. Texts that differ
+    /// By letter, `e` for `#e`: an event matches if the first value of such a tag is one of these. Texts that differ
     /// only in how Unicode composes their characters count as equal.
     package var tags: [Character: Set<String>]
     /// Seconds since 1970, inclusive.
@@ -149,7 +149,7 @@ extension Filter {
 }
 
 extension JSONReader<MessageError> {
-    /// Reads a filter. Fields of which NIP-01 says nothing are passed over.
+    /// Reads a filter. Fields that NIP-01 does not define are skipped.
     mutating func filter() throws(MessageError) -> Filter {
         try expect("{", .object)
         var filter = Filter()

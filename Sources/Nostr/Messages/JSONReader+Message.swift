@@ -67,7 +67,7 @@ extension JSONReader<MessageError> {
     }
 }
 
-/// Why a text is not a message of Nostr's protocol (NIP-01, NIP-42). The description is fit for a `NOTICE`.
+/// Why a text is not a message of Nostr's protocol (NIP-01, NIP-42). The description can be sent as a `NOTICE`.
 package enum MessageError: Error, Hashable, Sendable, CustomStringConvertible {
     case malformed(JSONFault)
     /// With the command's name if that is a short word, else with an empty one.
@@ -119,7 +119,8 @@ package struct SubscriptionID: Hashable, Sendable, CustomStringConvertible {
     package var description: String { name }
 }
 
-/// The first word of what a relay says in `OK` and `CLOSED` (NIP-01, NIP-42), which tells a client's program what to do.
+/// The first word of what a relay says in `OK` and `CLOSED` (NIP-01, NIP-42), which tells a client's program what to
+/// do.
 package enum MachineReadablePrefix: String, CaseIterable, Hashable, Sendable {
     case authRequired = "auth-required"
     case blocked

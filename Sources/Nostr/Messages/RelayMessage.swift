@@ -1,6 +1,6 @@
 import JSON
 
-/// What we say to a client as its relay (NIP-01, NIP-42).
+/// What we send to a client as its relay (NIP-01, NIP-42).
 package enum RelayMessage: Hashable, Sendable {
     /// An event as JSON, well-formed by the word of the caller.
     case event(SubscriptionID, json: [UInt8])
@@ -44,7 +44,7 @@ package enum RelayMessage: Hashable, Sendable {
     }
 }
 
-/// What a relay says to us as its client (NIP-01, NIP-42), as it comes in.
+/// What a relay sends to us as its client (NIP-01, NIP-42).
 package enum ReceivedRelayMessage: Hashable, Sendable {
     /// An event; it lies at these offsets of the message and has not been looked at.
     ///

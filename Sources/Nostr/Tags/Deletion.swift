@@ -1,5 +1,5 @@
-/// What an author takes back: single events (kind 5, NIP-09), or everything so far (kind 62, NIP-62). Counts for nobody
-/// else's events.
+/// What an author takes back: single events (kind 5, NIP-09), or everything so far (kind 62, NIP-62). Concerns only the
+/// author's own events.
 package struct Deletion: Hashable, Sendable {
     package enum Scope: Hashable, Sendable {
         /// These, and what was at these addresses until then.

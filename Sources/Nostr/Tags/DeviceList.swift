@@ -1,5 +1,5 @@
-/// What a kind 10050 says in public: the relays its author receives messages at (NIP-17), and in Gozzip the devices that
-/// speak for that root identity and the keys it receives messages under.
+/// What a kind 10050 says in public: the relays its author receives messages at (NIP-17), and in Gozzip the devices
+/// that speak for that root identity and the keys it receives messages under.
 package struct DeviceList: Hashable, Sendable {
     /// Public keys of devices, from `device` tags.
     package var devices: [PublicKey]
@@ -46,7 +46,8 @@ package struct RelayList: Hashable, Sendable {
         self.write = write
     }
 
-    /// Reads the `r` tags, in their order; a relay without a marker is for both, and one with another marker for neither.
+    /// Reads the `r` tags, in their order; a relay without a marker is for both, and one with another marker for
+    /// neither.
     package init(_ event: Event) {
         self.init()
         for tag in event.tags where tag.count > 1 && tag[0] == "r" {

@@ -1,4 +1,4 @@
-/// Whom an event names, and what it answers and quotes. Read once for all whom it names, which may be thousands.
+/// The keys that an event names, and what it answers and quotes. Read once for all these keys, which may be thousands.
 package struct EventRelations: Sendable {
     /// What is quoted beyond that decides nothing; each quoted event may take a look at a disk.
     private static let quoteLimit = 16
@@ -19,14 +19,14 @@ package struct EventRelations: Sendable {
         }
     }
 
-    /// Whether no more than one is named.
+    /// Whether the event names at most one key.
     package var isForOne: Bool { named.count < 2 }
 
-    /// How the event has to do with `key`.
+    /// The relation of the event to `key`.
     ///
     /// Who wrote what is answered or quoted decides: `authors`, where it knows the event, else the tag that names it
-    /// (NIP-10, NIP-18, NIP-22). Where neither tells, whoever a `p` tag names is taken for that author, because clients name
-    /// them there; when several are named, that is a guess.
+    /// (NIP-10, NIP-18, NIP-22). Where neither tells, whoever a `p` tag names is taken for that author, because clients
+    /// name them there; when several are named, that is a guess.
     package func relation(to key: PublicKey, authors: (EventID) -> [PublicKey]? = { _ in nil }) -> RelationFinding {
         let answered = answered.map { ($0, isBy($0, key, authors)) }
         if let answered, answered.1 == true { return RelationFinding(relation: .reply) }
@@ -42,7 +42,7 @@ package struct EventRelations: Sendable {
         return RelationFinding(relation: .mention)
     }
 
-    /// Nil when nobody says who wrote it.
+    /// Nil when the author is unknown.
     private func isBy(_ target: EventTarget, _ key: PublicKey, _ authors: (EventID) -> [PublicKey]?) -> Bool? {
         if let id = target.eventID, let authors = authors(id) { return authors.contains(key) }
         if let author = target.author { return author == key }
@@ -53,7 +53,7 @@ package struct EventRelations: Sendable {
     }
 }
 
-/// How a note or a comment has to do with somebody.
+/// The relation of a note or a comment to somebody.
 package enum Relation: String, CaseIterable, Hashable, Sendable {
     /// It answers something that they wrote.
     case reply
@@ -65,7 +65,7 @@ package enum Relation: String, CaseIterable, Hashable, Sendable {
 
 /// What an event's tags, and what is known of the events they name, say about its relation to somebody.
 package struct RelationFinding: Hashable, Sendable {
-    /// Nil when the event has nothing to do with them.
+    /// Nil when there is none.
     package var relation: Relation?
     /// The event whose author would settle it; nil when it is settled. Until then ``relation`` is a guess.
     package var openQuestion: EventID?

@@ -9,7 +9,7 @@ extension Event {
         tags.compactMap { $0.count > 1 && $0[0] == name ? $0[1] : nil }
     }
 
-    /// Whom the `p` tags name, in their order, repetitions included. What is no key is left out.
+    /// The keys in the `p` tags, in their order, with repetitions. Values that are no keys are left out.
     package var mentionedKeys: [PublicKey] {
         values(of: "p").compactMap { PublicKey(hex: $0) }
     }
@@ -53,7 +53,8 @@ extension Event {
         return values(of: "e").lazy.compactMap { EventID(hex: $0) }.first
     }
 
-    /// The event that a repost carries in its content (NIP-18); nil unless it is what its author signed and what `e` names.
+    /// The event that a repost carries in its content (NIP-18); nil unless it is what its author signed and what `e`
+    /// names.
     package var reposted: Event? {
         guard let repostedID, content.first == "{", let event = try? Event(json: Array(content.utf8)),
             event.id == repostedID, (try? event.verify()) != nil

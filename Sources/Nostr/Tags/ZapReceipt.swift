@@ -1,4 +1,4 @@
-/// What a zap receipt (NIP-57) tells: who sent how much to whom, and why.
+/// The content of a zap receipt (NIP-57): sender, recipient, amount and comment.
 ///
 /// A receipt proves that somebody asked for an invoice, not that it was paid: for that one trusts the receipt's author.
 /// Whether that is the recipient's wallet only the recipient's LNURL server knows, which is not asked here.
@@ -20,8 +20,8 @@ package struct ZapReceipt: Hashable, Sendable {
 extension ZapReceipt {
     /// Reads `receipt`, whose own signature was verified before.
     ///
-    /// Throws unless it holds a request (kind 9734) with a right signature for the same recipient, and an invoice (BOLT-11)
-    /// of the amount that the request names, if it names one.
+    /// Throws unless it holds a request (kind 9734) with a right signature for the same recipient, and an invoice
+    /// (BOLT-11) of the amount that the request names, if it names one.
     package init(_ receipt: Event) throws(ZapReceiptError) {
         guard receipt.kind == .zapReceipt else { throw .notAReceipt }
         let request = try Self.request(in: receipt)
@@ -86,8 +86,8 @@ package enum InvoiceAmount {
     /// More bitcoin than there will ever be.
     private static let limit: UInt64 = 21_000_000 * 100_000_000_000
 
-    /// The amount in thousandths of a satoshi; nil when `invoice` is none, leaves the amount open, or is of an amount that
-    /// cannot be paid.
+    /// The amount in thousandths of a satoshi; nil when `invoice` is none, leaves the amount open, or is of an amount
+    /// that cannot be paid.
     package static func millisats(of invoice: String) -> UInt64? {
         let lowercase = invoice.lowercased()
         guard invoice == lowercase || invoice == invoice.uppercased(),

@@ -4,8 +4,8 @@ import Platforms
 
 /// Puts devices into their slots, with what that takes away from others.
 struct DeviceAdmission: Sendable {
-    /// A registration that waited longer than this, in milliseconds, counts as of when its waiting ended: what happened
-    /// meanwhile was nobody's news.
+    /// A registration that waited longer than this, in milliseconds, counts from the end of its waiting: what happened
+    /// meanwhile is not new to its device.
     private static let promptness: Int64 = 600_000
     /// How long no further code is pushed to a target, in milliseconds: the former one is still good.
     private static let pauseAfterCode: Int64 = 3_600_000
@@ -150,11 +150,11 @@ struct DeviceAdmission: Sendable {
         )
     }
 
-    /// What a registration finds where it wants to be pushed to.
+    /// The situation of a registration at its token or target.
     private struct Claim {
-        /// What becomes of others with the same token or target.
+        /// What happens to others with the same token or target.
         var ruling: RegistrationDesk.TokenRuling
-        /// Whose the target is, where the registration has to wait for a code; nil: it need not.
+        /// The holder of the target, if the registration has to wait for a code; nil: it need not.
         var owner: TargetHolder?
     }
 

@@ -32,8 +32,9 @@ package enum IngressAdmission: Sendable, Hashable {
 package struct IngressDeviceLimits: Sendable, Equatable {
     /// Devices at most; beyond it the one that was not used for the longest time is forgotten, else one that is gone.
     package var devices: Int
-    /// For how long a device stays gone, in milliseconds. Then one more push is attempted: tokens come to life again, when an app
-    /// is installed anew or an operator has mended a wrong environment, and nothing tells but Apple's answer.
+    /// For how long a device stays gone, in milliseconds. Then one more push is attempted: tokens come to life again,
+    /// when an app is installed anew or an operator has mended a wrong environment, and nothing tells but Apple's
+    /// answer.
     package var goneFor: Int64
     /// For how long a device is never forgotten after its last use, in milliseconds: something may be under way to it.
     package var keptFor: Int64
@@ -73,8 +74,8 @@ package struct IngressToken: Sendable, Hashable, Concealed {
 
     private var environment: String { isSandbox ? "sandbox" : "production" }
 
-    /// Where pushes to it go; nil when no loaded platform offers the sealed ingress. Nobody registered it, so it counts as
-    /// registered at the beginning of time: a push service may call it gone at any time.
+    /// Where pushes to it go; nil when no loaded platform offers the sealed ingress. Nobody registered it, so it counts
+    /// as registered at the beginning of time: a push service may call it gone at any time.
     func address(_ platforms: PlatformCatalog) -> DeviceAddress? {
         guard let platform = platform ?? platforms.onlyIngressPlatform else { return nil }
         return DeviceAddress(
@@ -242,8 +243,8 @@ extension RegistryRows {
         try one("SELECT count FROM ingress_device_count")?[0] ?? 0
     }
 
-    /// Forgets the device that was not used for the longest time; where all were used since `limit`, the one that was gone first, to
-    /// which nothing is under way. Nil when there is none of either.
+    /// Forgets the device that was not used for the longest time; where all were used since `limit`, the one that was
+    /// gone first, to which nothing is under way. Nil when there is none of either.
     func evictIngressDevice(unusedSince limit: Int64) throws -> DeviceID? {
         let oldest = "SELECT id FROM ingress_devices WHERE used_at < ? ORDER BY used_at LIMIT 1"
         let gone = "SELECT id FROM ingress_devices WHERE gone_at IS NOT NULL ORDER BY gone_at LIMIT 1"

@@ -63,8 +63,8 @@ final class Registrations: Sendable {
         }
     }
 
-    /// Reads events as far as that needs no writing. An event that was taken before is not even decrypted. The author of any other
-    /// event that cannot be taken first learns what is wrong with it, and then that it comes too late.
+    /// Reads events as far as that needs no writing. An event that was taken before is not even decrypted. The author
+    /// of any other event that cannot be taken first learns what is wrong with it, and then that it comes too late.
     private func drafts(of events: [Event], now: Int64) throws -> [Draft] {
         let readings = events.map { policy.read($0, now: now) }
         let weighed = try store.read { rows in
@@ -79,7 +79,7 @@ final class Registrations: Sendable {
                 case let known?: return (.done(known), nil)
                 case nil: break
                 }
-                // Nobody is kept from leaving.
+                // A deregistration is never refused.
                 if case .deregister = request, state.isRegistered { return (reading, nil) }
                 return (mayRegister(event.pubkey, now: now) ? reading : .done(.refused(tooManyRegistrations)), nil)
             }

@@ -1,16 +1,16 @@
 import Nostr
 import Notifications
 
-/// What has to be known of a device to decide whether an event wakes it, and how: 28 bytes, a million of them in memory.
+/// What is needed of a device to decide whether an event wakes it, and how: 28 bytes, a million of them in memory.
 package struct DeviceEntry: Hashable, Sendable {
     package var device: DeviceID
-    /// Since when its slot has held a device without a break, in milliseconds since 1970.
+    /// When its slot began to hold a device without a break, in milliseconds since 1970.
     package var firstRegisteredAt: Int64
     package var signals: SignalSet
     package var route: RouteID
     /// In which language the rules speak to it.
     package var language: LanguageID
-    /// The mode and one, or nothing, and ``sealingKeyBit``.
+    /// The mode plus one, or zero for none; and ``sealingKeyBit``.
     private let traits: UInt8
 
     private static let sealingKeyBit: UInt8 = 0x80
@@ -55,8 +55,8 @@ package struct MatchHit: Hashable, Sendable {
     package var account: AccountNumber
     package var tie: Tie = .account
 
-    /// Whether an event of that kind is the account's concern: under a key for messages it receives gift wraps (NIP-59) and
-    /// nothing else.
+    /// Whether an event of that kind is the account's concern: under a key for messages it receives gift wraps (NIP-59)
+    /// and nothing else.
     package func counts(for kind: Kind) -> Bool {
         switch tie {
         case .account: true
@@ -65,7 +65,7 @@ package struct MatchHit: Hashable, Sendable {
     }
 }
 
-/// Where an account is in a ``MatchIndex``. Holds until the index changes, and not a moment longer.
+/// The place of an account in a ``MatchIndex``. Valid until the index changes.
 package struct AccountNumber: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt32
 
@@ -74,7 +74,7 @@ package struct AccountNumber: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// Which plugin, with which configuration, serves a device: a platform of an app.
+/// A platform of an app, which says which plugin with which configuration serves a device.
 package struct Route: Hashable, Sendable {
     package var platform: String
     package var app: String

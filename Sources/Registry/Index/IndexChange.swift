@@ -2,7 +2,7 @@ import Nostr
 import Notifications
 import Synchronization
 
-/// What the owner of a ``MatchIndex`` has to do to it after the registry changed.
+/// A change that the owner of a ``MatchIndex`` has to apply after the registry changed.
 package enum IndexChange: Hashable, Sendable {
     case put(IndexedDevice)
     case remove(DeviceID, of: PublicKey)
@@ -10,7 +10,7 @@ package enum IndexChange: Hashable, Sendable {
     case messageKeys([MessageKey], of: PublicKey)
 }
 
-/// A device as the registry tells an index of it.
+/// A device as the registry describes it to an index.
 package struct IndexedDevice: Hashable, Sendable {
     package var account: PublicKey
     package var device: DeviceID
@@ -18,10 +18,10 @@ package struct IndexedDevice: Hashable, Sendable {
     package var firstRegisteredAt: Int64
     /// The bits of the well-known signals.
     package var signals: SignalSet
-    /// The other signals it wants; which bits they have is up to the index.
+    /// The other signals it wants; the index assigns their bits.
     package var furtherSignals: [Signal]
     package var mode: Mode?
-    /// What the owner reads; which of the rules' languages that comes to is up to the index.
+    /// The owner's language; the index chooses the nearest of the rules' languages.
     package var locale: LanguageTag?
     package var hasSealingKey = false
     package var route: Route
@@ -31,7 +31,7 @@ package struct IndexedDevice: Hashable, Sendable {
     package var isElsewhere = false
 }
 
-/// Carries changes from whoever makes them to the one thread that owns the index.
+/// Carries changes from any thread to the one that owns the index.
 ///
 /// The index is read for every event and belongs to that thread alone, without a lock; couriers, which find out that a
 /// device is gone, run on others.

@@ -1,9 +1,9 @@
 import Notifications
 
-/// Which bit stands for which signal: the well-known ones first, then those that the operator's rules raise.
+/// Bits for signals: the well-known ones first, then those that the operator's rules raise.
 ///
 /// A registration may name any signal, so bits are not handed out to what registrations name: a few of them could use
-/// all bits up. What no rule raises wakes nobody and needs none.
+/// all bits up. A signal that no rule raises wakes nobody and needs no bit.
 package struct SignalNames: Hashable, Sendable {
     /// How many signals fit besides the well-known ones.
     package static let furtherLimit = 64 - Signal.wellKnown.count
@@ -46,12 +46,12 @@ package struct SignalSet: OptionSet, Hashable, Sendable {
     static let wellKnown = SignalSet(rawValue: (1 &<< UInt64(Signal.wellKnown.count)) - 1)
 }
 
-/// Which number stands for which language that the operator's rules speak.
+/// Numbers for the languages that the operator's rules are written in.
 ///
-/// A registration may name any language, so numbers are not handed out to what registrations name: a few of them could use
-/// all numbers up.
+/// A registration may name any language, so numbers are not handed out to what registrations name: a few of them could
+/// use all numbers up.
 package struct LanguageNames: Hashable, Sendable {
-    /// How many languages are told apart; whose is none of them has none.
+    /// How many languages are distinguished; further ones count as none.
     package static let limit = 255
 
     private let languages: [LanguageTag]
@@ -76,13 +76,13 @@ package struct LanguageNames: Hashable, Sendable {
         languages.indices.contains(Int(id.rawValue) - 1) ? languages[Int(id.rawValue) - 1] : nil
     }
 
-    /// The language for whoever speaks `locale`: the nearest one; of none the rules have another.
+    /// The language for readers of `locale`: the nearest one, or none.
     package func best(for locale: LanguageTag?) -> LanguageID {
         locale?.nearest(among: ids.keys).flatMap { ids[$0] } ?? .none
     }
 }
 
-/// Which of the languages that the rules speak is a device's; counts within one ``LanguageNames``.
+/// The number of a language among those that the rules are written in; valid within one ``LanguageNames``.
 package struct LanguageID: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt8
 
@@ -90,6 +90,6 @@ package struct LanguageID: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// None of them: what the rules say to everybody else.
+    /// None of them: the rules' default texts.
     package static let none = LanguageID(rawValue: 0)
 }

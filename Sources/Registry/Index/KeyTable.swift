@@ -147,8 +147,8 @@ struct KeyTable: ~Copyable {
 
 /// A seeded hash over all bytes of a key.
 ///
-/// Whoever picks the keys that are registered or looked up could aim at one place of a table whose hash is known, or
-/// looks at some of the bytes only. What it makes of a key under one seed is on disk (``FollowedKeys``), so it stays as it is.
+/// With a known hash, or one that reads only some of the bytes, strangers could choose keys that all fall into one
+/// place of a table. Hashes are on disk (``FollowedKeys``), so the function must never change.
 struct KeyHash: Sendable {
     private let seeds: (UInt64, UInt64, UInt64, UInt64, UInt64)
 

@@ -1,7 +1,7 @@
 import Nostr
 import Notifications
 
-/// Who has an account here, and which devices: the first question asked about every event.
+/// Which keys have an account here, with which devices: the first question about every event.
 ///
 /// Belongs to one thread, takes no lock and, once warm, allocates nothing in ``match(_:into:)``. Changes come through
 /// ``Registry/update(_:)``.
@@ -22,7 +22,7 @@ package struct MatchIndex: ~Copyable, Sendable {
     private var free = Self.none
     private var owners = MessageKeyOwners()
     private var routes: [RouteID: Route] = [:]
-    /// Of those devices that wish anything.
+    /// Only of devices that prefer anything.
     private var wishes: [DeviceID: DeviceWishes] = [:]
     package private(set) var signals: SignalNames
     package private(set) var languages: LanguageNames
@@ -54,8 +54,8 @@ package struct MatchIndex: ~Copyable, Sendable {
         nodes.reserveCapacity(capacity)
     }
 
-    /// Appends a hit for every one of `keys` that has an account here, and for every account that receives messages under it,
-    /// in their order; under a key that is repeated once only. `hits` is not emptied first.
+    /// Appends a hit for every one of `keys` that has an account here, and for every account that receives messages
+    /// under it, in their order; under a key that is repeated once only. `hits` is not emptied first.
     package func match(_ keys: UnsafeBufferPointer<Bytes32>, into hits: inout [MatchHit]) {
         let first = hits.count
         table.match(keys, into: &hits)
@@ -67,7 +67,7 @@ package struct MatchIndex: ~Copyable, Sendable {
         number(of: key.bytes).map { AccountNumber(rawValue: UInt32(truncatingIfNeeded: $0)) }
     }
 
-    /// Whose account that is; nil when the number is no account's.
+    /// The key of an account; nil when there is no account of that number.
     package func key(of account: AccountNumber) -> PublicKey? {
         let number = Int(account.rawValue)
         return table.keys.indices.contains(number) ? PublicKey(table.keys[number]) : nil
@@ -91,7 +91,7 @@ package struct MatchIndex: ~Copyable, Sendable {
     /// The platform and app of a device's route.
     package func route(_ id: RouteID) -> Route? { routes[id] }
 
-    /// What a device wishes of pace and filters.
+    /// The pace and filters that a device prefers.
     package func wishes(of device: DeviceID) -> DeviceWishes {
         wishes.isEmpty ? DeviceWishes() : wishes[device] ?? DeviceWishes()
     }
@@ -214,8 +214,8 @@ package struct MatchIndex: ~Copyable, Sendable {
         nodes[number].next = nodes[node].next
     }
 
-    /// Gives bits to other signals and numbers to other languages than before. Devices lose the bits of those that were not
-    /// well known, and their languages, until each is told again by ``grant(_:to:of:)`` and ``speak(_:to:of:)``.
+    /// Gives bits to other signals and numbers to other languages than before. Devices lose the bits of signals that
+    /// are not well known, and their languages, until ``grant(_:to:of:)`` and ``speak(_:to:of:)`` set them again.
     mutating func rename(signals: SignalNames, languages: LanguageNames) {
         self.signals = signals
         self.languages = languages
@@ -235,8 +235,8 @@ package struct MatchIndex: ~Copyable, Sendable {
         nodes[node].entry.signals.formUnion(signals.set(of: further))
     }
 
-    /// Gives hits of keys without devices to the accounts that receive messages under them. What somebody's own account is
-    /// registered for is passed on to nobody, whatever others' lists say.
+    /// Replaces hits of keys without devices by hits of the accounts that receive messages under them. A key with an
+    /// account of its own is never passed on, whatever others' lists say.
     private func passOn(_ hits: inout [MatchHit], from first: Int) {
         guard let start = hits[first...].firstIndex(where: { isMessageKey($0) }) else { return }
         let found = Array(hits[start...])
@@ -270,8 +270,8 @@ package struct MatchIndex: ~Copyable, Sendable {
         for key in lost { if let number = table.find(key) { leave(number) } }
     }
 
-    /// Forgets former keys that have counted until `now` (milliseconds since 1970). Answers with the accounts that had them.
-    /// Costs one comparison when there are none.
+    /// Forgets former keys that have counted until `now` (milliseconds since 1970). Answers with the accounts that had
+    /// them. Costs one comparison when there are none.
     mutating func expire(now: Int64) -> [PublicKey] {
         guard owners.isExpiryDue(now: now) else { return [] }
         let (accounts, lost) = owners.expire(now: now)

@@ -2,8 +2,8 @@ import Nostr
 
 /// Which accounts receive messages under which keys that are not their own. Usually empty.
 struct MessageKeyOwners: Sendable {
-    /// Anybody may name any key in his list. Whoever did so first stays, so that nobody loses a key to a crowd; the crowd is
-    /// bounded, since each of them is woken.
+    /// Anybody may name any key in a list. The first owners stay, so that nobody loses a key to a crowd; the number of
+    /// owners is bounded, because each of them is woken.
     static let ownersPerKey = 256
 
     private struct Owner {
@@ -64,8 +64,7 @@ struct MessageKeyOwners: Sendable {
     /// Whether it is time for ``expire(now:)``.
     func isExpiryDue(now: Int64) -> Bool { nextExpiry <= now && pauseEnd <= now }
 
-    /// Takes away what has counted until `now` (milliseconds since 1970). Answers with the accounts and with the keys that are
-    /// nobody's any more.
+    /// Removes what expired by `now` (milliseconds since 1970). Returns the accounts, and the keys without an owner.
     mutating func expire(now: Int64) -> (accounts: [Bytes32], lost: [Bytes32]) {
         var accounts: Set<Bytes32> = []
         var lost: [Bytes32] = []

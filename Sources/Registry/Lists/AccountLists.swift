@@ -3,8 +3,8 @@ import GRDB
 import Nostr
 import Synchronization
 
-/// Accounts' own lists: whom they follow, and other lists that filters read, such as whom they mute (NIP-51). Only of kinds that
-/// rules or filters ask for.
+/// Accounts' own lists: contact lists, and other lists that filters read, such as mute lists (NIP-51). Only of kinds
+/// that rules or filters ask for.
 final class AccountLists: Sendable {
     private let store: RegistryStore
     /// Hashes a followed key.

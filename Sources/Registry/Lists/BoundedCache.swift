@@ -1,6 +1,7 @@
 import Cipher
 
-/// The values that were asked for lately, bounded by what they cost. Knows of what nothing is there, too, if `Value` is optional.
+/// The values that were asked for lately, bounded by what they cost. Knows of what nothing is there, too, if `Value` is
+/// optional.
 ///
 /// Two halves: what is found in the older one moves to the younger, and when that is full the older one is forgotten.
 struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Concealed {

@@ -1,11 +1,11 @@
 import Foundation
 import Nostr
 
-/// Whom an account follows, by its newest contact list (NIP-02): hashes of eight bytes in ascending order.
+/// The keys that an account follows, by its newest contact list (NIP-02), as ascending hashes of eight bytes.
 ///
-/// The hash is seeded from the router's identity, so nobody can make a key that passes for a followed one.
+/// The hash is seeded from the router's identity, so that nobody can make a key that collides with a followed one.
 struct FollowedKeys: Hashable, Sendable {
-    /// Who follows more follows those that the list names first.
+    /// Of longer lists the first keys count.
     static let limit = 10_000
 
     let mark: SlotMark
@@ -56,7 +56,7 @@ struct FollowedKeys: Hashable, Sendable {
 package struct RecipientList: Hashable, Sendable {
     /// Longer ones are not kept.
     static let byteLimit = 1 << 20
-    /// Whoever follows more follows those that the list names first.
+    /// Of longer lists the first keys count.
     private static let followLimit = 10_000
 
     package let mark: SlotMark
@@ -68,7 +68,7 @@ package struct RecipientList: Hashable, Sendable {
         self.json = json
     }
 
-    /// Whom a contact list names, each once.
+    /// The keys that a contact list names, each once.
     package var namedKeys: [PublicKey] {
         guard let event = try? Event(json: json) else { return [] }
         var seen: Set<PublicKey> = []

@@ -2,11 +2,11 @@ import Nostr
 import Notifications
 import Synchronization
 
-/// Takes the lists in which accounts and root identities say where they read (kind 10002, NIP-65), and which devices and keys
-/// for messages they have (kind 10050).
+/// Takes the lists in which accounts and root identities say where they read (kind 10002, NIP-65), and which devices
+/// and keys for messages they have (kind 10050).
 ///
-/// Plain NIP-17 apps write a root identity's kind 10050 anew and know nothing of devices. The devices that an earlier list named
-/// then count for a while longer, so that an app that knows about devices has time to name them again.
+/// Plain NIP-17 apps write a root identity's kind 10050 anew and know nothing of devices. The devices that an earlier
+/// list named then count for a while longer, so that an app that knows about devices has time to name them again.
 final class IdentityLists: Sendable {
     /// How long devices count after the last list that named them, in milliseconds.
     private static let gracePeriod: Int64 = 7 * 86_400_000
@@ -120,7 +120,8 @@ final class IdentityLists: Sendable {
         }
     }
 
-    /// Sends devices back to waiting that their root identity's lists have not named for too long. Cheap when there are none.
+    /// Sends devices back to waiting that their root identity's lists have not named for too long. Cheap when there are
+    /// none.
     func endGrace() {
         let now = now()
         guard graceEnd.withLock({ $0 <= now }) else { return }
@@ -135,13 +136,13 @@ final class IdentityLists: Sendable {
             }
             graceEnd.withLock { $0 = next }
         } catch {
-            // Until then they count for nobody who asks whether they speak for their root.
+            // Until then these devices do not speak for their root.
             graceEnd.withLock { $0 = now + Self.pauseAfterFailure }
         }
     }
 }
 
-/// What is taken of a list, which its author may have filled as he liked.
+/// Limits of what is taken from a list, because its author may fill it at will.
 enum ListLimits {
     static let devices = 256
     static let relays = 16
@@ -157,15 +158,15 @@ enum ListLimits {
     }
 }
 
-/// What became of a list of an author's own (kind 10002 or 10050).
+/// The result of taking an author's list (kind 10002 or 10050).
 package enum Learned: Hashable, Sendable {
-    /// It is now the newest one known.
+    /// It is now the newest known list.
     case learned
     /// This very list was learned before.
     case duplicate
     /// A newer one of the same author is known.
     case outdated
-    /// Another kind, or of somebody who has nothing to do with any account here.
+    /// Another kind, or from an author unrelated to any account here.
     case ignored
     case refused(RegistrationRefusal)
 }

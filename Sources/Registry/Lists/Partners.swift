@@ -8,14 +8,14 @@ extension Registry {
     /// How many roots ``rootsOfInterest()`` names at most: registrations name partners as they like.
     package static let rootsOfInterestLimit = 50_000
 
-    /// Whether ``learn(_:)`` looks at lists of `author`: it has an account here, is a partner of an account, or a waiting device
-    /// claims to belong to it.
+    /// Whether ``learn(_:)`` looks at lists of `author`: it has an account here, is a partner of an account, or a
+    /// waiting device claims to belong to it.
     package func concerns(_ author: PublicKey) throws -> Bool {
         try store.readOnce { try $0.concerns(author) }
     }
 
-    /// The keys besides those of accounts whose kind 10050 is wanted: the roots that waiting registrations name, and partners in
-    /// the order in which devices named them.
+    /// The keys besides those of accounts whose kind 10050 is wanted: the roots that waiting registrations name, and
+    /// partners in the order in which devices named them.
     package func rootsOfInterest() throws -> Set<PublicKey> {
         try store.read { try $0.rootsOfInterest(limit: Self.rootsOfInterestLimit) }
     }
@@ -36,8 +36,9 @@ extension Registry {
         try store.readOnce { try $0.partners(of: account) }
     }
 
-    /// Whether what `signer` signed is the account's own doing: by its key, by a key that it receives messages under, or by a device
-    /// that its kind 10050 lists and that says so in `root_identity`. Asks the disk only if `root` is the account.
+    /// Whether what `signer` signed is the account's own doing: by its key, by a key that it receives messages under,
+    /// or by a device that its kind 10050 lists and that says so in `root_identity`. Asks the disk only if `root` is
+    /// the account.
     package func isOwn(
         _ signer: PublicKey,
         speakingFor root: PublicKey?,
@@ -84,7 +85,8 @@ extension RegistryRows {
         }
     }
 
-    /// Partners in the order in which devices came to name them, and before them the roots that waiting registrations name.
+    /// Partners in the order in which devices came to name them, and before them the roots that waiting registrations
+    /// name.
     func rootsOfInterest(limit: Int) throws -> Set<PublicKey> {
         let waiting = try all("SELECT DISTINCT root FROM waiting").map { try key($0, "root") }
         let partners = try all(

@@ -1,7 +1,7 @@
 import JSON
 import Nostr
 
-/// What a device wishes beyond what its ``DeviceEntry`` says. Most wish nothing.
+/// What a device prefers beyond its ``DeviceEntry``. Most devices prefer nothing.
 package struct DeviceWishes: Hashable, Sendable {
     package var pace: PaceWishes
     package var filters: FilterSwitches
@@ -28,7 +28,7 @@ package struct PaceWishes: Hashable, Sendable {
 
 /// How a device wants its pushes gathered (seed 004 sections 4 and 7); nil is the operator's default.
 package struct BatchWishes: Hashable, Sendable {
-    // A million devices may have such wishes.
+    // A million devices may have such preferences.
     private var window: Int32 = -1
     private var cooldown: Int32 = -1
     private var cap: Int32 = -1
@@ -73,7 +73,7 @@ extension BatchWishes {
     }
 }
 
-/// Which filters a device switches on or off; of others the operator's configuration decides alone.
+/// The filters that a device switches on or off; the operator's configuration decides about all others.
 package struct FilterSwitches: Hashable, Sendable {
     /// By the filter's name, at most ``limit``.
     package var byName: [String: Bool]
@@ -87,7 +87,7 @@ package struct FilterSwitches: Hashable, Sendable {
 
     package var isEmpty: Bool { byName.isEmpty }
 
-    /// Nil when the device says nothing of that filter.
+    /// Nil when the device does not mention that filter.
     package subscript(name: String) -> Bool? { byName[name] }
 }
 

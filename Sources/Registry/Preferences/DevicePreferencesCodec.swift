@@ -1,7 +1,7 @@
 /// The bytes of ``DeviceWishes`` before they are sealed.
 enum DevicePreferencesCodec {
     private static let version: UInt8 = 1
-    /// Of wishes that name a time zone, which former versions cannot read.
+    /// Of preferences with a time zone, which former versions cannot read.
     private static let versionWithZone: UInt8 = 2
     private static let hasQuietHours: UInt8 = 1
     private static let letsDirectMessagesThrough: UInt8 = 2
@@ -41,7 +41,7 @@ enum DevicePreferencesCodec {
         return [flags & hasZone == 0 ? version : versionWithZone, flags] + fields
     }
 
-    /// Nil unless `bytes` are those of wishes.
+    /// Nil unless `bytes` are those of preferences.
     static func decode(_ bytes: [UInt8], _ zones: TimeZones = .system) -> DeviceWishes? {
         var rest = bytes[...]
         guard let number = rest.popFirst(), let flags = rest.popFirst(),

@@ -4,7 +4,7 @@ import Nostr
 /// When a device wants to be left alone (seed 004 section 4). An end before the start is on the next day.
 package struct QuietHours: Hashable, Sendable {
     package var start: TimeOfDay
-    /// The first minute that is quiet no more; never the same as `start`.
+    /// The first minute after the quiet time; never the same as `start`.
     package var end: TimeOfDay
     package var zone: QuietZone
     /// Whether direct messages come through.
@@ -48,7 +48,7 @@ extension QuietHours {
     }
 }
 
-/// By whose clock quiet hours count.
+/// The clock by which quiet hours count.
 package enum QuietZone: Hashable, Sendable {
     /// A clock that never changes. Says less about where its owner is than a name does (seed 004 section 4).
     case offset(UTCOffset)

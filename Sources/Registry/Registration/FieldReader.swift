@@ -4,7 +4,7 @@ import Nostr
 /// Takes typed fields out of one object of a registration; every refusal names the field by its path.
 struct FieldReader {
     let object: JSONObject
-    /// Names the object in refusals; empty for the outermost one.
+    /// Named in refusals; empty for the outermost object.
     private let path: String
 
     init(_ object: JSONObject, path: String = "") {

@@ -8,7 +8,8 @@ struct PushTarget {
     /// `p256dh` and `auth` in base64url without padding, or nothing.
     var keys: [String: String]
 
-    /// Reads the target as `description` says. A platform without a description is asked for a token, or else for an endpoint.
+    /// Reads the target as `description` says. A platform without a description is asked for a token, or else for an
+    /// endpoint.
     init(_ description: PushTargetDescription?, reader: FieldReader) throws(RegistrationRefusal) {
         keys =
             try reader.reader("subscription").map { subscription throws(RegistrationRefusal) in
@@ -35,7 +36,8 @@ struct PushTarget {
         }
     }
 
-    /// The endpoint may stand by itself or in the subscription, and so may the keys; where they stand twice they must agree.
+    /// The endpoint may stand by itself or in the subscription, and so may the keys; where they stand twice they must
+    /// agree.
     private mutating func readEndpoint(_ reader: FieldReader, needsKeys: Bool) throws(RegistrationRefusal) {
         let endpoint = try Self.endpoint("push_endpoint", reader)
         let subscription = try reader.reader("subscription")

@@ -3,7 +3,7 @@ import Nostr
 import Notifications
 import Platforms
 
-/// What a registration says once it is decrypted (seed 004 section 7): where to push, and what for.
+/// The decrypted content of a registration (seed 004 section 7): where to push, and for which signals.
 package struct RegistrationContent: Hashable, Sendable {
     /// How long it may be, in bytes of UTF-8.
     package static let longest = RegistrationLimits.content
@@ -19,7 +19,7 @@ package struct RegistrationContent: Hashable, Sendable {
     /// What a transport needs besides the token: `p256dh` and `auth` of a subscription, and every further text field
     /// that the core has no use for, so that a new platform's plugin can ask its clients for what it likes.
     package var fields: [String: String]
-    /// What the device wants to be woken for.
+    /// The signals that wake the device.
     package var signals: Set<Signal>
     /// Nil: the operator's default.
     package var mode: Mode?
@@ -31,11 +31,12 @@ package struct RegistrationContent: Hashable, Sendable {
     package var device: String?
     /// A BCP 47 tag.
     package var locale: String?
-    /// The x-only key (BIP-340) made for sealing to this device. Among ``fields`` too, so that it is kept as secret as they are.
+    /// The x-only key (BIP-340) made for sealing to this device. Among ``fields`` too, so that it is kept as secret as
+    /// they are.
     package var sealingKey: PublicKey?
     /// Relays to watch on the account's behalf instead of its NIP-65 list.
     package var relays: [String]
-    /// Whose wake-up hints count (kind 20062).
+    /// The keys whose wake-up hints count (kind 20062).
     package var partners: [PublicKey]
     /// Whether the same token may serve several accounts at once.
     package var shared: Bool

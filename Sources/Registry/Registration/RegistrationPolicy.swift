@@ -1,6 +1,6 @@
 import Nostr
 
-/// Judges registration events (seed 004 section 7). Knows no store, no key and no clock.
+/// Decides about registration events (seed 004 section 7). Knows no store, no key and no clock.
 package struct RegistrationDesk: Sendable {
     /// The limits that an operator may set.
     package struct Limits: Hashable, Sendable {
@@ -46,7 +46,7 @@ package struct RegistrationDesk: Sendable {
         case done(RegistrationResult)
     }
 
-    /// The protocol that registrations are written in; those that name none mean this one.
+    /// The version of the registration protocol; registrations without one mean this.
     package static let protocolVersion = "1"
 
     private let ourKey: String
@@ -57,8 +57,8 @@ package struct RegistrationDesk: Sendable {
         self.limits = limits
     }
 
-    /// Whether a `created_at` is not too far in the future: such an event would win against every later one until then. `now` is
-    /// in milliseconds since 1970.
+    /// Whether a `created_at` is not too far in the future: such an event would win against every later one until then.
+    /// `now` is in milliseconds since 1970.
     func isPlausible(_ createdAt: Int64, now: Int64) -> Bool {
         createdAt >= 0 && createdAt <= now / 1000 + limits.secondsAhead
     }
@@ -129,7 +129,7 @@ package struct RegistrationDesk: Sendable {
         throw .invalid("tag d: expected our public key as \(ourKey); found it \(spelling)")
     }
 
-    /// Weighs a request against what is remembered; nil: go on.
+    /// Compares a request with what is remembered; nil: go on.
     package func weigh(_ request: Request, mark: SlotMark, against account: AccountState) -> RegistrationResult? {
         if let known = account.mark {
             if mark == known {
@@ -148,17 +148,18 @@ package struct RegistrationDesk: Sendable {
         return nil
     }
 
-    /// What becomes of the other slots that hold the same token.
+    /// What happens to the other slots that hold the same token.
     package enum TokenRuling: Hashable, Sendable {
         /// They lose it, or there are none.
         case take(from: [RegisteredDevice])
-        /// One of them has it by a later registration, which this one, arriving late, must not undo.
+        /// One of them has it by a later registration, which a late arrival must not undo.
         case leave
     }
 
-    /// A phone on which somebody else signs in keeps its token: the last registration has it, unless that says
-    /// `shared`. Whoever knows a token may take it, for nothing in it tells whose it is; and whoever has the phone takes it back
-    /// with the next registration, since what is dated ahead counts as of when it came. `now` is in milliseconds since 1970.
+    /// A phone keeps its token when somebody else signs in: the last registration gets it, unless it says `shared`.
+    /// Whoever knows a token may take it, because nothing in it says who owns it. The owner of the phone takes it back
+    /// with the next registration, because one that is dated ahead counts from its arrival. `now` is in milliseconds
+    /// since 1970.
     package func rule(on holders: [RegisteredDevice], mark: SlotMark, shared: Bool, now: Int64) -> TokenRuling {
         if shared { return .take(from: []) }
         let claimedAt = min(mark.createdAt, now / 1000)
@@ -167,7 +168,7 @@ package struct RegistrationDesk: Sendable {
     }
 }
 
-/// What is known of a slot and an account before an event for them is judged.
+/// What is known of a slot and an account before an event for them is decided.
 package struct AccountState: Hashable, Sendable {
     /// The newest event that the slot has seen.
     package var mark: SlotMark?
@@ -177,8 +178,8 @@ package struct AccountState: Hashable, Sendable {
     package var isEnded: Bool
     /// How many devices the account has, this slot's included if it is the account's.
     package var devices: Int
-    /// What a slot without a mark must be newer than, in seconds since 1970: when an author has more marks of former
-    /// devices than are kept, the oldest ones are folded into this.
+    /// Events for a slot without a mark must be newer than this, in seconds since 1970: when an author has more marks
+    /// of former devices than are kept, the oldest ones are folded into it.
     package var floor: Int64?
 
     package init(

@@ -5,8 +5,8 @@ import Synchronization
 
 /// Whether a transport serves an address and accepts its form; asked before a registration is taken.
 ///
-/// Throws a ``RegistrationRefusal`` when not. Any other error refuses the registration as well, but its text is not passed on,
-/// because it might quote the token.
+/// Throws a ``RegistrationRefusal`` when not. Any other error refuses the registration as well, but its text is not
+/// passed on, because it might quote the token.
 package typealias PlatformCheck = @Sendable (DeviceAddress) throws -> Void
 
 /// Says what was expected instead of a signal's name that a registration uses; nil if there is such a signal.
@@ -51,8 +51,8 @@ struct RegistrationReader: Sendable {
         return RegistrationDraft(event: event, slot: slot, account: account, content: content, arrivedAt: arrivedAt)
     }
 
-    /// The draft of a registration that waited; nil when no transport serves it any more. It then goes on waiting, since that may
-    /// change.
+    /// The draft of a registration that waited; nil when no transport serves it any more. It then goes on waiting,
+    /// since that may change.
     func draft(ofWaiting event: Event, arrivedAt: Int64) -> RegistrationDraft? {
         guard case .register(let slot, let account)? = try? policy.request(of: event) else { return nil }
         return try? draft(of: event, slot, account, arrivedAt: arrivedAt)

@@ -1,13 +1,13 @@
 import Notifications
 
-/// What became of a registration event.
+/// The result of a registration event.
 package enum RegistrationResult: Hashable, Sendable {
     case registered(DeviceID)
-    /// The slot was taken already: the same device has a new address or new wishes.
+    /// The slot was taken already: the same device has a new address or new preferences.
     case updated(DeviceID)
     case deregistered
-    /// Signed by a device key of which its root identity has not said yet that it is one (kind 10050): kept, and without
-    /// any effect until then.
+    /// Signed by a device key that its root identity does not list yet (kind 10050): kept, without any effect until
+    /// then.
     case waiting
     /// This very event was taken before, and what it says is in force.
     case duplicate
@@ -56,8 +56,8 @@ package enum RegistrationResult: Hashable, Sendable {
     }
 }
 
-/// Why a registration was not taken, in the words of a Nostr `OK` answer (NIP-01). Names fields and what was expected
-/// of them, never a token, key or endpoint.
+/// Why a registration was refused, as the text of a Nostr `OK` answer (NIP-01). Names fields and what was expected,
+/// never a token, key or endpoint.
 package struct RegistrationRefusal: Error, Hashable, Sendable, CustomStringConvertible {
     private enum Code: String {
         case invalid

@@ -1,11 +1,11 @@
 import Nostr
 import Notifications
 
-/// What one registration replaces another of: who signed it, and a device id under that key.
+/// Identifies what one registration replaces: who signed it, and a device id under that key.
 ///
-/// Kinds 10062 and 30062 with the same `d` share one slot. Whose account it is that the slot's device belongs to is said
-/// by the registration in it: the author's own, or that of a root identity the author is a device of. So nobody but the
-/// author can take what is in a slot away.
+/// Kinds 10062 and 30062 with the same `d` share one slot. The registration in it says which account the device belongs
+/// to: the author's own, or that of a root identity that the author is a device of. So only the author can empty a
+/// slot.
 package struct RegistrationSlot: Hashable, Sendable {
     /// Device ids are at most this many bytes of A-Z a-z 0-9 . _ -
     package static let deviceIDLimit = 64
@@ -47,7 +47,7 @@ package struct SlotMark: Hashable, Sendable {
 package struct RegisteredDevice: Hashable, Sendable {
     package var device: DeviceID
     package var slot: RegistrationSlot
-    /// Whose device it is.
+    /// The account that the device belongs to.
     package var account: PublicKey
     package var mark: SlotMark
     /// Its own date, or when it came if it was dated ahead, in milliseconds since 1970.
@@ -67,15 +67,15 @@ package struct RegisteredDevice: Hashable, Sendable {
         self.registeredAt = registeredAt
     }
 
-    /// Since when it has its token, in seconds since 1970: nobody holds one longer for dating a registration ahead.
+    /// Since when it has its token, in seconds since 1970. Dating a registration ahead does not change that.
     var claimedAt: Int64 { min(mark.createdAt, registeredAt / 1000) }
 }
 
-/// A registration that was read and checked, and of which the store has to say what comes of it.
+/// A registration that was read and checked, before the store decides about it.
 struct RegistrationDraft {
     var event: Event
     var slot: RegistrationSlot
-    /// Whose device it is to be: the author's own, or its root identity's.
+    /// The account that gets the device: the author, or its root identity.
     var account: PublicKey
     var content: RegistrationContent
     /// When it came, in milliseconds since 1970.

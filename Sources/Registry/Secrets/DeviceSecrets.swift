@@ -2,7 +2,7 @@ import Notifications
 import Platforms
 import Synchronization
 
-/// What is sealed about each device, opened: where it is, whom a notification is sealed to, what it asked for.
+/// Opens what is sealed about each device: its address, the key that notifications are sealed to, its registration.
 final class DeviceSecrets: Sendable {
     private let store: RegistryStore
     private let vault: TokenVault

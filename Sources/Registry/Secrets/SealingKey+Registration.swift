@@ -7,8 +7,8 @@ extension SealingKey {
     /// The field of a registration with a key that is for sealing and nothing else.
     static let field = "sealing_key"
 
-    /// What is sealed to for a device whose registration has these `fields` and was signed by `author`: the key made for that, else
-    /// the keys of its subscription (RFC 8291), else the author's.
+    /// The key for a device whose registration has these `fields` and was signed by `author`: the key made for sealing,
+    /// else the keys of its subscription (RFC 8291), else the author's.
     init(_ fields: [String: String], author: PublicKey) {
         if let key = fields[Self.field].flatMap(Self.publicKey) {
             self = .nip44(key.bytes.array)

@@ -2,7 +2,7 @@ import Cipher
 import Notifications
 import Schnorr
 
-/// Seals what must not be read from a stolen database: tokens, endpoints, subscription keys, preferences.
+/// Seals what a stolen database must not reveal: tokens, endpoints, subscription keys, preferences.
 ///
 /// AES-256-GCM under a key that HKDF (RFC 5869) draws from the router's identity, with a fresh nonce a seal and the
 /// device's number as additional data, so that one row's secret opens in no other row.
@@ -39,7 +39,7 @@ package struct TokenVault: Sendable, Concealed {
         self.random = random
     }
 
-    /// Sixteen bytes by which the same token is found again, and which tell nothing of it without the key.
+    /// Sixteen bytes that identify a token and, without the key, reveal nothing about it.
     package func handle(of token: String) -> [UInt8] {
         Array(HMACSHA256.authenticationCode(for: Array(token.utf8), key: findingKey).prefix(16))
     }
@@ -113,7 +113,7 @@ package struct TokenVault: Sendable, Concealed {
     }
 }
 
-/// Shows that whoever registers a target reads what is pushed there.
+/// Shows that the account that registers a target reads what is pushed there.
 package struct TargetCode: Hashable, Sendable, Concealed {
     /// Crockford's: no letters that are read as digits.
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
@@ -127,7 +127,7 @@ package struct TargetCode: Hashable, Sendable, Concealed {
         text = String(digits.prefix(5)) + "-" + String(digits.dropFirst(5))
     }
 
-    /// Whether that is what somebody typed who read it.
+    /// Whether `typed` is this code, as somebody who read it might type it.
     func isSpelled(by typed: String) -> Bool {
         let digits = typed.uppercased().compactMap { digit -> Character? in
             switch digit {

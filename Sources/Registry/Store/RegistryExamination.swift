@@ -4,12 +4,12 @@ import Nostr
 import Notifications
 import Storage
 
-/// A look into every row of a registry's file that changes nothing, also while a router runs on it.
+/// Examines every row of a registry's file without changing it, even while a router uses it.
 package struct RegistryExamination: Sendable {
     /// What was found.
     package struct Report: Sendable {
         package var devices = 0
-        /// What is wrong, each a sentence without anything secret.
+        /// What is wrong, one sentence each, without anything secret.
         package var findings: [String] = []
     }
 
@@ -18,7 +18,7 @@ package struct RegistryExamination: Sendable {
     private let file: StoreFile
     private let identity: KeyPair?
 
-    /// Without `identity` what is sealed is not looked into.
+    /// Without `identity`, sealed values are not examined.
     package init(path: String, identity: KeyPair?) {
         file = StoreFile(path: path, kind: RegistryStore.kind)
         self.identity = identity
@@ -70,13 +70,13 @@ package struct RegistryExamination: Sendable {
     }
 }
 
-/// What a registry's file says of itself at a glance, also while a router runs on it. Changes nothing.
+/// The main facts about a registry's file, read without changing it, even while a router uses it.
 package struct RegistryGlance: Sendable {
-    /// The public key that it was made for, in hexadecimal digits; nil: nobody's yet.
+    /// The public key that it was made for, in hexadecimal digits; nil: not claimed yet.
     package let owner: String?
     package let hasDevices: Bool
 
-    /// Nil when there is no file. Throws a `StoreFault` when that cannot be told, or when it is no registry.
+    /// Nil when there is no file. Throws a `StoreFault` when it cannot be read, or is no registry.
     package init?(path: String) throws {
         let file = StoreFile(path: path, kind: RegistryStore.kind)
         guard try file.exists() else { return nil }

@@ -47,8 +47,8 @@ extension RegistryRows {
         ) != nil
     }
 
-    /// Whether there are so many devices. Device numbers are given in their order and never again, so that there are seldom as many
-    /// as the last one says, and counting is seldom called for.
+    /// Whether there are so many devices. Device numbers are given in their order and never again, so that there are
+    /// seldom as many as the last one says, and counting is seldom called for.
     func devices(atLeast count: Int) throws -> Bool {
         let last: Int64 = try one("SELECT coalesce(max(id), 0) FROM devices")?[0] ?? 0
         guard last >= count else { return false }
@@ -101,8 +101,8 @@ extension RegistryRows {
         )
     }
 
-    /// Puts a device into its slot, whatever was there; a device that was there keeps its number and its beginning. Answers with
-    /// both, the beginning in milliseconds since 1970.
+    /// Puts a device into its slot, whatever was there; a device that was there keeps its number and its beginning.
+    /// Answers with both, the beginning in milliseconds since 1970.
     func put(_ device: DeviceRow) throws -> (DeviceID, firstRegisteredAt: Int64) {
         let further = device.furtherSignals.isEmpty ? nil : device.furtherSignals.map(\.rawValue).joined(separator: " ")
         let root = device.account == device.slot.author ? nil : device.account
@@ -134,12 +134,12 @@ extension RegistryRows {
         return (DeviceID(rawValue: row[0]), row[1])
     }
 
-    /// Replaces the sealed wishes of a device; nil when it has none.
+    /// Replaces the sealed preferences of a device; nil when it has none.
     func putPreferences(of device: DeviceID, sealed: [UInt8]?) throws {
         try execute("UPDATE devices SET wishes = ? WHERE id = ?", [sealed.map { Data($0) }, device.rawValue])
     }
 
-    /// Empty when the device wishes nothing; nil when there is no such device.
+    /// Empty when the device prefers nothing; nil when there is no such device.
     func sealedPreferences(of device: DeviceID) throws -> [UInt8]? {
         try one("SELECT wishes FROM devices WHERE id = ?", [device.rawValue]).map { row in
             (row[0] as Data?).map { Array($0) } ?? []
@@ -215,7 +215,8 @@ extension RegistryRows {
 
     // MARK: Removal
 
-    /// Empties a slot, and remembers that it is empty since `mark`. Keeps `event`, the deregistration, as long as that mark.
+    /// Empties a slot, and remembers that it is empty since `mark`. Keeps `event`, the deregistration, as long as that
+    /// mark.
     func clear(
         _ slot: RegistrationSlot,
         leaving mark: SlotMark,
@@ -229,14 +230,15 @@ extension RegistryRows {
         try bury(slot, mark)
     }
 
-    /// Takes a device away that did not ask for it. The event that registered it will not bring it back.
+    /// Removes a device without its owner's request. The event that registered it will not bring it back.
     func evict(_ device: RegisteredDevice, _ changes: inout RegistryChanges) throws {
         try deleteEvent(in: device.slot)
         try delete(device, &changes)
         try bury(device.slot, device.mark)
     }
 
-    /// Takes a device away whose root identity no longer lists the key that registered it. It waits until that is so again.
+    /// Removes a device when its root identity no longer lists the key that registered it. The registration waits until
+    /// it is listed again.
     func revoke(
         _ device: RegisteredDevice,
         limits: RegistrationDesk.Limits,
@@ -265,7 +267,7 @@ extension RegistryRows {
         changes.keys.insert(device.account)
         changes.index.append(.remove(device.device, of: device.account))
         try execute("DELETE FROM devices WHERE id = ?", [device.device.rawValue])
-        // Whom the account was followed by in its absence nobody will have seen.
+        // Nobody reads who follows the account while it is away.
         let account = device.account.bytes.data
         try execute(
             "DELETE FROM follows_read WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM devices WHERE account = ?1)",

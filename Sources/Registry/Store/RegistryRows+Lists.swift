@@ -65,7 +65,7 @@ extension RegistryRows {
         }
     }
 
-    /// Every account's, those of which time ran out by `now` (milliseconds since 1970) left out.
+    /// The keys of every account, without those that expired by `now` (milliseconds since 1970).
     func allMessageKeys(now: Int64) throws -> [PublicKey: [MessageKey]] {
         try all("SELECT account, key, until FROM message_keys WHERE until IS NULL OR until > ?", [now])
             .reduce(into: [:]) { keys, row in
@@ -90,8 +90,8 @@ extension RegistryRows {
         }
     }
 
-    /// Lets the devices of a root count until `moment` only, in milliseconds since 1970, of which its newest list says
-    /// nothing. What was said before of such a list stays.
+    /// Ends the devices of a root at `moment`, in milliseconds since 1970, because its newest list does not mention
+    /// devices. An earlier end stays.
     func letLapse(devicesOf root: PublicKey, at moment: Int64) throws {
         try execute("UPDATE listed_devices SET until = ? WHERE root = ? AND until IS NULL", [moment, root.bytes.data])
     }
@@ -101,7 +101,7 @@ extension RegistryRows {
         try one("SELECT min(until) AS until FROM listed_devices WHERE until IS NOT NULL")?["until"] ?? .max
     }
 
-    /// Takes devices out that count no more at `now`, in milliseconds since 1970; answers with their roots and keys.
+    /// Removes the devices that ended by `now`, in milliseconds since 1970, and returns their roots and keys.
     func takeLapsedDevices(at now: Int64) throws -> [(root: PublicKey, device: PublicKey)] {
         try all("DELETE FROM listed_devices WHERE until <= ? RETURNING root, device", [now])
             .map { (try key($0, "root"), try key($0, "device")) }

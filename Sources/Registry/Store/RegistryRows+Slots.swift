@@ -84,9 +84,9 @@ extension RegistryRows {
         ).map(mark)
     }
 
-    /// Keeps a registration until ``waiting(for:)`` asks for it, in place of what waited for its slot. `arrivedAt`
-    /// is in milliseconds since 1970. Whoever likes may name a root, so of what is more than `limits` say the oldest ones go. Answers
-    /// with the roots that something no longer waits for.
+    /// Keeps a registration until ``waiting(for:)`` asks for it, in place of what waited for its slot. `arrivedAt` is
+    /// in milliseconds since 1970. Whoever likes may name a root, so of what is more than `limits` say the oldest ones
+    /// go. Answers with the roots that something no longer waits for.
     func wait(
         _ slot: RegistrationSlot,
         root: PublicKey,
@@ -131,7 +131,8 @@ extension RegistryRows {
         return roots
     }
 
-    /// What waits for a root identity, in the order it came: events as JSON, and when they came, in milliseconds since 1970.
+    /// What waits for a root identity, in the order it came: events as JSON, and when they came, in milliseconds since
+    /// 1970.
     func waiting(for root: PublicKey) throws -> [(json: String, arrivedAt: Int64)] {
         try all("SELECT json, arrived_at FROM waiting WHERE root = ? ORDER BY number", [root.bytes.data])
             .map { ($0[0], $0[1]) }

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import Notifications
 
-/// A device with a chosen target, or one that would have it.
+/// A device that has or claims a chosen target.
 struct TargetHolder: Hashable {
     var device: RegisteredDevice
     var route: Route
@@ -13,7 +13,7 @@ struct TargetHolder: Hashable {
 }
 
 extension RegistryRows {
-    /// The devices with the chosen target of that handle, and those that would have it; the oldest first.
+    /// The devices that have or claim the chosen target of that handle; the oldest first.
     func holders(ofTarget target: [UInt8]) throws -> [TargetHolder] {
         try all(
             """

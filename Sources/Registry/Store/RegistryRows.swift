@@ -23,13 +23,13 @@ package struct RegistryRows {
         try Row.fetchAll(db.cachedStatement(sql: sql), arguments: arguments)
     }
 
-    /// Whose registry this is: `key`'s if it was nobody's.
+    /// The owner of this registry: `key` if it had none.
     func claim(for key: String) throws -> String {
         try execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('identity', ?)", [key])
         return try owner()
     }
 
-    /// Whose registry this is; empty: nobody's yet.
+    /// The owner of this registry; empty: none yet.
     func owner() throws -> String { try one("SELECT value FROM meta WHERE name = 'identity'")?[0] ?? "" }
 
     /// The mark in the columns `created_at` and `event_id`.

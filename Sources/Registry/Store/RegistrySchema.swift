@@ -85,7 +85,8 @@ enum RegistrySchema {
         ) WITHOUT ROWID;
         """
 
-    /// Who speaks for whom. What was called account is who signed; the account is the root identity if that is another.
+    /// Devices that speak for a root identity. The column `account` becomes `author`, who signed; the account is the
+    /// root identity if there is one.
     private static let identities = """
         ALTER TABLE devices RENAME COLUMN account TO author;
         ALTER TABLE devices ADD COLUMN root BLOB;
@@ -144,8 +145,8 @@ enum RegistrySchema {
         CREATE TABLE follows_read (account BLOB PRIMARY KEY) WITHOUT ROWID;
         """
 
-    /// A `key` of no bytes is the owner's own, as it mostly is. The rows of an owner are beside each other, so that all owners'
-    /// can be compared in one go with what should be; the index finds who else has a key watched.
+    /// A `key` of no bytes is the owner's own, as it mostly is. The rows of an owner are beside each other, so that all
+    /// owners' can be compared in one go with what should be; the index finds who else has a key watched.
     private static let watch = """
         CREATE TABLE watch_relays (id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, mark INTEGER);
 
@@ -161,8 +162,8 @@ enum RegistrySchema {
         CREATE INDEX watch_others ON watch (key, relay, interest) WHERE key <> x'';
         """
 
-    /// Sessions of NIP-46, and which client opened one with which secret. Of a secret there is a keyed digest; it stays when the
-    /// session ends, for nobody else may ever use it.
+    /// Sessions of NIP-46, and which client opened one with which secret. Of a secret there is a keyed digest; it stays
+    /// when the session ends, because no other client may ever use it.
     private static let remoteSessions = """
         CREATE TABLE remote_sessions (
             client BLOB PRIMARY KEY,
@@ -177,13 +178,14 @@ enum RegistrySchema {
         ) WITHOUT ROWID;
         """
 
-    /// When a device came into its slot, which registering anew leaves as it is: clients do that whenever they are opened.
+    /// When a device came into its slot, which registering anew leaves as it is: clients do that whenever they are
+    /// opened.
     private static let beginnings = """
         ALTER TABLE devices ADD COLUMN first_registered_at INTEGER NOT NULL DEFAULT 0;
         UPDATE devices SET first_registered_at = registered_at;
         """
 
-    /// Finds whose a key for messages is.
+    /// Finds the owners of a key for messages.
     private static let messageKeyOwners = "CREATE INDEX message_keys_key ON message_keys (key);"
 
     /// What the index has to know of every device. The sealing key itself is among the secrets.
@@ -192,8 +194,8 @@ enum RegistrySchema {
         ALTER TABLE devices ADD COLUMN has_sealing_key INTEGER NOT NULL DEFAULT 0;
         """
 
-    /// Devices that the sealed ingress met. The address is there while the device counts as alive. Counting a million rows takes
-    /// longer than adding one, so triggers count.
+    /// Devices that the sealed ingress met. The address is there while the device counts as alive. Counting a million
+    /// rows takes longer than adding one, so triggers count.
     private static let ingressDevices = """
         CREATE TABLE ingress_devices (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -217,7 +219,7 @@ enum RegistrySchema {
         CREATE INDEX ingress_devices_gone_at ON ingress_devices (gone_at) WHERE gone_at IS NOT NULL;
         """
 
-    /// Whom an account follows. No table without row ids: a list may fill many pages.
+    /// The keys that an account follows. No table without row ids: a list may fill many pages.
     private static let followed = """
         CREATE TABLE followed (
             account BLOB PRIMARY KEY NOT NULL,
@@ -227,11 +229,12 @@ enum RegistrySchema {
         );
         """
 
-    /// What a device wishes of pace and filters, sealed: quiet hours tell when somebody sleeps. Most wish nothing.
+    /// The pace and filters that a device prefers, sealed: quiet hours tell when somebody sleeps. Most devices have
+    /// none.
     private static let wishes = "ALTER TABLE devices ADD COLUMN wishes BLOB;"
 
-    /// The newest of an account's own lists, of the kinds that filters want. No table without row ids: a list may fill many
-    /// pages.
+    /// The newest of an account's own lists, of the kinds that filters want. No table without row ids: a list may fill
+    /// many pages.
     private static let recipientLists = """
         CREATE TABLE recipient_lists (
             account BLOB NOT NULL,
@@ -257,8 +260,8 @@ enum RegistrySchema {
     /// 1970; no time where that list names it.
     private static let deviceGrace = "ALTER TABLE listed_devices ADD COLUMN until INTEGER;"
 
-    /// Which device has a target that people choose, by a handle that tells nothing of it, and which ones would have
-    /// it. Few do.
+    /// Which device has a target that people choose, by a handle that reveals nothing, and which devices claim it. Few
+    /// devices have one.
     private static let chosenTargets = """
         CREATE TABLE chosen_targets (
             device INTEGER PRIMARY KEY REFERENCES devices (id) ON DELETE CASCADE,
@@ -269,7 +272,7 @@ enum RegistrySchema {
         CREATE INDEX chosen_targets_target ON chosen_targets (target);
         """
 
-    /// Whether a push service ever took a push for a device. Of devices from before nobody knows, so they count as
+    /// Whether a push service ever took a push for a device. For earlier devices this is unknown, so they count as
     /// reached. The index finds the device that goes first when there is no room.
     private static let reached = """
         ALTER TABLE devices ADD COLUMN is_reached INTEGER NOT NULL DEFAULT 0;
@@ -277,8 +280,8 @@ enum RegistrySchema {
         CREATE INDEX devices_unreached ON devices (registered_at) WHERE is_reached = 0;
         """
 
-    /// Ids that a registry saved from a damaged one leaves free, as what it lacks may have had them: a delivery that waits for a
-    /// lost device must not go to a new one.
+    /// Ids that a registry saved from a damaged one leaves free, as what it lacks may have had them: a delivery that
+    /// waits for a lost device must not go to a new one.
     private static let idsLeftFree = 1_000_000
 
     /// A device without its secrets cannot be pushed to, and would take its app's next registration for a repeated one.

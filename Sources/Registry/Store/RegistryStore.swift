@@ -4,8 +4,8 @@ import Storage
 
 /// The registry on disk: one SQLite database.
 ///
-/// Every transaction is on the disk when it returns. Opening throws a `StoreFault` for a damaged database, another program's and
-/// one that a newer version wrote, and changes none of them.
+/// Every transaction is on the disk when it returns. Opening throws a `StoreFault` for a damaged database, another
+/// program's and one that a newer version wrote, and changes none of them.
 package final class RegistryStore: Sendable {
     package static let kind = StoreKind(
         name: "the registry",
@@ -20,8 +20,8 @@ package final class RegistryStore: Sendable {
     /// Whether it was opened to look at and not to change.
     let isForReading: Bool
 
-    /// Opens or creates the database at `path`, readable by this user only. `damaged` is told once when it turns out damaged later;
-    /// nothing is written to it from then on.
+    /// Opens or creates the database at `path`, readable by this user only. `damaged` is called once if it turns out
+    /// damaged later; nothing is written to it from then on.
     package init(path: String, damaged: @escaping @Sendable (StoreFault) -> Void = { _ in }) throws {
         self.path = path
         let file = StoreFile(path: path, kind: Self.kind)
@@ -33,8 +33,8 @@ package final class RegistryStore: Sendable {
         isForReading = false
     }
 
-    /// Opens the database of a router that may be running, and changes nothing in it. Throws a `StoreFault` when there is none, and
-    /// for what cannot be used.
+    /// Opens the database of a router that may be running, and changes nothing in it. Throws a `StoreFault` when there
+    /// is none, and for what cannot be used.
     package init(reading path: String) throws {
         self.path = path
         let file = StoreFile(path: path, kind: Self.kind)
@@ -49,8 +49,8 @@ package final class RegistryStore: Sendable {
     /// The damage that was met since it was opened; nil while all is well.
     package var damage: StoreFault? { watch.damage }
 
-    /// Copies the log into the file, so that the file alone is the whole registry. For the end of an orderly stop; where the disk
-    /// does not take it, the log stays and nothing is lost.
+    /// Copies the log into the file, so that the file alone is the whole registry. For the end of an orderly stop;
+    /// where the disk does not take it, the log stays and nothing is lost.
     package func settle() {
         _ = try? watch.writing { try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
     }

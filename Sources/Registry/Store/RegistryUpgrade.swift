@@ -38,8 +38,8 @@ struct RegistryUpgrade: Sendable {
         }
     }
 
-    /// A registry from before chosen targets, or from before a plugin said that people choose its targets, has them in sealed
-    /// addresses. Whoever has one by then keeps it.
+    /// A registry from before chosen targets, or from before a plugin said that people choose its targets, has them in
+    /// sealed addresses. Whoever has one by then keeps it.
     private func bringTargetsOut(on platform: String, _ platforms: PlatformCatalog) throws {
         let step = UpgradeStep.chosenTargets(platform: platform)
         guard try !store.write({ try $0.isDone(step) }) else { return }

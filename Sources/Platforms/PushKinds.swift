@@ -6,7 +6,8 @@ package struct PushKinds: Hashable, Sendable {
     package let silentPerHour: Int?
     private let kinds: [PushKind]?
 
-    init() {
+    /// Of a platform that says nothing about its pushes.
+    package init() {
         silentPerHour = nil
         kinds = nil
     }

@@ -80,7 +80,12 @@ package struct TextSchema: Hashable, Sendable {
     /// A regular expression that holds for the text.
     package var pattern: TextPattern?
     package var isFilled = false
-    package var place: Place = .line
+    package var place: Place
+
+    package init(format: Format? = nil, place: Place = .line) {
+        self.format = format
+        self.place = place
+    }
 }
 
 /// A regular expression for texts, with words for what it asks.

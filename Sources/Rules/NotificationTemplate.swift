@@ -1,10 +1,13 @@
 import Notifications
+import Platforms
 import YAMLReading
 
 /// What goes out for no event in particular: the file's `summary` and `nudge`. They take the keys of a rule that say
 /// what goes out, and their texts speak of nothing but how many events there are.
 struct NotificationTemplate: Sendable {
-    static let keys = RuleTexts.keys + RulePayload.keys.filter { $0 != "event_data" } + ["urgency"]
+    static func keys(_ platforms: PlatformCatalog) -> [String] {
+        RuleTexts.keys + RulePayload.keys(platforms).filter { $0 != "event_data" } + ["urgency"]
+    }
 
     var texts: RuleTexts
     var payload: RulePayload
@@ -12,16 +15,15 @@ struct NotificationTemplate: Sendable {
     var urgency: Urgency?
 
     /// Reads it. Without a title it has `title`.
-    init?(_ value: YAMLValue, categories: ButtonCategories, title: LocalizedTemplate) {
-        guard let mapping = value.mapping(keys: Self.keys) else { return nil }
+    init?(_ value: YAMLValue, _ context: RuleContext, title: LocalizedTemplate) {
+        guard let mapping = value.mapping(keys: Self.keys(context.platforms)) else { return nil }
         texts = RuleTexts(reading: mapping, speakingOf: .batch)
-        payload = RulePayload(reading: mapping, categories: categories, isAboutEvent: false)
+        payload = RulePayload(reading: mapping, context, isAboutEvent: false)
         urgency = mapping["urgency"].flatMap { value in
             value.choice(Urgency.allCases.map(\.name)).flatMap { name in Urgency.allCases.first { $0.name == name } }
         }
         if mapping["title"] == nil { texts.title = title }
         for (key, value) in mapping.members where !RuleTexts.keys.contains(key) { Self.checkVariables(value) }
-        if let apns = mapping["apns"], apns.isMapping, let block = apns.mapping() { Self.checkAlert(block) }
     }
 
     /// What has this title and nothing else.
@@ -40,17 +42,6 @@ struct NotificationTemplate: Sendable {
             let strange = template.variables.filter { TemplateVocabulary.batch.variable($0) == nil }
             guard let name = strange.min() else { return }
             value.mistake(TemplateVocabulary.batch.unknownVariable(name).message)
-        }
-    }
-
-    /// What stands for several events, or in place of any, is an alert: it is nobody's call and no Live Activity's
-    /// state.
-    private static func checkAlert(_ block: YAMLMapping) {
-        if let type = block["push-type"], let word = type.literal, word != "alert" {
-            type.mistake("what speaks of no event in particular is an alert: expected alert")
-        }
-        for key in ["event", "events", "content-state"] {
-            block[key]?.mistake("a Live Activity is about one event: a rule has this")
         }
     }
 }

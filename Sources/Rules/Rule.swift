@@ -1,4 +1,5 @@
 import Notifications
+import Platforms
 
 /// What one kind of event becomes. A class, since each decision hands one out.
 package final class Rule: Sendable {
@@ -27,6 +28,7 @@ package final class Rule: Sendable {
     /// How texts spell what they mention.
     let mentions: MentionStyle
     private let needs: RuleNeeds
+    private let platforms: PlatformCatalog
 
     /// `nudge` is the rule book's, and `shared` what all of its rules have in common.
     init(
@@ -42,8 +44,10 @@ package final class Rule: Sendable {
         pace: RulePace,
         nudge: NeutralTemplates,
         mentions: MentionStyle = .raw,
-        shared: SharedPresentation = SharedPresentation()
+        shared: SharedPresentation = SharedPresentation(),
+        platforms: PlatformCatalog
     ) {
+        self.platforms = platforms
         self.name = name
         self.place = place
         self.match = match
@@ -54,12 +58,12 @@ package final class Rule: Sendable {
         self.texts = texts
         self.payload = payload
         self.pace = pace
-        let presentation = RulePresentation(texts, payload.blocks, mode: mode)
+        let presentation = RulePresentation(texts, payload.blocks, mode: mode, platforms)
         let common = nudge.template.payload.blocks
         self.nudge = nudge.with(presentation.joined(with: common), category: presentation.category)
         cover = nudge.with(presentation.joined(with: common, sealedAmong: shared), category: shared.category)
         blocksOfWakeUps = presentation.blocksOfWakeUps
-        visibility = RuleVisibility(texts, payload.blocks, mode: mode)
+        visibility = RuleVisibility(texts, payload.blocks, mode: mode, platforms)
         self.mentions = mentions
         needs = Self.needs(of: texts, payload, pace, mentions)
     }
@@ -79,7 +83,8 @@ package final class Rule: Sendable {
             pace: rule.pace,
             nudge: nudge,
             mentions: rule.mentions,
-            shared: shared
+            shared: shared,
+            platforms: rule.platforms
         )
     }
 

@@ -1,5 +1,6 @@
 import Nostr
 import Notifications
+import Platforms
 
 /// An operator's rules in their order; the first that matches an event decides. Apps may have books of their own.
 package struct RuleBook: Sendable {
@@ -23,19 +24,21 @@ package struct RuleBook: Sendable {
     /// What decides for devices of apps that have rules of their own: these, and behind them the common ones.
     package let ofApps: [String: RuleBook]
 
+    /// `platforms` are those whose blocks the rules have.
     init(
         rules: [Rule],
         summary: NotificationTemplate,
         nudge: NeutralTemplates,
-        ofApps: [String: RuleBook] = [:]
+        ofApps: [String: RuleBook] = [:],
+        platforms: PlatformCatalog
     ) {
         let telling = rules.filter { !$0.drops && $0.mode > .wake }
         self.rules = rules
         self.ofApps = ofApps
         self.summary = summary
         self.nudge = nudge
-        batch = BatchTemplates(summary, nudge, standingFor: telling, isQuiet: false)
-        quietBatch = BatchTemplates(summary, nudge, standingFor: telling, isQuiet: true)
+        batch = BatchTemplates(summary, nudge, standingFor: telling, isQuiet: false, platforms)
+        quietBatch = BatchTemplates(summary, nudge, standingFor: telling, isQuiet: true, platforms)
         index = RuleIndex(rules)
         let apps = ofApps.values
         languages = Self.languages(of: rules, summary.texts, nudge.template.texts, apps.flatMap(\.languages))

@@ -2,7 +2,7 @@ import APNsTransport
 import FCMTransport
 import GotifyTransport
 import NtfyTransport
-package import Platforms
+import Platforms
 import UnifiedPushTransport
 import WebPushTransport
 

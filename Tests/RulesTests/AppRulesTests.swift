@@ -1,4 +1,5 @@
 import Notifications
+import PlatformTestSupport
 import Testing
 import YAMLReading
 

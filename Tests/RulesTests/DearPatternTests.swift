@@ -1,4 +1,5 @@
 import Nostr
+import PlatformTestSupport
 import Testing
 
 @testable import Rules

@@ -1,5 +1,6 @@
 import Nostr
 import Notifications
+import PlatformTestSupport
 import Testing
 import YAMLReading
 

@@ -1,5 +1,7 @@
 import Nostr
 import Notifications
+import PlatformTestSupport
+import Platforms
 import Testing
 import YAMLReading
 
@@ -117,6 +119,6 @@ import YAMLReading
     }
 
     @Test func onlyIPhonesHaveABudgetOfSilentPushes() {
-        #expect(PushServices.silentPushesPerHour == ["ios": 3])
+        #expect(PlatformCatalog.builtIn.silentPushesPerHour == ["ios": 3])
     }
 }

@@ -1,3 +1,6 @@
+import Nostr
+import Platforms
+
 /// A rule's blocks for single platforms (`apns`, `fcm`, `webpush`, …, `native`), by which an operator says to one push service what the
 /// others do not know.
 struct PlatformBlocks: Sendable {
@@ -30,20 +33,22 @@ struct PlatformBlocks: Sendable {
         withheld = Set(templates.filter(\.template.mayBeLeftOut).map(\.platform))
     }
 
-    /// Blocks that are put together of others, named as rules name them.
+    /// Blocks that are put together of others. Nothing in them is left out, so no key of a rule is named for them.
     init(_ blocks: [(platform: String, template: JSONTemplate)]) {
-        self.init(
-            blocks.map { platform, template in
-                let key = PlatformKey.all.first { $0.platform == platform }?.name ?? "native.\(platform)"
-                return Block(key: key, platform: platform, template: template)
-            }
-        )
+        self.init(blocks.map { Block(key: $0.platform, platform: $0.platform, template: $0.template) })
     }
 
     /// The members of a platform's block, in their order; none where there is no block.
-    func members(of platform: String) -> [JSONTemplate.Member] {
-        if let json = constant[platform] { return JSONTemplate.constant(Array(json.utf8)).members ?? [] }
-        return templates.first { $0.platform == platform }?.template.members ?? []
+    func members(of platform: String) -> [JSONTemplate.Member] { block(of: platform)?.members ?? [] }
+
+    private func block(of platform: String) -> JSONTemplate? {
+        if let json = constant[platform] { return .constant(Array(json.utf8)) }
+        return templates.first { $0.platform == platform }?.template
+    }
+
+    /// What conditions can ask of a platform's block.
+    func facts(of platform: String, hasTexts: Bool) -> RenderedBlock {
+        RenderedBlock(block: block(of: platform), hasTexts: hasTexts)
     }
 
     /// The same with the blocks of `others` for platforms that have none.
@@ -101,5 +106,28 @@ struct PlatformBlocks: Sendable {
             rendered[block.platform] = block.template.render(values, now: now, omitted: &omitted)
         }
         return rendered
+    }
+}
+
+/// A block as it was read: what variables decide is not known.
+struct RenderedBlock: BlockFacts {
+    fileprivate let block: JSONTemplate?
+    let hasTexts: Bool
+    let isSummary = false
+
+    func value(at path: [String]) -> BlockValue? {
+        guard let value = block?.value(at: path) else { return nil }
+        switch value {
+        case .object: return .object
+        case .list: return .list
+        case .text, .choice, .whole, .number, .flag, .moment: return .variable
+        case .constant(let bytes):
+            switch try? JSONValue(parsing: String(decoding: bytes, as: UTF8.self)) {
+            case nil: return nil
+            case .object?: return .object
+            case .array?: return .list
+            case let literal?: return .literal(literal)
+            }
+        }
     }
 }

@@ -1,9 +1,12 @@
+import Platforms
 import YAMLReading
 
 /// What a rule puts into payloads besides its texts, and how long they last.
 struct RulePayload: Sendable {
     /// The keys of a rule that are read here.
-    static let keys = ["data", "event_data", "expires"] + PlatformKey.all.map(\.name) + ["native"]
+    static func keys(_ platforms: PlatformCatalog) -> [String] {
+        ["data", "event_data", "expires"] + platforms.blocks.map(\.key) + ["native"]
+    }
 
     var blocks: PlatformBlocks
     let customKeys: CustomKeys
@@ -21,11 +24,103 @@ struct RulePayload: Sendable {
 
     /// Reads these keys, and checks the buttons and URLs that they have to fit. `isAboutEvent`: `rule` is a rule, and
     /// no text for several events.
-    init(reading rule: YAMLMapping, categories: ButtonCategories, isAboutEvent: Bool = true) {
+    init(reading rule: YAMLMapping, _ context: RuleContext, isAboutEvent: Bool = true) {
         ButtonChecks.check(rule)
-        blocks = PlatformBlocks(reading: rule, categories: categories)
+        blocks = BlockReader(context: context, rule: rule, isSummary: !isAboutEvent).blocks()
         customKeys = CustomKeys(reading: rule, isAboutEvent: isAboutEvent)
         lifetime = Lifetime(reading: rule)
         variables = blocks.variables.union(customKeys.variables)
+    }
+}
+
+/// What an app gets beside what is shown: the keys of seed 000 that tell which event this is about, and a rule's own `data`.
+struct CustomKeys: Sendable {
+    /// The notification's own keys on all platforms, which `data` may not replace.
+    static let reserved = [
+        "aps", "t", "n", "id", "title", "subtitle", "body", "category", "thread", "url", "actions", "sealed",
+    ]
+
+    private let own: JSONTemplate?
+    /// Whether seed 000's keys are there, which tell of the event that this one refers to, too.
+    let saysEvent: Bool
+
+    /// None.
+    init() {
+        own = nil
+        saysEvent = false
+    }
+
+    /// `isAboutEvent`: there is an event, of which seed 000's keys may tell.
+    init(reading rule: YAMLMapping, isAboutEvent: Bool = true) {
+        saysEvent = isAboutEvent && rule["event_data"]?.bool() ?? true
+        guard let data = rule["data"], let members = data.mapping()?.members else {
+            own = nil
+            return
+        }
+        for (key, value) in members {
+            if key == "aps" {
+                value.mistake("Apple's own keys belong into 'apns'")
+            } else if Self.reserved.contains(key) {
+                value.mistake(
+                    "'\(key)' is a key of the notification itself, which 'data' cannot replace; name it otherwise"
+                )
+            } else if saysEvent, EventData.keys.contains(key) {
+                value.mistake("the event's own keys say '\(key)' already; 'event_data: false' leaves them out")
+            }
+        }
+        own = members.isEmpty ? nil : JSONTemplate(free: data)
+    }
+
+    var variables: Set<String> { own?.variables ?? [] }
+
+    /// A JSON object, or nothing when there is none. Notes in `rendering` what is left out.
+    func render(_ input: RuleInput, _ values: TemplateValues, now: Int64, into rendering: inout Rendering) -> String {
+        let event = saysEvent ? EventData(input).json : ""
+        var omitted = OmittedPaths()
+        let own = own?.render(values, now: now, omitted: &omitted)
+        rendering.leaveOut(omitted, of: "data")
+        guard let own, own != "{}" else { return event }
+        guard !event.isEmpty, event != "{}" else { return own }
+        return event.dropLast() + "," + own.dropFirst()
+    }
+
+    /// The same where there is no event, and nothing of a stranger's that could come out unfit.
+    func render(_ values: TemplateValues, now: Int64) -> String {
+        var omitted = OmittedPaths()
+        guard let own = own?.render(values, now: now, omitted: &omitted), own != "{}" else { return "" }
+        return own
+    }
+}
+
+/// How long a push service may keep a notification for a device that is off (`expires`).
+struct Lifetime: Sendable {
+    /// FCM keeps nothing for longer than four weeks.
+    static let range: ClosedRange<Int64> = 60_000...28 * 86_400_000
+
+    private let milliseconds: Int64?
+
+    /// Leaves that to the transport.
+    init() {
+        milliseconds = nil
+    }
+
+    init(reading rule: YAMLMapping) {
+        guard let value = rule["expires"], let text = value.string() else {
+            milliseconds = nil
+            return
+        }
+        guard let span = TimeSpan.milliseconds(text), Self.range.contains(span) else {
+            value.mistake("expected a time from 1m to 28d, such as 90s, 15m, 4h, 2d or 1d12h")
+            milliseconds = nil
+            return
+        }
+        milliseconds = span
+    }
+
+    /// When a push service should give up, in milliseconds since 1970, as is `now`; 0 leaves that to the transport, also
+    /// when nobody knows what time it is.
+    func end(from now: Int64) -> Int64 {
+        guard let milliseconds, now > 0 else { return 0 }
+        return now.addingReportingOverflow(milliseconds).partialValue
     }
 }

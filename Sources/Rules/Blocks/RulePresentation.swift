@@ -1,4 +1,5 @@
 import Notifications
+import Platforms
 
 /// How a rule's notifications make themselves noticed: the values that its blocks have for ``PresentationKey``s. What
 /// variables decide counts as the quietest value there is.
@@ -8,8 +9,10 @@ struct RulePresentation: Sendable {
     private let blocks: PlatformBlocks
     /// The rule has a form that is looser than a nudge: nothing stricter may be louder than that.
     private let isBounding: Bool
+    private let platforms: PlatformCatalog
 
-    init(_ texts: RuleTexts, _ blocks: PlatformBlocks, mode: Mode) {
+    init(_ texts: RuleTexts, _ blocks: PlatformBlocks, mode: Mode, _ platforms: PlatformCatalog) {
+        self.platforms = platforms
         category = texts.category.literal.flatMap { $0.isEmpty ? nil : $0 }
         self.blocks = blocks
         isBounding = mode > .nudge
@@ -18,13 +21,13 @@ struct RulePresentation: Sendable {
     /// What the stricter forms of this rule's notifications have in their blocks: `common`, which the file says for all
     /// of them, and what this rule says. `shared` is set for the outside of what is sealed.
     func joined(with common: PlatformBlocks, sealedAmong shared: SharedPresentation? = nil) -> PlatformBlocks {
-        let platforms = Set(common.platforms).union(blocks.platforms.filter { PresentationKey.all[$0] != nil })
+        let all = Set(common.platforms).union(blocks.platforms.filter { !keys(of: $0).isEmpty })
         return PlatformBlocks(
-            platforms.sorted().compactMap { platform in
+            all.sorted().compactMap { platform in
                 let members = joined(
                     blocks.members(of: platform),
                     common.members(of: platform),
-                    PresentationKey.all[platform] ?? []
+                    keys(of: platform)
                 ) { shared?.seal($0, of: $1, on: platform) ?? (shared == nil ? $0 : nil) }
                 return members.isEmpty ? nil : (platform, .joined(members))
             }
@@ -34,14 +37,14 @@ struct RulePresentation: Sendable {
     /// What wake-ups have in the blocks of platforms that show them to people.
     var blocksOfWakeUps: PlatformBlocks {
         PlatformBlocks(
-            PresentationKey.platformsThatShowWakeUps.sorted().compactMap { platform in
-                let own = joined(blocks.members(of: platform), [], PresentationKey.all[platform] ?? []) { value, _ in
-                    value
-                }
+            platforms.platforms.filter { platforms[$0]?.showsWakeUps ?? false }.compactMap { platform in
+                let own = joined(blocks.members(of: platform), [], keys(of: platform)) { value, _ in value }
                 return own.isEmpty ? nil : (platform, .joined(own))
             }
         )
     }
+
+    private func keys(of platform: String) -> [PresentationKey] { platforms[platform]?.presentation ?? [] }
 
     /// `own` are the rule's members, `common` the file's. `seal` says what may be seen of a value of the rule's.
     private func joined(
@@ -90,14 +93,15 @@ struct SharedPresentation: Sendable, Hashable {
     init() {}
 
     /// `rules` are the texts and blocks of all rules that wake anybody.
-    init(_ rules: [(texts: RuleTexts, blocks: PlatformBlocks)]) {
+    init(_ rules: [(texts: RuleTexts, blocks: PlatformBlocks)], _ platforms: PlatformCatalog) {
         guard let first = rules.first else { return }
         if let literal = first.texts.category.literal, !literal.isEmpty,
             rules.allSatisfy({ $0.texts.category.literal == literal })
         {
             category = literal
         }
-        for (platform, keys) in PresentationKey.all {
+        for platform in platforms.platforms {
+            guard let keys = platforms[platform]?.presentation, !keys.isEmpty else { continue }
             let all = rules.map { Self.values(of: keys, in: $0.blocks.members(of: platform)) }
             values[platform] = all[0].filter { name, json in all.allSatisfy { $0[name] == json } }
         }

@@ -1,3 +1,4 @@
+import Nostr
 import Platforms
 import YAMLReading
 
@@ -12,10 +13,15 @@ extension RuleBook {
     }
 
     /// The built-in rules as a file, with what the loaded platforms say in their blocks.
-    package static func defaultYAML(platforms: PlatformCatalog) -> String { defaultYAML }
+    package static func defaultYAML(platforms: PlatformCatalog) -> String {
+        let lines = platforms.blocks.compactMap { key, platform in
+            platforms[platform]?.defaultBlock.map { "    \(key): \($0.yaml)\n" }
+        }
+        return template.replacing("    # blocks\n", with: lines.joined())
+    }
 
     /// The built-in rules as a file, for `carillon rules default` and as a start for one's own.
-    package static let defaultYAML = """
+    private static let template = """
         # What each kind of event becomes. The first rule that matches decides; an event that no rule matches wakes nobody.
         # An alert always has a body: where an event has nothing to show, other words stand in.
         # `title`, `body` and the like are only for devices registered with mode `alert`, and encrypted for those with mode
@@ -28,7 +34,7 @@ extension RuleBook {
             title: "⚡ {{author.name}} liked your note"
             body: "{{#event.content}}{{event.content}}{{/event.content}}{{^event.content}}❤️{{/event.content}}"
             category: "kind_7"
-            apns: { badge: 1, sound: default, mutable-content: 1 }
+            # blocks
 
           - name: reaction
             match: { kinds: [7] }
@@ -36,7 +42,7 @@ extension RuleBook {
             title: "⚡ {{author.name}} reacted to your note"
             body: "{{#event.content}}{{excerpt(event.content)}}{{/event.content}}{{^event.content}}You have a new reaction{{/event.content}}"
             category: "kind_7"
-            apns: { badge: 1, sound: default, mutable-content: 1 }
+            # blocks
 
           - name: repost
             match: { kinds: [6, 1809] }
@@ -44,21 +50,21 @@ extension RuleBook {
             title: "🔄 {{author.name}} reposted your note"
             body: "Your note was reposted"
             category: "kind_{{event.kind}}"
-            apns: { badge: 1, sound: default, mutable-content: 1 }
+            # blocks
 
           - name: note
             match: { kinds: [1] }
             title: "💬 {{author.name}} sent you a note"
             body: "{{#event.content}}{{excerpt(event.content)}}{{/event.content}}{{^event.content}}You have a new note{{/event.content}}"
             category: "kind_1"
-            apns: { badge: 1, sound: default, mutable-content: 1 }
+            # blocks
 
           - name: audio-note
             match: { kinds: [1808] }
             title: "🎵 {{author.name}} shared an audio note"
             body: "New audio content available"
             category: "kind_1808"
-            apns: { badge: 1, sound: default, mutable-content: 1 }
+            # blocks
 
           - name: follow
             match: { kinds: [3] }
@@ -66,7 +72,7 @@ extension RuleBook {
             title: "👤 {{author.name}} started following you"
             body: "You have a new follower"
             category: "kind_3"
-            apns: { badge: 1, sound: default, mutable-content: 1 }
+            # blocks
 
           - name: direct-message
             match: { kinds: [1059, 21059, 4, 14] }
@@ -75,7 +81,7 @@ extension RuleBook {
             title: "🔒 You received an encrypted message"
             body: "You have a new encrypted message"
             category: "kind_{{event.kind}}"
-            apns: { badge: 1, sound: default, mutable-content: 1 }
+            # blocks
 
           - name: zap
             match: { kinds: [9735] }
@@ -83,9 +89,24 @@ extension RuleBook {
             title: "⚡ {{author.name}} zapped you {{zap.amount}} sats"
             body: "{{#zap.comment}}{{excerpt(zap.comment)}}{{/zap.comment}}{{^zap.comment}}You have a new zap{{/zap.comment}}"
             category: "kind_9735"
-            apns: { badge: 1, sound: default, mutable-content: 1 }
+            # blocks
 
         summary: { title: "{{count}} new notifications" }
 
         """
+}
+
+extension JSONValue {
+    /// The value as people write it in YAML on one line. Texts stand without quotes where YAML takes them for texts.
+    fileprivate var yaml: String {
+        switch self {
+        case .object(let object):
+            "{ " + object.members.map { "\($0.name): \($0.value.yaml)" }.joined(separator: ", ") + " }"
+        case .array(let elements): "[" + elements.map(\.yaml).joined(separator: ", ") + "]"
+        case .string(let text)
+        where text.utf8.allSatisfy({ (0x61...0x7A).contains($0) || $0 == 0x2D }) && text.utf8.count > 5:
+            text
+        default: json
+        }
+    }
 }

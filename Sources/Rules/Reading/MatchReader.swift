@@ -1,5 +1,6 @@
 import Nostr
 import Notifications
+import Platforms
 import YAMLReading
 
 /// Reads the conditions of a rule. What it cannot read it notes as a mistake and leaves out.
@@ -17,6 +18,7 @@ struct MatchReader {
 
     /// The file that the rule stands in.
     let file: RulesFile
+    let platforms: PlatformCatalog
 
     func match(_ value: YAMLValue?) -> RuleMatch {
         guard let mapping = value?.mapping(keys: Self.keys) else { return RuleMatch() }
@@ -64,8 +66,8 @@ struct MatchReader {
     /// As plugins and registrations call it, which is not always as its block is called here.
     private func platform(_ value: YAMLValue) -> String? {
         guard let name = name(value) else { return nil }
-        if let key = PlatformKey.all.first(where: { $0.name == name && $0.platform != name }) {
-            value.mistake("expected the platform's name: '\(key.platform)' is what registrations call it")
+        if let platform = platforms.platform(ofBlock: name), platform != name {
+            value.mistake("expected the platform's name: '\(platform)' is what registrations call it")
             return nil
         }
         return name

@@ -29,27 +29,39 @@ extension RuleBook {
         platforms: PlatformCatalog = PlatformCatalog(),
         blockChecks: BlockChecks = [:]
     ) throws(Mistakes) {
-        let common = Self.read(files, behind: [])
+        let context = RuleContext(platforms: platforms, checks: blockChecks)
+        let common = Self.read(files, behind: [], context)
         var mistakes = common.mistakes
         var books: [String: RuleBook] = [:]
         for (app, own) in ofApps.sorted(by: { $0.key < $1.key }) {
             let others = files.filter { file in !own.contains { $0.name == file.name } }
-            let (book, further) = Self.read(others, behind: own)
+            let (book, further) = Self.read(others, behind: own, context)
             books[app] = book
             mistakes += further.filter { !mistakes.contains($0) }
         }
         guard mistakes.isEmpty else { throw Mistakes(mistakes) }
         let book = common.book
-        self.init(rules: book.rules, summary: book.summary, nudge: book.nudge, ofApps: books)
+        self.init(
+            rules: book.rules,
+            summary: book.summary,
+            nudge: book.nudge,
+            ofApps: books,
+            platforms: platforms
+        )
     }
 
-    private static func read(_ files: [RulesFile], behind own: [RulesFile]) -> (book: RuleBook, mistakes: [Mistake]) {
+    private static func read(
+        _ files: [RulesFile],
+        behind own: [RulesFile],
+        _ context: RuleContext
+    ) -> (book: RuleBook, mistakes: [Mistake]) {
         let all = own + files
         let yaml = all.map { YAMLFile(name: $0.name) }
         let tops = zip(all, yaml).compactMap { file, yaml in
             yaml.parse(file.text)?.mapping(keys: keys).map { (top: $0, file: file) }
         }
-        let book = RuleBook(tops, areAllRead: tops.count == all.count, own: own.isEmpty ? all.count : own.count)
+        let ownCount = own.isEmpty ? all.count : own.count
+        let book = RuleBook(tops, areAllRead: tops.count == all.count, own: ownCount, context)
         var mistakes: [Mistake] = []
         for file in yaml {
             do {
@@ -63,16 +75,23 @@ extension RuleBook {
 
     /// `files` are the top levels of the files. Of the first `own` ones it is checked that each rule is reached; an
     /// app's own rules may well shut out common ones.
-    private init(_ files: [(top: YAMLMapping, file: RulesFile)], areAllRead: Bool, own: Int) {
+    private init(
+        _ files: [(top: YAMLMapping, file: RulesFile)],
+        areAllRead: Bool,
+        own: Int,
+        _ context: RuleContext
+    ) {
         for (top, _) in files { Self.checkVersion(top) }
         /// Of the first file that has it. All are looked at, so that each is checked.
         func first<Value>(_ key: String, _ read: (YAMLValue) -> Value?) -> Value? {
             files.compactMap { $0.top[key].flatMap(read) }.first
         }
         // What an app has registered holds for all files.
-        let categories = files.compactMap { $0.top["categories"].map(ButtonCategories.init) }
-            .reduce(ButtonCategories()) { $0.adding($1) }
-        let nudge = first("nudge") { NeutralTemplates($0, categories: categories) } ?? .standard
+        var context = context
+        for (top, _) in files {
+            top["categories"].map { context.add(ButtonCategories(reading: $0, context.platforms)) }
+        }
+        let nudge = first("nudge") { NeutralTemplates($0, context) } ?? .standard
         let mentions = first("mentions", MentionStyle.init) ?? .raw
         let values = files.map { $0.top.require("rules", "a list of rules, first match wins")?.list() ?? [] }
         var rules: [Rule] = []
@@ -81,7 +100,7 @@ extension RuleBook {
                 let reader = RuleReader(
                     number: rules.count + 1,
                     file: file,
-                    categories: categories,
+                    context: context,
                     nudge: nudge,
                     mentions: mentions
                 )
@@ -94,10 +113,10 @@ extension RuleBook {
             RuleReach.check(Array(rules.prefix(checked.count)), checked)
         }
         self.init(
-            rules: Self.rules(rules, coveredBy: nudge),
-            summary: first("summary") { BatchTemplates.summary($0, categories: categories) }
-                ?? BatchTemplates.standardSummary,
-            nudge: nudge
+            rules: Self.rules(rules, coveredBy: nudge, context.platforms),
+            summary: first("summary") { BatchTemplates.summary($0, context) } ?? BatchTemplates.standardSummary,
+            nudge: nudge,
+            platforms: context.platforms
         )
     }
 
@@ -116,9 +135,14 @@ extension RuleBook {
     }
 
     /// The rules with covers for what is sealed that keep what all of them have in common.
-    private static func rules(_ rules: [Rule], coveredBy nudge: NeutralTemplates) -> [Rule] {
+    private static func rules(
+        _ rules: [Rule],
+        coveredBy nudge: NeutralTemplates,
+        _ platforms: PlatformCatalog
+    ) -> [Rule] {
         let shared = SharedPresentation(
-            rules.filter { !$0.drops && $0.mode > .nudge }.map { ($0.texts, $0.payload.blocks) }
+            rules.filter { !$0.drops && $0.mode > .nudge }.map { ($0.texts, $0.payload.blocks) },
+            platforms
         )
         return shared == SharedPresentation() ? rules : rules.map { Rule($0, nudge: nudge, shared: shared) }
     }

@@ -7,9 +7,6 @@ import YAMLReading
 /// The parts of a rule say themselves which keys are theirs, and read them: conditions ``MatchReader``, texts ``RuleTexts``,
 /// what else goes into payloads ``RulePayload``.
 struct RuleReader {
-    private static let keys =
-        ["name", "match", "drop", "signal", "mode", "urgency", "mentions"] + RuleTexts.keys + RulePayload.keys
-        + RulePace.keys
     /// Names end up in traces and labels, so they are kept short.
     private static let nameLimit = 64
 
@@ -17,16 +14,16 @@ struct RuleReader {
     let number: Int
     /// What it stands in.
     let file: RulesFile
-    /// The categories of buttons that rules may name.
-    let categories: ButtonCategories
+    /// What its blocks are read with.
+    let context: RuleContext
     /// What stands in place of texts that may not be seen.
     let nudge: NeutralTemplates
     /// How texts spell `nostr:` URIs, unless the rule says it.
     let mentions: MentionStyle
 
     func rule(_ value: YAMLValue) -> Rule? {
-        guard let rule = value.mapping(keys: Self.keys) else { return nil }
-        let match = MatchReader(file: file).match(rule["match"])
+        guard let rule = value.mapping(keys: keys) else { return nil }
+        let match = MatchReader(file: file, platforms: context.platforms).match(rule["match"])
         let drops = rule["drop"]?.bool() ?? false
         if drops { checkSilence(of: rule) } else if rule["signal"] == nil { checkSignals(of: match, value) }
         return Rule(
@@ -38,11 +35,17 @@ struct RuleReader {
             mode: rule["mode"].flatMap(mode) ?? .alert,
             urgency: rule["urgency"].flatMap(urgency) ?? .normal,
             texts: RuleTexts(reading: rule),
-            payload: RulePayload(reading: rule, categories: categories),
-            pace: RulePace(reading: rule),
+            payload: RulePayload(reading: rule, context),
+            pace: RulePace(reading: rule, context.platforms),
             nudge: nudge,
-            mentions: rule["mentions"].flatMap(MentionStyle.init) ?? mentions
+            mentions: rule["mentions"].flatMap(MentionStyle.init) ?? mentions,
+            platforms: context.platforms
         )
+    }
+
+    private var keys: [String] {
+        ["name", "match", "drop", "signal", "mode", "urgency", "mentions"] + RuleTexts.keys
+            + RulePayload.keys(context.platforms) + RulePace.keys
     }
 
     /// A rule that drops its events shows nothing to anybody.

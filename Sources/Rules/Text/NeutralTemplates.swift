@@ -17,8 +17,8 @@ struct NeutralTemplates: Sendable {
     }
 
     /// Reads the file's `nudge`. Without a title it has the standard one.
-    init?(_ value: YAMLValue, categories: ButtonCategories) {
-        guard let template = NotificationTemplate(value, categories: categories, title: Self.standardTitle) else {
+    init?(_ value: YAMLValue, _ context: RuleContext) {
+        guard let template = NotificationTemplate(value, context, title: Self.standardTitle) else {
             return nil
         }
         self.init(template)

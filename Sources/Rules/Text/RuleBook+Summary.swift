@@ -1,4 +1,5 @@
 import Notifications
+import Platforms
 import YAMLReading
 
 /// What stands for several events at once. Where the file does not say how it makes itself noticed, it does as the
@@ -15,17 +16,28 @@ struct BatchTemplates: Sendable {
     private let nudge: NeutralTemplates
 
     /// Reads the file's `summary`. Without a title it has the standard one.
-    static func summary(_ value: YAMLValue, categories: ButtonCategories) -> NotificationTemplate? {
-        NotificationTemplate(value, categories: categories, title: standardTitle)
+    static func summary(_ value: YAMLValue, _ context: RuleContext) -> NotificationTemplate? {
+        NotificationTemplate(value, context, title: standardTitle)
     }
 
     /// In force where the rules file says nothing.
     static let standardSummary = NotificationTemplate(title: standardTitle)
 
     /// `isQuiet`: for batches none of whose events is more urgent than low. `rules` are all that wake anybody.
-    init(_ summary: NotificationTemplate, _ nudge: NeutralTemplates, standingFor rules: [Rule], isQuiet: Bool) {
+    init(
+        _ summary: NotificationTemplate,
+        _ nudge: NeutralTemplates,
+        standingFor rules: [Rule],
+        isQuiet: Bool,
+        _ platforms: PlatformCatalog
+    ) {
         var summary = summary
-        let blocks = Self.blocks(of: rules, isQuiet: isQuiet)
+        let blocks = PlatformBlocks(
+            platforms.platforms.compactMap { platform in
+                platforms[platform]?.batch.flatMap { Self.block($0, of: rules, on: platform, isQuiet: isQuiet) }
+                    .map { (platform, $0) }
+            }
+        )
         summary.payload.blocks = summary.payload.blocks.adding(blocks)
         if summary.texts.category.literal == "" { summary.texts.category = Template(literal: Self.category) }
         self.summary = summary
@@ -69,49 +81,59 @@ struct BatchTemplates: Sendable {
         )
     }
 
-    /// Sound and badge as the rules have them, and FCM's own drawing where a rule leaves that to it: its app draws
-    /// nothing.
-    private static func blocks(of rules: [Rule], isQuiet: Bool) -> PlatformBlocks {
-        var apns = [JSONTemplate.Member(key: "mutable-content", value: .literal(1))]
-        let apple = rules.filter { !$0.isSilent(on: "ios") }.map { $0.payload.blocks.members(of: "ios") }
-        if !isQuiet, var sound = common("sound", apple, else: .literal("default")) {
-            // One rule's critical sound is not for what other rules tell.
-            if !apple.allSatisfy({ $0.contains { $0.key == "sound" } }) { sound.value = .literal("default") }
-            apns.append(sound)
+    /// What the summary has in a platform's block from the blocks of the rules; nil: nothing.
+    private static func block(
+        _ summary: SummaryBlock,
+        of rules: [Rule],
+        on platform: String,
+        isQuiet: Bool
+    ) -> JSONTemplate? {
+        let counted = rules.filter { rule in
+            let facts = rule.payload.blocks.facts(of: platform, hasTexts: rule.texts.showAnything)
+            return !(summary.isOfShownRules && rule.isSilent(on: platform)) && summary.of?.holds(facts) ?? true
         }
-        if let badge = common("badge", apple, else: .literal(1)) { apns.append(badge) }
-        if isQuiet {
-            apns.append(JSONTemplate.Member(key: "interruption-level", value: .literal("passive")))
-        } else if apple.allSatisfy({ $0.contains { $0.key == "interruption-level" } }),
-            let level = common("interruption-level", apple, else: nil)
-        {
-            apns.append(level)
-        }
-        var blocks: [(platform: String, template: JSONTemplate)] = [("ios", .joined(apns))]
-        let google = rules.map { $0.payload.blocks.members(of: "android") }.filter {
-            $0.contains { $0.key == "style" && $0.value.json == #""notification""# }
-        }
-        if !google.isEmpty {
-            let shown = google.map { $0.first { $0.key == "notification" }?.value.members ?? [] }
-            var fcm = [JSONTemplate.Member(key: "style", value: .literal("notification"))]
-            if let channel = common("channelId", shown, else: nil) {
-                fcm.append(JSONTemplate.Member(key: "notification", value: .joined([channel])))
+        guard summary.of == nil || !counted.isEmpty else { return nil }
+        let blocks = counted.map { JSONTemplate.joined($0.payload.blocks.members(of: platform)) }
+        var members: [JSONTemplate.Member] = []
+        for member in summary.members {
+            guard let value = value(of: member, in: blocks, isQuiet: isQuiet) else { continue }
+            let path = member.path.keys
+            let nested = path.dropFirst().reversed().reduce(value) {
+                .joined([JSONTemplate.Member(key: $1, value: $0)])
             }
-            blocks.append(("android", .joined(fcm)))
+            if let index = members.firstIndex(where: { $0.key == path[0] }) {
+                members[index].value = .joined((members[index].value.members ?? []) + (nested.members ?? []))
+            } else {
+                members.append(JSONTemplate.Member(key: path[0], value: nested))
+            }
         }
-        return PlatformBlocks(blocks)
+        return members.isEmpty ? nil : .joined(members)
     }
 
-    /// The value that all of the blocks with that key have, or `fallback` where they differ; nil where none has it.
-    private static func common(
-        _ key: String,
-        _ blocks: [[JSONTemplate.Member]],
-        else fallback: JSONTemplate?
-    ) -> JSONTemplate.Member? {
-        let values = blocks.compactMap { $0.first { $0.key == key }?.value }
+    /// The value of a key in a summary. The blocks agree on it, or the platform's description says what it is.
+    private static func value(
+        of member: SummaryBlock.Member,
+        in blocks: [JSONTemplate],
+        isQuiet: Bool
+    ) -> JSONTemplate? {
+        func json(_ text: String) -> JSONTemplate { .constant(Array(text.utf8)) }
+        if let always = member.always { return json(always) }
+        switch member.quiet {
+        case .leftOut where isQuiet: return nil
+        case .json(let text) where isQuiet: return json(text)
+        default: break
+        }
+        let values = blocks.compactMap { $0.value(at: member.path.keys) }
         guard let first = values.first else { return nil }
+        if values.count < blocks.count {
+            switch member.unlessAll {
+            case .unnamed: break
+            case .leftOut: return nil
+            case .json(let text): return json(text)
+            }
+        }
         let isSame = first.json != nil && values.allSatisfy { $0.json == first.json }
-        return (isSame ? first : fallback).map { JSONTemplate.Member(key: key, value: $0) }
+        return isSame ? first : member.differing.map(json)
     }
 }
 

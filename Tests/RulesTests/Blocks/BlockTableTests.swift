@@ -1,3 +1,4 @@
+import PlatformTestSupport
 import Testing
 import YAMLReading
 

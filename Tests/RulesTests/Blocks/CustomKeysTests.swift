@@ -1,6 +1,7 @@
 import Foundation
 import Nostr
 import Notifications
+import PlatformTestSupport
 import Testing
 
 @testable import Rules

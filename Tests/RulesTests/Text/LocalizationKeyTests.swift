@@ -1,5 +1,6 @@
 import Foundation
 import Notifications
+import PlatformTestSupport
 import Testing
 import YAMLReading
 

@@ -1,14 +1,18 @@
 import Notifications
+import Platforms
 
-/// The schema of a rule's own keys; those of platforms' blocks come from their tables.
+/// The schema of a rule's own keys; those of platforms' blocks come from the platforms' descriptions.
 enum RuleKeySchema {
-    static var rule: JSONTree {
-        ["type": "object", "additionalProperties": false, "properties": .object(head + texts + payload + blocks)]
+    static func rule(_ platforms: PlatformCatalog) -> JSONTree {
+        [
+            "type": "object", "additionalProperties": false,
+            "properties": .object(head + texts + payload + blocks(platforms)),
+        ]
     }
 
     /// What speaks of no event in particular: the keys of a rule that say what goes out.
-    static func ofSeveralEvents(_ description: String) -> JSONTree {
-        let members: [(key: String, value: JSONTree)] = NotificationTemplate.keys.map {
+    static func ofSeveralEvents(_ description: String, _ platforms: PlatformCatalog) -> JSONTree {
+        let members: [(key: String, value: JSONTree)] = NotificationTemplate.keys(platforms).map {
             ($0, ["description": .text("As a rule's \($0)."), "$ref": .text("#/$defs/rule/properties/\($0)")])
         }
         return [
@@ -139,17 +143,21 @@ enum RuleKeySchema {
         ]
     }
 
-    private static var blocks: [(key: String, value: JSONTree)] {
-        PlatformKey.all.map { ($0.name, described($0.doc, $0.table?.schema ?? ["type": "object"])) } + [
-            (
-                "native",
-                [
-                    "description":
-                        "Blocks for platforms that have no key of their own, by their plugin's name; nothing in them is checked.",
-                    "type": "object",
-                    "additionalProperties": ["type": "object"],
-                ]
-            )
+    private static func blocks(_ platforms: PlatformCatalog) -> [(key: String, value: JSONTree)] {
+        let owned = platforms.blocks
+        let others = platforms.platforms.filter { platform in !owned.contains { $0.platform == platform } }
+        func schema(of platform: String) -> JSONTree {
+            platforms[platform].map { described($0.doc, $0.rules.jsonSchema) } ?? ["type": "object"]
+        }
+        let native: JSONTree = [
+            "description":
+                "Blocks for platforms that have no key of their own, by their plugin's name; nothing in them is checked.",
+            "type": "object",
+            "additionalProperties": ["type": "object"],
+        ]
+        let properties = [(key: "properties", value: JSONTree.object(others.map { ($0, schema(of: $0)) }))]
+        return owned.map { ($0.key, schema(of: $0.platform)) } + [
+            ("native", others.isEmpty ? native : .object(native.members + properties))
         ]
     }
 
@@ -162,6 +170,50 @@ enum RuleKeySchema {
     }
 
     private static func url(_ description: String) -> JSONTree {
-        described(description, TextForm.absoluteURL.schema)
+        described(description, TextForm.absoluteURL.jsonSchema)
+    }
+}
+
+/// The schema of texts that may be given in several languages.
+enum LocalizedTextSchema {
+    /// A language, perhaps a script, perhaps a region, which is all of a tag that is looked at.
+    static let languagePattern = "[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|[0-9]{3}))?"
+
+    /// A text, or one for each language.
+    static let text: JSONTree = ["anyOf": [["type": "string"], byLanguage([:])]]
+
+    /// The same, or one that the app has itself.
+    static let textOrKey: JSONTree = [
+        "anyOf": [
+            ["type": "string"],
+            byLanguage([
+                "loc-key": ["description": "The name of a text that the app has itself.", "type": "string"],
+                "loc-args": [
+                    "description": "What goes into that text.",
+                    "type": "array",
+                    "items": ["type": "string"],
+                ],
+            ]),
+        ]
+    ]
+
+    static func reference(_ description: String, _ definition: String) -> JSONTree {
+        ["description": .text(description), "$ref": .text("#/$defs/\(definition)")]
+    }
+
+    private static func byLanguage(_ further: JSONTree) -> JSONTree {
+        let fallback: JSONTree = ["description": "The text for every other language.", "type": "string"]
+        return [
+            "type": "object",
+            "required": ["default"],
+            "properties": .object([("default", fallback)] + further.members),
+            "patternProperties": [
+                "^(?!loc-(key|args)$)\(languagePattern)$": [
+                    "description": "The text in this language, which is a tag such as de, pt-BR or zh-Hant.",
+                    "type": "string",
+                ]
+            ],
+            "additionalProperties": false,
+        ]
     }
 }

@@ -2,13 +2,11 @@ import Platforms
 
 /// The JSON Schema of a rules file, from which editors complete and check it while it is written.
 package enum RuleSchema {
-    /// The schema (draft 2020-12), as it stands in `contrib/schema/rules.schema.json`.
-    package static var text: String { schema.prettyPrinted }
+    /// The schema (draft 2020-12), as it stands in `contrib/schema/rules.schema.json`
+    /// with the blocks of all built-in platforms.
+    package static func text(platforms: PlatformCatalog) -> String { schema(platforms).prettyPrinted }
 
-    /// The schema with the blocks of these platforms.
-    package static func text(platforms: PlatformCatalog) -> String { text }
-
-    private static var schema: JSONTree {
+    private static func schema(_ platforms: PlatformCatalog) -> JSONTree {
         [
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": "Carillon rules",
@@ -24,10 +22,12 @@ package enum RuleSchema {
                     "items": ["$ref": "#/$defs/rule"],
                 ],
                 "summary": RuleKeySchema.ofSeveralEvents(
-                    "What several notifications that waited for each other say together; {{count}} tells how many."
+                    "What several notifications that waited for each other say together; {{count}} tells how many.",
+                    platforms
                 ),
                 "nudge": RuleKeySchema.ofSeveralEvents(
-                    "What is shown where neither who nor what may be told; {{count}} tells of how many."
+                    "What is shown where neither who nor what may be told; {{count}} tells of how many.",
+                    platforms
                 ),
                 "mentions": RuleKeySchema.mentions,
                 "categories": [
@@ -38,7 +38,7 @@ package enum RuleSchema {
                 ],
             ],
             "$defs": [
-                "rule": RuleKeySchema.rule,
+                "rule": RuleKeySchema.rule(platforms),
                 "match": MatchKeySchema.match,
                 "action": RuleKeySchema.action,
                 "text": LocalizedTextSchema.text,
@@ -46,4 +46,10 @@ package enum RuleSchema {
             ],
         ]
     }
+}
+
+/// What a rules file may call a signal.
+package enum SignalSchema {
+    /// A regular expression of JSON Schema. `batch` is kept for what a summary is sent as.
+    package static let pattern = "^(?!batch$)[a-z0-9_-]{1,32}$"
 }

@@ -1,3 +1,5 @@
+import Platforms
+
 /// A moment that is another one for every notification: `now`, as far from now as `+4h`, `-30m` or `2d` says, or
 /// `{{event.created_at}}` or a tag of the event, which may have such a distance behind them, too.
 struct MomentTemplate: Sendable {
@@ -17,10 +19,10 @@ struct MomentTemplate: Sendable {
     private let base: Base
     /// In milliseconds.
     private let distance: Int64
-    let form: MomentForm
+    let form: MomentSpelling
 
     /// Nil for what is no such text.
-    init?(_ text: String, form: MomentForm) {
+    init?(_ text: String, form: MomentSpelling) {
         var rest = text[...]
         if rest.hasPrefix("{{"), let end = rest.firstRange(of: "}}")?.upperBound {
             let variable = String(rest[..<end])
@@ -66,10 +68,12 @@ struct MomentTemplate: Sendable {
             guard now > 0 else { return nil }
             start = now
         case .variable(let template):
-            guard let seconds = Int64(template.render(values)), MomentForm.range.contains(seconds) else { return nil }
+            guard let seconds = Int64(template.render(values)), MomentSpelling.range.contains(seconds) else {
+                return nil
+            }
             start = seconds * 1000
         }
         let (moment, overflow) = start.addingReportingOverflow(distance)
-        return !overflow && MomentForm.range.contains(moment) ? moment : nil
+        return !overflow && MomentSpelling.range.contains(moment) ? moment : nil
     }
 }

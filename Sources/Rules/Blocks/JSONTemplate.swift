@@ -1,3 +1,6 @@
+import Nostr
+import Platforms
+
 /// JSON whose strings are templates: a value of a rule's platform block, read and checked once, rendered often.
 ///
 /// A value that turns out not to be what its key wants (a template where a number stands, and no number comes of it) is
@@ -12,7 +15,7 @@ indirect enum JSONTemplate: Sendable {
     case whole(Template, in: ClosedRange<Int>)
     case number(Template, in: ClosedRange<Double>)
     /// False for 0, true for every other number.
-    case flag(Template, FlagForm)
+    case flag(Template, FlagSpelling)
     case moment(MomentTemplate)
     case object([Member])
     /// One that `isComplete` is left out as a whole if one of its elements is.
@@ -187,5 +190,120 @@ struct OmittedPaths {
             let rest = paths[index]
             paths[index] = rest.isEmpty || rest.hasPrefix("[") ? step + rest : "\(step).\(rest)"
         }
+    }
+}
+
+extension JSONTemplate {
+    static func constant(_ write: (inout RenderedJSON) -> Void) -> JSONTemplate {
+        var json = RenderedJSON()
+        write(&json)
+        return .constant(json.bytes)
+    }
+
+    static func literal(_ text: String) -> JSONTemplate {
+        constant { $0.append(quoted: text) }
+    }
+
+    static func literal(_ number: Int) -> JSONTemplate {
+        constant { $0.append(Int64(number)) }
+    }
+
+    /// An object of these members, written once and for all when each of them is.
+    static func joined(_ members: [Member]) -> JSONTemplate {
+        var json = RenderedJSON()
+        json.append("{")
+        for (index, member) in members.enumerated() {
+            guard case .constant(let bytes) = member.value else { return .object(members) }
+            if index > 0 { json.append(",") }
+            json.append(quoted: member.key)
+            json.append(":")
+            json.append(json: bytes)
+        }
+        json.append("}")
+        return .constant(json.bytes)
+    }
+
+    /// A list of these elements, written once and for all when each of them is.
+    static func joined(_ elements: [JSONTemplate], areRequired: Bool = false) -> JSONTemplate {
+        var json = RenderedJSON()
+        json.append("[")
+        for (index, element) in elements.enumerated() {
+            guard case .constant(let bytes) = element else { return .list(elements, isComplete: areRequired) }
+            if index > 0 { json.append(",") }
+            json.append(json: bytes)
+        }
+        json.append("]")
+        return .constant(json.bytes)
+    }
+}
+
+/// Objects that get further members after they were read.
+extension JSONTemplate {
+    /// This object with `members` in the object under `key`. Nil if either is no object, or one of the members is there already.
+    func adding(_ members: [Member], under key: String) -> JSONTemplate? {
+        guard var outer = self.members else { return nil }
+        guard let index = outer.firstIndex(where: { $0.key == key }) else {
+            return .joined(outer + [Member(key: key, value: .joined(members))])
+        }
+        guard let inner = outer[index].value.members,
+            !inner.contains(where: { member in members.contains { $0.key == member.key } })
+        else { return nil }
+        outer[index].value = .joined(inner + members)
+        return .joined(outer)
+    }
+
+    /// This object with `change` made to the value at `path`, where it depends on the event.
+    func changing(_ path: some Collection<String>, _ change: (JSONTemplate) -> JSONTemplate) -> JSONTemplate {
+        guard let key = path.first else { return change(self) }
+        guard case .object(var members) = self, let index = members.firstIndex(where: { $0.key == key }) else {
+            return self
+        }
+        members[index].value = members[index].value.changing(path.dropFirst(), change)
+        return .object(members)
+    }
+
+    /// The value at `path`; nil where there is none.
+    func value(at path: some Collection<String>) -> JSONTemplate? {
+        guard let key = path.first else { return self }
+        return members?.first { $0.key == key }?.value.value(at: path.dropFirst())
+    }
+
+    /// What of it is the same for every event; nil where nothing is.
+    var literals: JSONTemplate? {
+        switch self {
+        case .constant: self
+        case .object(let members):
+            .joined(
+                members.compactMap { member in member.value.literals.map { Member(key: member.key, value: $0) } }
+            )
+        case .list(let elements, _): .joined(elements.compactMap(\.literals))
+        case .text, .choice, .whole, .number, .flag, .moment: nil
+        }
+    }
+
+    /// The members of an object; nil for everything else.
+    var members: [Member]? {
+        switch self {
+        case .object(let members): return members
+        case .constant(let json):
+            guard case .object(let object)? = try? JSONValue(parsing: String(decoding: json, as: UTF8.self)) else {
+                return nil
+            }
+            return object.members.map { Member(key: $0.name, value: JSONTemplate($0.value)) }
+        default: return nil
+        }
+    }
+
+    init(_ value: JSONValue) {
+        self =
+            switch value {
+            case .null: .constant { $0.appendNull() }
+            case .bool(let flag): .constant { $0.append(flag) }
+            case .number(let digits): .constant { $0.append(json: Array(digits.utf8)) }
+            case .string(let text): .literal(text)
+            case .array(let elements): .joined(elements.map(JSONTemplate.init))
+            case .object(let object):
+                .joined(object.members.map { Member(key: $0.name, value: JSONTemplate($0.value)) })
+            }
     }
 }

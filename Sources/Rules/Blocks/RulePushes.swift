@@ -1,0 +1,131 @@
+import Notifications
+import Platforms
+import YAMLReading
+
+/// Whether a rule's notifications show or play anything in mode alert, on each platform: what does not is silent in
+/// every other mode, too.
+struct RuleVisibility: Sendable {
+    private let hasTexts: Bool
+    /// Whose block decides otherwise than the texts.
+    private let exceptions: [String: Bool]
+    /// Whether there is a form of it that would show the rule's texts.
+    private let isTold: Bool
+
+    init(_ texts: RuleTexts, _ blocks: PlatformBlocks, mode: Mode, _ platforms: PlatformCatalog) {
+        let hasTexts = texts.showAnything
+        self.hasTexts = hasTexts
+        isTold = mode > .nudge
+        var exceptions: [String: Bool] = [:]
+        for platform in blocks.platforms {
+            let pushes = platforms[platform]?.pushes ?? PushKinds()
+            let shows = pushes.kind(of: blocks.facts(of: platform, hasTexts: hasTexts)).shows
+            // What only ever is a nudge has no texts of its own to show.
+            if let shows, isTold || !shows { exceptions[platform] = shows }
+        }
+        self.exceptions = exceptions
+    }
+
+    func isSilent(on platform: String) -> Bool {
+        if let shows = exceptions[platform] { return !shows }
+        return isTold && !hasTexts
+    }
+}
+
+/// How the pushes of one rule wait: its `pace` and `key`, and what its pushes are on each platform.
+struct RulePace: Sendable {
+    /// The keys of a rule that are read here.
+    static let keys = ["pace", "key"]
+
+    /// What belongs together where only the latest counts. Empty: everything of the same type, or of the rule.
+    let key: Template
+    private let pushes: [String: PacedPush]
+    /// On platforms without a description.
+    private let others: PacedPush
+
+    init(reading rule: YAMLMapping, _ platforms: PlatformCatalog) {
+        // In mode nudge it shows the file's neutral text instead of its own.
+        let hasTexts = rule.hasTexts || rule["mode"]?.literal == Mode.nudge.name
+        let stated = rule["pace"]?.choice(PushPace.allCases.map(\.rawValue)).flatMap(PushPace.init)
+        var pushes: [String: PacedPush] = [:]
+        for platform in platforms.platforms {
+            guard let description = platforms[platform] else { continue }
+            let value =
+                description.block.map { rule[$0] }
+                ?? rule["native"].flatMap { $0.isMapping ? $0.mapping() : nil }?[platform]
+            let block = WrittenBlock(
+                value.flatMap { $0.isMapping ? $0.mapping() : nil },
+                schema: description.rules,
+                rule: rule,
+                hasTexts: hasTexts,
+                isSummary: false
+            )
+            pushes[platform] = PacedPush(description.pushes.kind(of: block)).paced(stated)
+        }
+        self.pushes = pushes
+        others = (hasTexts ? PacedPush.alert : .data).paced(stated)
+        key = rule["key"].flatMap { Template.read($0, in: .identifier) } ?? .empty
+        if let key = rule["key"], !pushes.values.contains(where: { $0.pace == .latest || $0.nature == .special }) {
+            key.mistake("'pace: latest' is missing: 'key' says which pushes replace each other")
+        }
+    }
+
+    /// What the rule's push is to a device of `platform` that is told no more than `mode` allows.
+    func push(on platform: String, in mode: Mode) -> PacedPush {
+        let push = pushes[platform] ?? others
+        return mode == .wake ? push.wakeUp : push
+    }
+}
+
+extension Rule {
+    /// What pacing has to know of this rule's push to a device of `platform` in `mode`.
+    package func push(on platform: String, in mode: Mode) -> PacedPush {
+        pace.push(on: platform, in: min(mode, self.mode))
+    }
+
+    /// What belongs together of what this rule says of `input`: pushes of one type that have the same here replace each
+    /// other.
+    package func paceKey(of push: PacedPush, _ input: RuleInput, now: Int64) -> String {
+        let key = pace.key.render(TemplateValues(input, now: now, mentions: mentions))
+        // Alerts of two rules say different things. A device has one Live Activity, one widget state and one sync.
+        return push.type + "\n" + (key.isEmpty && push.nature == .alert ? name : key)
+    }
+}
+
+/// What pacing has to know of a push.
+package struct PacedPush: Sendable, Hashable {
+    /// The push service's word for its type, such as `liveactivity`. Pushes of two types never become one.
+    package var type: String
+    package var nature: PushNature
+    package var pace: PushPace
+    /// Whether `pace` holds whatever the rule says.
+    private let isFixed: Bool
+
+    static let alert = PacedPush(PushKind.alert)
+    /// A message with nothing but keys for the app.
+    static let data = PacedPush(PushKind.data)
+
+    init(_ kind: PushKind) {
+        self.init(type: kind.paceName, nature: kind.nature, pace: kind.pace, isFixed: kind.isFixed)
+    }
+
+    private init(type: String, nature: PushNature, pace: PushPace, isFixed: Bool = false) {
+        self.type = type
+        self.nature = nature
+        self.pace = pace
+        self.isFixed = isFixed
+    }
+
+    /// This push as a rule wants it. Only alerts and silent pushes can say how many they stand for.
+    func paced(_ stated: PushPace?) -> PacedPush {
+        guard let stated, !isFixed else { return self }
+        var push = self
+        push.pace = stated == .batch && nature == .special ? .latest : stated
+        return push
+    }
+
+    /// The wake-up that stands for this push in ``Mode/wake``. It says nothing that a later one could replace, so those
+    /// that wait are counted.
+    var wakeUp: PacedPush {
+        PacedPush(type: "wake", nature: .silent, pace: pace == .immediate ? .immediate : .batch)
+    }
+}

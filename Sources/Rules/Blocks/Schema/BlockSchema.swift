@@ -1,0 +1,89 @@
+import Platforms
+
+extension ObjectSchema {
+    /// A JSON Schema of what rules may write here.
+    var jsonSchema: JSONTree {
+        var properties: [(key: String, value: JSONTree)] = []
+        for key in keys {
+            let members = key.schema.jsonSchema.members
+            properties.append((key.name, .object([("description", .text(key.doc))] + members)))
+            guard let alias = key.alias else { continue }
+            let doc = JSONTree.text("The same as '\(key.name)'.")
+            properties.append((alias, .object([("description", doc), ("deprecated", true)] + members)))
+        }
+        guard !isOpen || !keys.isEmpty else { return ["type": "object"] }
+        return .object(
+            [("type", "object"), ("additionalProperties", .flag(isOpen))]
+                + (required.isEmpty ? [] : [("required", .texts(required))])
+                + [("properties", .object(properties))]
+        )
+    }
+}
+
+extension ValueSchema {
+    /// A JSON Schema of what rules may write here; always an object.
+    fileprivate var jsonSchema: JSONTree {
+        switch self {
+        case .text(let text): TextForm(text).jsonSchema
+        case .textOrNull: ["type": ["string", "null"]]
+        case .flag(let spelling): ["anyOf": [["enum": spelling.schemaChoices], Self.numericTemplate]]
+        case .integer(let range):
+            [
+                "anyOf": [
+                    Self.bounded("integer", Double(range.lowerBound), Double(range.upperBound)), Self.numericTemplate,
+                ]
+            ]
+        case .integers(let numbers): ["enum": .list(numbers.map { .number(Double($0)) })]
+        case .number(let range):
+            [
+                "anyOf": [
+                    range == Self.anyNumber
+                        ? ["type": "number"] : Self.bounded("number", range.lowerBound, range.upperBound),
+                    Self.numericTemplate,
+                ]
+            ]
+        case .choice(let choices, isFixed: false):
+            ["anyOf": [["enum": .texts(choices)], ["type": "string", "pattern": .text(TextForm.templatePattern)]]]
+        case .choice(let choices, isFixed: true): ["enum": .texts(choices)]
+        case .moment:
+            [
+                "anyOf": [
+                    Self.bounded("integer", 0, Double(MomentSpelling.range.upperBound / 1000)),
+                    ["type": "string", "pattern": .text(MomentTemplate.pattern)],
+                ]
+            ]
+        case .span:
+            [
+                "anyOf": [
+                    ["type": "integer", "minimum": 0], ["type": "string", "pattern": .text(SpanSpelling.pattern)],
+                ]
+            ]
+        case .list(let element, let count):
+            [
+                "type": "array", "minItems": .number(Double(count.lowerBound)),
+                "maxItems": .number(Double(count.upperBound)), "items": element.jsonSchema,
+            ]
+        case .object(let object): object.jsonSchema
+        case .dictionary(let element): ["type": "object", "additionalProperties": element.jsonSchema]
+        case .freeObject: ["type": "object"]
+        case .either(let scalar, let object): ["anyOf": [scalar.jsonSchema, object.jsonSchema]]
+        case .any: [:]
+        }
+    }
+
+    private static let numericTemplate: JSONTree = ["type": "string", "pattern": .text(NumericVariable.pattern)]
+
+    private static func bounded(_ type: String, _ least: Double, _ most: Double) -> JSONTree {
+        ["type": .text(type), "minimum": .number(least), "maximum": .number(most)]
+    }
+}
+
+extension FlagSpelling {
+    fileprivate var schemaChoices: JSONTree {
+        switch self {
+        case .bool: [true, false]
+        case .oneOrZero: [1, 0, true, false]
+        case .yesOrNo: ["yes", "no", true, false]
+        }
+    }
+}

@@ -1,0 +1,16 @@
+import Platforms
+import Rules
+import YAMLReading
+
+/// Rules for Carillon's own platforms.
+extension RuleBook {
+    package init(yaml text: String, name: String) throws(Mistakes) {
+        try self.init(yaml: text, name: name, platforms: .builtIn)
+    }
+
+    package init(files: [RulesFile], ofApps: [String: [RulesFile]] = [:]) throws(Mistakes) {
+        try self.init(files: files, ofApps: ofApps, platforms: .builtIn, blockChecks: [:])
+    }
+
+    package static func builtIn() throws(Mistakes) -> RuleBook { try builtIn(platforms: .builtIn) }
+}

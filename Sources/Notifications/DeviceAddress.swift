@@ -29,3 +29,73 @@ package struct DeviceAddress: Sendable, Hashable {
         self.isProven = isProven
     }
 }
+
+/// A device's number in the registry; never reused.
+package struct DeviceID: RawRepresentable, Hashable, Sendable, Comparable {
+    package let rawValue: Int64
+
+    package init(rawValue: Int64) {
+        self.rawValue = rawValue
+    }
+
+    package static func < (left: DeviceID, right: DeviceID) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// What a sealed notification is encrypted to: a key that a registration brought, or the one that signed it.
+package enum SealingKey: Hashable, Sendable {
+    /// An x-only key on secp256k1, 32 bytes (NIP-44).
+    case nip44([UInt8])
+    /// The keys of a subscription as it spells them (RFC 8291).
+    case webPush(p256dh: String, auth: String)
+}
+
+/// How one attempt to deliver ended. The kinds force the right action on whoever holds the registration and the queue.
+package struct Outcome: Sendable, Hashable {
+    /// The values are the ABI's `carillon_outcome_kind`.
+    package enum Kind: Int32, Sendable, CaseIterable {
+        /// The push service accepted the message.
+        case delivered = 0
+        /// The push service says this registration is dead: only this deletes a device.
+        case gone = 1
+        /// This message can never be accepted: drop it.
+        case rejected = 2
+        /// Transient, and every network error.
+        case retry = 3
+        /// Our credentials are bad: pause the transport and tell a human.
+        case misconfigured = 4
+    }
+
+    /// Whom a ``Kind/retry`` is about: what is left in peace meanwhile. The values are the ABI's `carillon_scope`.
+    package enum Scope: Int32, Sendable, CaseIterable {
+        /// With a time to wait, and where users choose the endpoint: its host; else the device.
+        case usual = 0
+        case device = 1
+        /// Everything that goes to the host of the device's endpoint.
+        case host = 2
+        /// Everything in the queue: a quota of the whole app is used up.
+        case transport = 3
+    }
+
+    package var kind: Kind
+    /// The push service's HTTP status, or 0.
+    package var status: UInt32
+    /// How long the push service asked us to wait, in milliseconds; 0: the host decides.
+    package var retryAfter: UInt32
+    /// One word of a small fixed set, fit for a metric's label; never a token, key or content.
+    package var reason: String
+    package var scope: Scope
+
+    package init(
+        _ kind: Kind,
+        status: UInt32 = 0,
+        retryAfter: UInt32 = 0,
+        reason: String,
+        scope: Scope = .usual
+    ) {
+        self.kind = kind
+        self.status = status
+        self.retryAfter = retryAfter
+        self.reason = reason
+        self.scope = scope
+    }
+}

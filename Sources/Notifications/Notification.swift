@@ -128,3 +128,74 @@ package struct Notification: Sendable, Hashable {
         }
     }
 }
+
+/// A button of a notification (seed 002).
+package struct NotificationAction: Sendable, Hashable {
+    /// What the app learns when the button is tapped, in reverse domain notation.
+    package var id: String
+    /// The text on the button, already in the reader's language.
+    package var label: String
+    /// What opens; empty: the notification's own `url`.
+    package var url: String
+    /// An SF Symbol name; empty: none.
+    package var icon: String
+
+    package init(id: String, label: String, url: String = "", icon: String = "") {
+        self.id = id
+        self.label = label
+        self.url = url
+        self.icon = icon
+    }
+}
+
+/// How a notification is shown and what it opens, apart from its first lines: what a stricter mode keeps of it.
+///
+/// Nothing in it comes from an event: it holds what the rules file says in so many words.
+package struct Presentation: Sendable, Hashable {
+    package var subtitle: String
+    package var category: String
+    package var thread: String
+    package var collapseKey: String
+    package var url: String
+    package var actions: [NotificationAction]
+    /// A JSON object of custom keys for the app, as text; empty: none.
+    package var data: String
+    /// The block for one platform as a JSON object, by platform name (`ios`, `android`, …).
+    package var native: [String: String]
+
+    package init(
+        subtitle: String = "",
+        category: String = "",
+        thread: String = "",
+        collapseKey: String = "",
+        url: String = "",
+        actions: [NotificationAction] = [],
+        data: String = "",
+        native: [String: String] = [:]
+    ) {
+        self.subtitle = subtitle
+        self.category = category
+        self.thread = thread
+        self.collapseKey = collapseKey
+        self.url = url
+        self.actions = actions
+        self.data = data
+        self.native = native
+    }
+
+    /// Whether there is nothing to keep.
+    package var isEmpty: Bool { self == Presentation() }
+}
+
+/// What a notification says that may say neither who nor what (``Mode/nudge``), and what stands around a sealed one.
+package struct NeutralTexts: Sendable, Hashable {
+    package var title: String
+    package var body: String
+
+    package init(title: String = "", body: String = "") {
+        self.title = title
+        self.body = body
+    }
+
+    package var isEmpty: Bool { title.isEmpty && body.isEmpty }
+}

@@ -13,3 +13,23 @@ package enum Urgency: Int32, Sendable, Codable, CaseIterable {
         }
     }
 }
+
+/// What a push is to whoever gets it. Pacing may delay a push or replace it by a later one, but never changes this.
+package enum PushNature: Int32, Sendable, Hashable, CaseIterable {
+    /// It shows a text. Several that wait may become one that says how many they are.
+    case alert = 0
+    /// It wakes the app and nobody sees it: a background push, a data message without a text.
+    case silent = 1
+    /// The device or the app acts on it in another way: a call, a Live Activity, a widget, a badge without a text.
+    case special = 2
+}
+
+/// How a push waits for a device's time: a rule's `pace`, or else what its platform says about the kind of push.
+package enum PushPace: String, Sendable, Hashable, CaseIterable {
+    /// It goes at once and counts for nothing.
+    case immediate
+    /// While it waits, a later one of the same `key` takes its place.
+    case latest
+    /// Those that wait together become one push that says how many they are.
+    case batch
+}

@@ -45,3 +45,40 @@ package struct Pattern: Sendable {
         return Array(value.utf8).withUnsafeBufferPointer { code.match($0, within: &budget) }
     }
 }
+
+/// Why a text is no regular expression.
+package struct PatternError: Error, Hashable, CustomStringConvertible {
+    /// In PCRE2's words, where it is PCRE2 that refuses.
+    package let message: String
+    /// How many characters of the expression come before the place; nil: it is about the whole.
+    package let offset: Int?
+
+    package var description: String {
+        offset.map { "\(message) (after \($0) character\($0 == 1 ? "" : "s"))" } ?? message
+    }
+}
+
+/// How much work applying patterns may still be.
+///
+/// Work is counted and not timed, so that the same value always comes to the same verdict: a unit is a step of the matcher, or
+/// eight bytes that it runs over. The usual budget is a few milliseconds of a processor's time.
+package struct PatternBudget: Sendable {
+    /// Enough to look for most expressions all over a text of 64 KiB.
+    package static let usual = 150_000
+
+    package private(set) var left: Int
+
+    package init(units: Int = Self.usual) {
+        left = units
+    }
+
+    package var isUsedUp: Bool { left <= 0 }
+
+    mutating func spend(_ units: Int) {
+        left -= units
+    }
+
+    mutating func exhaust() {
+        left = 0
+    }
+}

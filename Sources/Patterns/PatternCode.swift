@@ -112,3 +112,74 @@ private func payForItem(
     guard let block, let meter = meter?.assumingMemoryBound(to: PatternMeter.self) else { return PCRE2_ERROR_CALLOUT }
     return meter.pointee.pay(block) ? 0 : PCRE2_ERROR_CALLOUT
 }
+
+/// Counts the work of one application of a pattern. PCRE2 calls before each item of the expression (automatic callouts).
+///
+/// PCRE2's own match limit counts anew at each place where a match may begin, and not the characters that an item runs over, so it
+/// alone bounds nothing. Here every item is paid for with the distance from the one before, and with what a failing item may have
+/// run over unseen.
+struct PatternMeter {
+    /// What each call costs at least.
+    let price: Int
+    /// The most characters that an item may look at without saying so, apart from back references.
+    let hidden: Int
+    let hasBackReferences: Bool
+    var budget: PatternBudget
+    private var position = 0
+
+    init(price: Int, hidden: Int, hasBackReferences: Bool, budget: PatternBudget) {
+        self.price = price
+        self.hidden = hidden
+        self.hasBackReferences = hasBackReferences
+        self.budget = budget
+    }
+
+    /// Whether the matcher may go on.
+    mutating func pay(_ block: UnsafePointer<pcre2_callout_block_8>) -> Bool {
+        let moved = Int(block.pointee.current_position) - position
+        position = Int(block.pointee.current_position)
+        var unseen = min(hidden, Int(block.pointee.subject_length))
+        if hasBackReferences { unseen = max(unseen, Self.longestCapture(block)) }
+        budget.spend(price + (max(0, moved) + unseen) >> 3)
+        return !budget.isUsedUp
+    }
+
+    private static func longestCapture(_ block: UnsafePointer<pcre2_callout_block_8>) -> Int {
+        guard let offsets = block.pointee.offset_vector, block.pointee.capture_top > 1 else { return 0 }
+        var longest = 0
+        for group in 1..<Int(block.pointee.capture_top) {
+            let (start, end) = (offsets[2 * group], offsets[2 * group + 1])
+            // Groups that are not set stand at the largest number on both sides.
+            if end > start { longest = max(longest, end - start) }
+        }
+        return longest
+    }
+}
+
+/// How far one item of an expression may run over a value and then fail, of which no callout tells.
+enum UnseenRun {
+    /// The largest number that a repetition asks for at least, as in `a{5000}`: so many characters may be looked at before one
+    /// is missing. `\X`, which takes any number of code points, and verbs, script runs among them, have no such bound.
+    ///
+    /// Looks at the bare text: what is written in a character class or behind a backslash is taken for the real thing, which
+    /// makes an expression dearer than it is and never cheaper.
+    static func longest(in text: String) -> Int {
+        let bytes = Array(text.utf8)
+        var longest = 0
+        for (place, byte) in bytes.enumerated() {
+            let next = bytes.dropFirst(place + 1)
+            switch (byte, next.first) {
+            case (UInt8(ascii: "{"), _): longest = max(longest, number(next))
+            case (UInt8(ascii: "\\"), UInt8(ascii: "X")), (UInt8(ascii: "("), UInt8(ascii: "*")): return .max
+            default: break
+            }
+        }
+        return longest
+    }
+
+    private static func number(_ bytes: ArraySlice<UInt8>) -> Int {
+        let digits = bytes.drop { $0 == UInt8(ascii: " ") }.prefix { (0x30...0x39).contains($0) }
+        // PCRE2 allows five.
+        return Int(String(decoding: digits.prefix(6), as: UTF8.self)) ?? 0
+    }
+}

@@ -66,3 +66,138 @@ package struct RuleBook: Sendable {
         case unmatched
     }
 }
+
+extension RuleBook {
+    /// The decision of the first rule that matches.
+    package func decide(_ question: RuleQuestion) -> Decision {
+        if let book = ofApps[question.app] { return book.decide(question) }
+        for rule in index[question.event.kind.rawValue] where rule.match.holds(for: question) {
+            if rule.drops {
+                // Whoever has no list yet would hear of nothing.
+                if rule.match.isFollowed == false, question.isAuthorFollowed == nil { continue }
+                return .drop(rule)
+            }
+            guard let signal = rule.signal ?? question.signal else { return .unmatched }
+            return .notify(rule, signal)
+        }
+        return .unmatched
+    }
+
+    /// The kinds for which any rule can notify at all; nil when some rule names no kinds, so that each must be looked at.
+    /// The gate drops every other kind unseen.
+    package var notifiableKinds: Set<UInt16>? {
+        var kinds: Set<UInt16> = []
+        for rule in rules where !rule.drops {
+            guard let possible = rule.match.kinds ?? rule.match.impliedKinds(forSignal: rule.signal) else { return nil }
+            kinds.formUnion(possible)
+        }
+        for book in ofApps.values {
+            guard let further = book.notifiableKinds else { return nil }
+            kinds.formUnion(further)
+        }
+        return kinds
+    }
+
+    /// The signals that the rules name themselves, besides the well-known ones.
+    package var namedSignals: Set<Signal> {
+        ofApps.values.reduce(into: Set(rules.compactMap(\.signal)).subtracting(Signal.wellKnown)) {
+            $0.formUnion($1.namedSignals)
+        }
+    }
+
+    /// Whether it matters in which language a device is; else it need not be sought out.
+    package var asksForLanguage: Bool {
+        !languages.isEmpty
+    }
+
+    /// How many events were too dear for a pattern, which then counted as not matched, by the names of such rules. It is worth
+    /// a line in the log: somebody may send what is made for that, or a pattern wants mending.
+    package var exceededPatterns: [String: UInt64] {
+        let counts: [String: UInt64] = rules.reduce(into: [:]) { counts, rule in
+            let count = rule.match.values.reduce(0) { $0 + ($1.pattern?.exceededCount ?? 0) }
+            if count > 0 { counts[rule.name, default: 0] += count }
+        }
+        return ofApps.values.reduce(into: counts) { $0.merge($1.exceededPatterns, uniquingKeysWith: +) }
+    }
+}
+
+/// Which rules are for a kind at all, in their order.
+struct RuleIndex: Sendable {
+    private let byKind: [UInt16: [Rule]]
+    /// For the kinds that no rule names.
+    private let others: [Rule]
+
+    init(_ rules: [Rule]) {
+        let named = rules.reduce(into: Set<UInt16>()) { $0.formUnion($1.match.kinds ?? []) }
+        byKind = Dictionary(
+            uniqueKeysWithValues: named.map { kind in
+                (kind, rules.filter { $0.match.kinds?.contains(kind) ?? true })
+            }
+        )
+        others = rules.filter { $0.match.kinds == nil }
+    }
+
+    subscript(kind: UInt16) -> [Rule] { byKind[kind] ?? others }
+}
+
+extension RuleBook {
+    /// The languages that conditions name and that any text is written in; a default's is not known.
+    static func languages(
+        of rules: [Rule],
+        _ summary: RuleTexts,
+        _ nudge: RuleTexts,
+        _ further: [LanguageTag]
+    ) -> [LanguageTag] {
+        let all = rules.reduce(into: summary.languages.union(nudge.languages).union(further)) {
+            $0.formUnion($1.texts.languages)
+            $0.formUnion($1.match.languages ?? [])
+        }
+        return all.sorted { $0.description < $1.description }
+    }
+}
+
+/// What rules are about, in short.
+package struct RuleOutline: Hashable, Sendable {
+    /// How many there are.
+    package var count = 0
+    /// How many of them drop what they match.
+    package var dropCount = 0
+    /// The kinds that they name, without those that are only dropped.
+    package var kinds: Set<UInt16> = []
+    /// Some rule that drops nothing names no kinds.
+    package var isForAllKinds = false
+    /// The signals that they name.
+    package var signals: Set<Signal> = []
+    /// Some rule leaves the signal to what Carillon takes an event for.
+    package var takesSignalsOfEvents = false
+}
+
+extension RuleBook {
+    /// The outline of the rules that stand in `file`, of an app's own ones, too.
+    package func outline(of file: String) -> RuleOutline {
+        let books = [self] + ofApps.values
+        let rules = books.lazy.map { $0.rules.filter { $0.place?.file == file } }.first { !$0.isEmpty } ?? []
+        var outline = RuleOutline()
+        for rule in rules {
+            outline.count += 1
+            guard !rule.drops else {
+                outline.dropCount += 1
+                continue
+            }
+            if let kinds = rule.match.kinds { outline.kinds.formUnion(kinds) } else { outline.isForAllKinds = true }
+            if let signal = rule.signal {
+                outline.signals.insert(signal)
+            } else {
+                outline.takesSignalsOfEvents = true
+            }
+        }
+        return outline
+    }
+}
+
+extension Rule {
+    /// Whether its condition on kinds holds for `kind`.
+    package func isFor(_ kind: Kind) -> Bool {
+        match.kinds?.contains(kind.rawValue) ?? true
+    }
+}

@@ -19,3 +19,49 @@ package struct Mistake: Error, Hashable, Sendable, CustomStringConvertible {
         line > 0 ? "\(file):\(line):\(column): \(message)" : "\(file): \(message)"
     }
 }
+
+/// Everything wrong with a file, so that a person mends it in one go instead of one mistake a run. Never empty when thrown.
+package struct Mistakes: Error, Sendable, CustomStringConvertible {
+    package let all: [Mistake]
+
+    package init(_ all: [Mistake]) {
+        self.all = all
+    }
+
+    package var description: String {
+        all.map(\.description).joined(separator: "\n")
+    }
+}
+
+/// Finds what somebody probably meant to write.
+package enum NearestName {
+    /// `; did you mean 'title'?` when one of `names` is at most two letters away, or the same in another spelling, such as
+    /// `MutableContent` for `mutable-content`; else nothing.
+    package static func hint(_ word: String, among names: [String]) -> String {
+        let bare = bare(word)
+        if let name = names.first(where: { Self.bare($0) == bare }) { return "; did you mean '\(name)'?" }
+        let nearest = names.map { (name: $0, distance: distance(word, $0)) }.min { $0.distance < $1.distance }
+        guard let nearest, nearest.distance <= max(1, min(2, word.count / 2)) else { return "" }
+        return "; did you mean '\(nearest.name)'?"
+    }
+
+    private static func bare(_ word: String) -> String {
+        word.lowercased().filter { $0 != "-" && $0 != "_" }
+    }
+
+    /// Levenshtein's distance between two words.
+    private static func distance(_ left: String, _ right: String) -> Int {
+        let right = Array(right)
+        var row = Array(0...right.count)
+        for (i, a) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, b) in right.enumerated() {
+                let substituted = diagonal + (a == b ? 0 : 1)
+                diagonal = row[j + 1]
+                row[j + 1] = min(substituted, diagonal + 1, row[j] + 1)
+            }
+        }
+        return row[right.count]
+    }
+}

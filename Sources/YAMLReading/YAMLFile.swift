@@ -92,3 +92,73 @@ package final class YAMLFile {
         }
     }
 }
+
+/// How large and how deep a document may become once its aliases are written out. A few lines of aliases to aliases stand for
+/// billions of values, which would keep whoever reads them busy for hours.
+enum AliasBudget {
+    static let values = 1_000_000
+    static let depth = 64
+
+    /// Whether `node` has at most ``values`` values, none deeper than ``depth``.
+    static func covers(_ node: Node) -> Bool {
+        var left = values
+        return spend(&left, on: node, depth: 0)
+    }
+
+    private static func spend(_ left: inout Int, on node: Node, depth: Int) -> Bool {
+        left -= 1
+        guard left >= 0, depth <= Self.depth else { return false }
+        switch node {
+        case .scalar, .alias:
+            return true
+        case .sequence(let sequence):
+            return sequence.allSatisfy { spend(&left, on: $0, depth: depth + 1) }
+        case .mapping(let mapping):
+            return mapping.allSatisfy {
+                spend(&left, on: $0.key, depth: depth + 1) && spend(&left, on: $0.value, depth: depth + 1)
+            }
+        }
+    }
+}
+
+/// Finds texts without quotes that YAML takes for something else: `{{…}}` for a mapping, `: ` for a key and its value.
+enum MissingQuotes {
+    /// What to write where `{{…}}` stands without quotes.
+    static let ofTemplate = "a text with {{…}} in it needs quotes around it, as in \"{{author.name}}\""
+
+    private static let ofColon = "a text with a colon and a blank in it needs quotes around it, as in \"New: a note\""
+
+    /// `; a text … needs quotes` if missing quotes explain why YAML failed at `mark` in what began at `start`; else
+    /// nothing.
+    static func hint(at mark: Mark, from start: Mark?, in text: String) -> String {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        func line(_ mark: Mark?) -> Substring {
+            guard let mark, lines.indices.contains(mark.line - 1) else { return "" }
+            return lines[mark.line - 1]
+        }
+        if hasBareTemplate(line(mark)) || hasBareTemplate(line(start)) { return "; " + ofTemplate }
+        return line(mark).dropFirst(mark.column - 1).first == ":" ? "; " + ofColon : ""
+    }
+
+    /// Whether the line has `{{` outside of quotes and comments.
+    private static func hasBareTemplate(_ line: Substring) -> Bool {
+        var quote: Character?
+        var isAtStart = true
+        var rest = line
+        while let character = rest.first {
+            if let open = quote {
+                if character == open { quote = nil }
+            } else if rest.hasPrefix("{{") {
+                return true
+            } else if isAtStart, character == "\"" || character == "'" {
+                quote = character
+            } else if character == "#", isAtStart {
+                return false
+            }
+            // A value begins behind one of these.
+            isAtStart = ":,-[{".contains(character) || isAtStart && character.isWhitespace
+            rest = rest.dropFirst()
+        }
+        return false
+    }
+}

@@ -116,3 +116,87 @@ struct MatchReader {
         return language
     }
 }
+
+/// Conditions of one rule that no event meets together, although each may hold by itself.
+struct MatchContradictions {
+    /// The conditions that were read.
+    let match: RuleMatch
+    /// Where they stand.
+    let mapping: YAMLMapping
+
+    /// Notes conditions that rule out every event the others leave.
+    func check() {
+        checkNames()
+        guard match.kinds?.isEmpty != true else { return }
+        checkSignals()
+        checkRelations()
+    }
+
+    /// An event reaches the rules by a `p` tag that names the recipient.
+    private func checkNames() {
+        let everybody = "every event that gets here names its recipient in a p tag"
+        if let most = match.pTags?.upperBound, most < 1 { mapping["p_tags"]?.mistake(everybody) }
+        if hasNo("p") { mapping["tags"]?.mistake("p: false never holds: " + everybody) }
+    }
+
+    private func checkSignals() {
+        guard let signals = match.signals, !signals.isEmpty else { return }
+        if match.zap != nil, !signals.contains(.zap) {
+            mapping["signal"]?.mistake("'zap' leaves only zaps, whose signal is zap")
+        } else if let kinds = match.kinds, signals.allSatisfy({ kinds.isDisjoint(with: KnownKinds.kinds(of: $0)) }) {
+            mapping["signal"]?.mistake("no event of these kinds is taken for that")
+        }
+    }
+
+    private func checkRelations() {
+        guard let relations = match.relations, !relations.isEmpty else { return }
+        if match.zap != nil {
+            mapping["relation"]?.mistake("'zap' leaves only zaps, which are no reply, quote or mention")
+        } else if let signals = match.signals, !signals.isEmpty,
+            !relations.contains(where: { signals.contains($0 == .reply ? .reply : .mention) })
+        {
+            mapping["relation"]?.mistake(
+                "a reply has the signal reply, a quote or a mention has mention, others have none"
+            )
+        } else if relations == [.quote], hasNo("q") {
+            mapping["relation"]?.mistake("a quote is what a q tag names (NIP-18), and 'tags' leaves none")
+        } else if relations == [.reply], hasNo("e"), match.kinds.map({ $0.isSubset(of: [1, 1808]) }) ?? false {
+            mapping["relation"]?.mistake(
+                "what a note replies to is what an e tag names (NIP-10), and 'tags' leaves none"
+            )
+        }
+    }
+
+    private func hasNo(_ tag: String) -> Bool {
+        match.values.contains { value in
+            if case .tag(let condition) = value { condition.rulesOut(tag) } else { false }
+        }
+    }
+}
+
+/// The kinds that the match stage makes something of by itself.
+package enum KnownKinds {
+    /// Those that have a signal whatever the rules say.
+    package static let withSignal = withRelation.union(withoutRelation)
+
+    /// Those that are a reply, a quote or a mention to whom they name, as are all kinds that Carillon knows nothing about.
+    private static let withRelation: Set<UInt16> = [1, 1111, 1808]
+
+    /// Messages, contact lists, reactions, reposts and zaps.
+    package static let withoutRelation: Set<UInt16> = [3, 4, 6, 7, 14, 16, 1059, 1809, 9735, 21059]
+
+    static let zap: UInt16 = 9735
+
+    /// The kinds that the match stage may take for `signal` by itself.
+    static func kinds(of signal: Signal) -> Set<UInt16> {
+        switch signal {
+        case .dm: [4, 14, 1059, 21059]
+        case .mention, .reply: withRelation
+        case .reaction: [7]
+        case .repost: [6, 16, 1809]
+        case .follow: [3]
+        case .zap: [zap]
+        default: []
+        }
+    }
+}

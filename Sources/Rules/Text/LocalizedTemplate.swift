@@ -1,4 +1,5 @@
 import Notifications
+import YAMLReading
 
 /// A text in the languages that an operator wrote it in.
 struct LocalizedTemplate: Sendable {
@@ -26,4 +27,47 @@ struct LocalizedTemplate: Sendable {
 
     /// Every text in it.
     var templates: [Template] { [fallback] + translations.values }
+}
+
+extension LocalizedTemplate {
+    /// Reads a text, or a map of texts by language tag with a `default` among them. If it `mayHaveKey` it
+    /// may also name a text of the app's own, which ``LocalizationKeys`` reads.
+    init?(
+        _ value: YAMLValue,
+        in place: TextPlace = .line,
+        speakingOf vocabulary: TemplateVocabulary = .event,
+        mayHaveKey: Bool = false
+    ) {
+        guard value.isMapping else {
+            guard let template = Template.read(value, in: place, speakingOf: vocabulary) else { return nil }
+            self.init(fallback: template)
+            return
+        }
+        guard let map = value.mapping(), let fallback = map.require("default", "the text for every other language")
+        else { return nil }
+        self.init(fallback: Template.read(fallback, in: place, speakingOf: vocabulary) ?? .empty)
+        for (key, text) in map.members where key != "default" {
+            if LocalizationKeys.keys.contains(key) {
+                if !mayHaveKey { text.mistake("only a rule's title, subtitle and body may have a '\(key)'") }
+                continue
+            }
+            guard let tag = Self.tag(key, text), let template = Template.read(text, in: place, speakingOf: vocabulary)
+            else { continue }
+            if translations.updateValue(template, forKey: tag) != nil {
+                text.mistake("there is more than one text for \(tag)")
+            }
+        }
+    }
+
+    private static func tag(_ key: String, _ text: YAMLValue) -> LanguageTag? {
+        // Of a longer tag the rest would be left out, and what somebody meant by it lost.
+        guard let tag = LanguageTag(key), tag.description.utf8.count == key.utf8.count else {
+            text.mistake(
+                "'\(key.prefix(40))' is no language; expected 'default' or a tag such as de, pt-BR or zh-Hant"
+                    + NearestName.hint(key, among: ["default"] + LocalizationKeys.keys)
+            )
+            return nil
+        }
+        return tag
+    }
 }

@@ -102,3 +102,38 @@ enum TemplateFunction: Hashable, Sendable {
         return TemplateError("there is no function '\(name.prefix(40))'; there are \(all.joined(separator: ", "))")
     }
 }
+
+/// The beginning of a text, as seed 000 wants it.
+enum Excerpt {
+    /// Room for characters of eight code points each.
+    private static let bytesPerCharacter = 32
+
+    /// The first `count` characters, at most 32 bytes for each, with `...` behind them if there were more. Never cuts inside a
+    /// character.
+    static func of(_ text: String, characters count: Int = 100) -> String {
+        let beginning = beginning(of: text, characters: count)
+        return beginning.endIndex < text.endIndex ? beginning + "..." : text
+    }
+
+    /// The same without the dots.
+    static func beginning(of text: String, characters count: Int) -> Substring {
+        text.beginning(count, bytes: count * bytesPerCharacter)
+    }
+}
+
+extension String {
+    /// The first `count` whole characters, as far as they fit into `bytes`: one character of Unicode, with accents upon
+    /// accents, can be as long as an event.
+    package func beginning(_ count: Int, bytes: Int) -> Substring {
+        // A character has at least one byte, so most texts need no counting.
+        guard utf8.count > min(count, bytes) else { return self[...] }
+        var room = bytes
+        var end = startIndex
+        for position in indices.prefix(count) {
+            room -= self[position].utf8.count
+            guard room >= 0 else { break }
+            end = index(after: position)
+        }
+        return self[..<end]
+    }
+}

@@ -1,3 +1,6 @@
+import Notifications
+import YAMLReading
+
 /// Something that a text may put in.
 struct TemplateVariable: Sendable, Hashable {
     /// What it holds, and so which functions go with it.
@@ -89,4 +92,58 @@ struct TemplateVariable: Sendable, Hashable {
                     || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
             }
     }
+}
+
+/// What the texts of one place may speak of.
+struct TemplateVocabulary: Sendable {
+    private let variables: [TemplateVariable]
+    private let knowsTags: Bool
+
+    /// For texts about an event.
+    static let event = TemplateVocabulary(variables: TemplateVariable.ofEvents, knowsTags: true)
+    /// For texts that may say nothing of any event.
+    static let batch = TemplateVocabulary(variables: TemplateVariable.ofBatches, knowsTags: false)
+
+    /// Every variable, as a person is told them.
+    var names: [String] {
+        variables.map(\.name)
+            + (knowsTags
+                ? [
+                    TemplateVariable.tagPrefix + "NAME", TemplateVariable.tagPrefix + "NAME.2",
+                    TemplateVariable.listPrefix + "NAME", TemplateVariable.fieldPrefix + "NAME",
+                ] : [])
+    }
+
+    /// The variable of that whole name.
+    func variable(_ name: String) -> TemplateVariable? {
+        if let variable = variables.first(where: { $0.name == name }) { return variable }
+        return knowsTags ? TemplateVariable.made(name) : nil
+    }
+
+    /// Whether variables stand behind `name` and a dot.
+    func isGroup(_ name: some StringProtocol) -> Bool {
+        !name.isEmpty && variables.contains { $0.name.hasPrefix("\(name).") }
+    }
+
+    func unknownVariable(_ name: some StringProtocol) -> TemplateError {
+        let whole = name.isEmpty ? nil : variables.first { $0.name.hasSuffix(".\(name)") }?.name
+        let hint =
+            whole.map { "; did you mean '\($0)'?" } ?? NearestName.hint(String(name), among: variables.map(\.name))
+        return TemplateError(
+            "there is no variable '\(name.prefix(40))'"
+                + (hint.isEmpty ? "; there are " + names.joined(separator: ", ") : hint)
+        )
+    }
+}
+
+/// Where and when a template is rendered.
+struct TemplateScope: Sendable {
+    /// The place the text goes to.
+    var place = TextPlace.line
+    /// What the template is written in; nil: nobody said.
+    var language: LanguageTag?
+    /// In milliseconds since 1970; 0: unknown.
+    var now: Int64 = 0
+    /// How `nostr:` URIs are spelled in texts that people read.
+    var mentions = MentionStyle.raw
 }

@@ -43,3 +43,39 @@ package struct FilterQuestion: Sendable {
         self.notification = notification
     }
 }
+
+/// What a filter made of an event.
+package enum FilterVerdict: Sendable, Hashable {
+    case pass
+    /// It may go out so; only after rendering.
+    case edited(Notification)
+    /// `reason`: at most 60 printable ASCII bytes, never content; empty: it gave none.
+    case drop(reason: String)
+    /// It could not decide; `reason` is for the log, and never content.
+    case failed(reason: String)
+}
+
+/// What a filter has to know of whom the recipient follows.
+package enum FollowNeed: Int, Sendable, Hashable, Comparable {
+    case nothing
+    /// Whether the recipient follows the author.
+    case followed
+    /// Also whether somebody whom the recipient follows does, which relays may have to be asked.
+    case distance
+
+    package static func < (left: FollowNeed, right: FollowNeed) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// How near the author of an event is to its recipient, by the newest contact lists (kind 3) that are known; the values are
+/// the ABI's `carillon_follow_distance`.
+package enum FollowDistance: Int32, Sendable, Hashable {
+    /// Nobody asked, or nobody has the recipient's list.
+    case unknown = 0
+    /// The recipient follows the author, or is the author.
+    case followed = 1
+    /// Somebody whom the recipient follows does.
+    case second = 2
+    case stranger = 3
+    /// The recipient does not; whether somebody whom the recipient follows does was not asked, or could not be found out.
+    case notFollowed = 4
+}

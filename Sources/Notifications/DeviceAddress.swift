@@ -8,9 +8,9 @@ package struct DeviceAddress: Sendable, Hashable {
     package var token: String
     /// Further fields of the registration, such as `p256dh` and `auth`.
     package var fields: [String: String]
-    /// When the owner last registered it, in milliseconds since 1970: a GONE that is older says nothing about it.
+    /// When the owner last registered it, in milliseconds since 1970: an older GONE says nothing about it.
     package var registeredAt: Int64
-    /// Whether its push service took a push for this token before, as far as is known.
+    /// Whether its push service is known to have accepted a push for this token.
     package var isProven: Bool
 
     package init(
@@ -41,7 +41,7 @@ package struct DeviceID: RawRepresentable, Hashable, Sendable, Comparable {
     package static func < (left: DeviceID, right: DeviceID) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// What a sealed notification is encrypted to: a key that a registration brought, or the one that signed it.
+/// The key that a sealed notification is encrypted to: one from the registration, or the one that signed it.
 package enum SealingKey: Hashable, Sendable {
     /// An x-only key on secp256k1, 32 bytes (NIP-44).
     case nip44([UInt8])
@@ -49,7 +49,8 @@ package enum SealingKey: Hashable, Sendable {
     case webPush(p256dh: String, auth: String)
 }
 
-/// How one attempt to deliver ended. The kinds force the right action on whoever holds the registration and the queue.
+/// The result of one delivery attempt. Each kind requires a certain action from the owner of the registration and the
+/// queue.
 package struct Outcome: Sendable, Hashable {
     /// The values are the ABI's `carillon_outcome_kind`.
     package enum Kind: Int32, Sendable, CaseIterable {
@@ -65,14 +66,14 @@ package struct Outcome: Sendable, Hashable {
         case misconfigured = 4
     }
 
-    /// Whom a ``Kind/retry`` is about: what is left in peace meanwhile. The values are the ABI's `carillon_scope`.
+    /// What a ``Kind/retry`` applies to, and so what pauses meanwhile. The values are the ABI's `carillon_scope`.
     package enum Scope: Int32, Sendable, CaseIterable {
-        /// With a time to wait, and where users choose the endpoint: its host; else the device.
+        /// If there is a time to wait and users choose the endpoint: its host; else the device.
         case usual = 0
         case device = 1
         /// Everything that goes to the host of the device's endpoint.
         case host = 2
-        /// Everything in the queue: a quota of the whole app is used up.
+        /// Everything in the queue: the app's quota is used up.
         case transport = 3
     }
 
@@ -81,7 +82,7 @@ package struct Outcome: Sendable, Hashable {
     package var status: UInt32
     /// How long the push service asked us to wait, in milliseconds; 0: the host decides.
     package var retryAfter: UInt32
-    /// One word of a small fixed set, fit for a metric's label; never a token, key or content.
+    /// One word of a small fixed set, usable as a metric's label; never a token, key or content.
     package var reason: String
     package var scope: Scope
 

@@ -1,4 +1,4 @@
-/// One event for one recipient, as a filter is asked about it.
+/// What a filter is asked: one event for one recipient.
 package struct FilterQuestion: Sendable {
     /// The verified event, as JSON.
     package var event: [UInt8]
@@ -7,16 +7,16 @@ package struct FilterQuestion: Sendable {
     /// The recipient's newest known event of each kind that the filter wants, as JSON.
     package var recipientEvents: [[UInt8]]
     package var signal: Signal
-    /// What the event is to the recipient, in the word that rules use; empty: nothing that has a word.
+    /// How the event relates to the recipient, in the rules' word; empty if it has no such relation.
     package var relation: String
-    /// Whose doing the event is, 64 hex digits; empty when nobody can tell, as of a gift wrap.
+    /// Who caused the event, 64 hex digits; empty if unknown, as for a gift wrap.
     package var author: String
-    /// What a zap is worth; 0: it is none, or nobody knows.
+    /// The value of a zap; 0 if it is none or unknown.
     package var zapMillisats: UInt64
     package var followDistance: FollowDistance
     /// In milliseconds since 1970.
     package var now: Int64
-    /// What would be sent; only for filters that are asked after rendering.
+    /// The notification to send; only for filters that run after rendering.
     package var notification: Notification?
 
     package init(
@@ -44,38 +44,38 @@ package struct FilterQuestion: Sendable {
     }
 }
 
-/// What a filter made of an event.
+/// A filter's answer.
 package enum FilterVerdict: Sendable, Hashable {
     case pass
-    /// It may go out so; only after rendering.
+    /// Send this instead; only after rendering.
     case edited(Notification)
-    /// `reason`: at most 60 printable ASCII bytes, never content; empty: it gave none.
+    /// `reason` has at most 60 printable ASCII bytes and never content; empty if the filter gave none.
     case drop(reason: String)
-    /// It could not decide; `reason` is for the log, and never content.
+    /// The filter could not decide; `reason` is for the log and never holds content.
     case failed(reason: String)
 }
 
-/// What a filter has to know of whom the recipient follows.
+/// Which contact lists a filter needs.
 package enum FollowNeed: Int, Sendable, Hashable, Comparable {
     case nothing
     /// Whether the recipient follows the author.
     case followed
-    /// Also whether somebody whom the recipient follows does, which relays may have to be asked.
+    /// Also whether somebody that the recipient follows does. Relays may have to be asked.
     case distance
 
     package static func < (left: FollowNeed, right: FollowNeed) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// How near the author of an event is to its recipient, by the newest contact lists (kind 3) that are known; the values are
-/// the ABI's `carillon_follow_distance`.
+/// How near the author of an event is to its recipient, by the newest known contact lists (kind 3). The values are the
+/// ABI's `carillon_follow_distance`.
 package enum FollowDistance: Int32, Sendable, Hashable {
-    /// Nobody asked, or nobody has the recipient's list.
+    /// Not asked, or the recipient's list is unknown.
     case unknown = 0
     /// The recipient follows the author, or is the author.
     case followed = 1
-    /// Somebody whom the recipient follows does.
+    /// Somebody that the recipient follows does.
     case second = 2
     case stranger = 3
-    /// The recipient does not; whether somebody whom the recipient follows does was not asked, or could not be found out.
+    /// The recipient does not. It is unknown whether somebody that the recipient follows does.
     case notFollowed = 4
 }

@@ -6,7 +6,7 @@ package struct LanguageTag: Hashable, Sendable, CustomStringConvertible {
     /// In the usual spelling: `de`, `de-AT`, `zh-Hant-TW`.
     package let description: String
 
-    /// Reads `de`, `de-AT`, `de_at`, `zh-Hant-TW`; what follows the region is left out. Nil for what is no such tag.
+    /// Reads `de`, `de-AT`, `de_at`, `zh-Hant-TW`; leaves out what follows the region. Nil if it is not a language tag.
     package init?(_ text: some StringProtocol) {
         let parts = String(text).split(omittingEmptySubsequences: false, whereSeparator: { $0 == "-" || $0 == "_" })
             .map(String.init)
@@ -22,7 +22,7 @@ package struct LanguageTag: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// This tag, then what people of this language read instead, the nearest first (Unicode's CLDR): `zh-TW`,
-    /// `zh-Hant-TW`, `zh-Hant`, `zh`; `es-MX`, `es-419`, `es`. Other spellings of the same are among them.
+    /// `zh-Hant-TW`, `zh-Hant`, `zh`; `es-MX`, `es-419`, `es`. Includes other spellings of the same tag.
     package var fallbacks: [LanguageTag] { LanguageLineage.of(self).fallbacks }
 
     /// The one of `available` that people of this language read best: this one, the first of ``fallbacks`` in the same
@@ -52,10 +52,9 @@ extension String {
     }
 }
 
-/// What Unicode's CLDR says of a language, in ICU's tables: in which script it is written, and what its readers read
-/// instead.
+/// What Unicode's CLDR (in ICU's tables) says about a language: its script, and its readers' fallbacks.
 struct LanguageLineage: Sendable {
-    /// Kept, since the tables take as long as a signature check. Registrations may name any language, so few are.
+    /// A cache: a lookup costs as much as a signature check. It is small, since registrations may name any language.
     private static let memo = Mutex<[LanguageTag: LanguageLineage]>([:])
     private static let memoLimit = 512
     /// CLDR knows no longer chain.
@@ -67,7 +66,7 @@ struct LanguageLineage: Sendable {
     let inOtherScript: LanguageTag?
     /// The language itself, by ISO 639.
     private let language: Substring
-    /// By ISO 15924; empty where nobody knows.
+    /// By ISO 15924; empty if unknown.
     private let script: String
 
     var fallbacks: [LanguageTag] { inSameScript + (inOtherScript.map { [$0] } ?? []) }

@@ -31,10 +31,10 @@ package enum Mode: Int32, Sendable, Codable, Comparable, CaseIterable {
     package static func < (left: Mode, right: Mode) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// What kind of thing happened, in one word: what a registration's filters switch on and off, and what a wake-up carries
-/// as `t` (seed 004 section 3).
+/// What happened, in one word: registrations switch it on and off, and a wake-up carries it as `t` (seed 004 section
+/// 3).
 ///
-/// The well-known ones are named here; a rules file may name more.
+/// A rules file may define more than the well-known ones here.
 package struct Signal: RawRepresentable, Hashable, Sendable, Codable {
     package let rawValue: String
 
@@ -50,6 +50,6 @@ package struct Signal: RawRepresentable, Hashable, Sendable, Codable {
     package static let follow = Signal(rawValue: "follow")
     package static let zap = Signal(rawValue: "zap")
 
-    /// The signals every Carillon knows, in the order in which documentation lists them.
+    /// The built-in signals, in the order of the documentation.
     package static let wellKnown: [Signal] = [.dm, .mention, .reply, .reaction, .repost, .follow, .zap]
 }

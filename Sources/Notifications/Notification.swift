@@ -1,5 +1,5 @@
-/// What to say, in no platform's words: what the rules make of an event, and what a transport plugin turns into its push
-/// service's request.
+/// What the rules make of an event, independent of any platform. A transport plugin turns it into its push service's
+/// request.
 ///
 /// In ``Mode/wake`` only `signal` and `count` are set, in ``Mode/nudge`` the neutral texts and their presentation
 /// besides. In ``Mode/sealed`` either ``sealed`` holds all the rest, or the transport encrypts what is here. Text is
@@ -24,12 +24,11 @@ package struct Notification: Sendable, Hashable {
     package var native: [String: String]
     /// When a push service should give up, in milliseconds since 1970; 0: the transport's default.
     package var expiresAt: Int64
-    /// What may be shown in place of the texts where they may not be seen, or do not fit; empty for what shows nothing
-    /// in any mode.
+    /// Neutral texts for where the real ones may not be seen or do not fit; empty for what shows nothing in any mode.
     package var neutral: NeutralTexts
-    /// How ``neutral`` is shown. In a wake-up only what platforms that show wake-ups to people go by.
+    /// How ``neutral`` is shown. A wake-up has only what platforms need that show wake-ups to people.
     package var neutralPresentation: Presentation
-    /// A JSON object: the envelope around the encrypted whole; empty: nothing is encrypted yet.
+    /// A JSON object: the envelope around the encrypted notification; empty if nothing is encrypted yet.
     package var sealed: String
 
     package init(
@@ -77,7 +76,7 @@ package struct Notification: Sendable, Hashable {
         Notification(mode: .wake, signal: signal, urgency: urgency, count: count)
     }
 
-    /// A visible text that says neither who nor what. Without a text it is a wake-up: there would be nothing to see.
+    /// A visible text without sender or content. Without a text it is a wake-up: there would be nothing to see.
     package static func nudge(
         _ signal: Signal,
         urgency: Urgency,
@@ -96,15 +95,15 @@ package struct Notification: Sendable, Hashable {
         )
     }
 
-    /// Takes away what its stricter forms would show; what is a nudge becomes a wake-up.
+    /// Removes what its stricter forms would show; a nudge becomes a wake-up.
     package mutating func silence() {
         if mode == .nudge, let stricter { self = stricter }
         neutral = NeutralTexts()
         neutralPresentation = Presentation()
     }
 
-    /// The same news in the next stricter mode: a nudge for what was sealed or readable, a wake-up for a nudge and for
-    /// what shows nothing, nothing after that.
+    /// The same notification in the next stricter mode: a nudge for a sealed or readable one, a wake-up for a nudge and
+    /// for what shows nothing, and nil after that.
     package var stricter: Notification? {
         var notification: Notification
         switch mode {
@@ -117,9 +116,8 @@ package struct Notification: Sendable, Hashable {
         return notification
     }
 
-    /// What may pass in place of this after `outcome`: the stricter form when this one is larger than the push service
-    /// takes, in a mode that the transport does not do, or when there was nothing in it to show. Nil when `outcome` is
-    /// an end.
+    /// What to send instead after `outcome`: the stricter form if this one is too large for the push service, if the
+    /// transport does not support its mode, or if it has nothing to show. Nil if `outcome` is final.
     package func lessened(after outcome: Outcome) -> Notification? {
         guard outcome.kind == .rejected else { return nil }
         switch outcome.reason {
@@ -135,7 +133,7 @@ package struct NotificationAction: Sendable, Hashable {
     package var id: String
     /// The text on the button, already in the reader's language.
     package var label: String
-    /// What opens; empty: the notification's own `url`.
+    /// The URL to open; empty: the notification's own `url`.
     package var url: String
     /// An SF Symbol name; empty: none.
     package var icon: String
@@ -148,9 +146,8 @@ package struct NotificationAction: Sendable, Hashable {
     }
 }
 
-/// How a notification is shown and what it opens, apart from its first lines: what a stricter mode keeps of it.
-///
-/// Nothing in it comes from an event: it holds what the rules file says in so many words.
+/// How a notification is shown and what it opens, apart from its first lines. Stricter modes keep it: nothing in it
+/// comes from an event.
 package struct Presentation: Sendable, Hashable {
     package var subtitle: String
     package var category: String
@@ -187,7 +184,7 @@ package struct Presentation: Sendable, Hashable {
     package var isEmpty: Bool { self == Presentation() }
 }
 
-/// What a notification says that may say neither who nor what (``Mode/nudge``), and what stands around a sealed one.
+/// The texts of a notification without sender or content (``Mode/nudge``), and those around a sealed one.
 package struct NeutralTexts: Sendable, Hashable {
     package var title: String
     package var body: String

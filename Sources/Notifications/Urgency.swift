@@ -14,9 +14,9 @@ package enum Urgency: Int32, Sendable, Codable, CaseIterable {
     }
 }
 
-/// What a push is to whoever gets it. Pacing may delay a push or replace it by a later one, but never changes this.
+/// What a push does on the device. Pacing may delay or replace a push, but never changes its nature.
 package enum PushNature: Int32, Sendable, Hashable, CaseIterable {
-    /// It shows a text. Several that wait may become one that says how many they are.
+    /// It shows a text. Several that wait may become one that gives their number.
     case alert = 0
     /// It wakes the app and nobody sees it: a background push, a data message without a text.
     case silent = 1
@@ -24,12 +24,12 @@ package enum PushNature: Int32, Sendable, Hashable, CaseIterable {
     case special = 2
 }
 
-/// How a push waits for a device's time: a rule's `pace`, or else what its platform says about the kind of push.
+/// How a push waits for a device's cooldown: a rule's `pace`, or else what its platform says about the kind of push.
 package enum PushPace: String, Sendable, Hashable, CaseIterable {
-    /// It goes at once and counts for nothing.
+    /// It goes at once and starts no cooldown.
     case immediate
     /// While it waits, a later one of the same `key` takes its place.
     case latest
-    /// Those that wait together become one push that says how many they are.
+    /// Those that wait together become one push that gives their number.
     case batch
 }

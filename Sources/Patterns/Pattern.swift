@@ -2,17 +2,18 @@ import CPCRE2
 
 /// A regular expression in Perl's syntax (PCRE2), compiled once and applied to many values by any number of threads.
 ///
-/// It matches anywhere in a value unless it says `^` or `$`; `\w`, `\d`, `\b` and the like know all of Unicode. What one
-/// application costs is bounded by a ``PatternBudget``, whoever wrote the value.
+/// It matches anywhere in a value unless it says `^` or `$`; `\w`, `\d`, `\b` and the like know all of Unicode. A
+/// ``PatternBudget`` bounds the cost of each match.
 package struct Pattern: Sendable {
     /// The longest expression in bytes of UTF-8.
     package static let limit = 1024
 
-    /// What came of applying a pattern to a value.
+    /// The result of matching a value.
     package enum Verdict: Sendable, Hashable {
         case matches
         case differs
-        /// The budget was used up before the answer was found. Counts as no match; worth telling, as somebody may want that.
+        /// The budget ran out before the answer was known. Counts as no match, and is worth a report: somebody may want
+        /// to cause it.
         case exceeded
     }
 
@@ -20,7 +21,7 @@ package struct Pattern: Sendable {
     package let text: String
     private let code: PatternCode
 
-    /// Throws ``PatternError`` for what is no regular expression, or too long a one.
+    /// Throws ``PatternError`` if `text` is not a regular expression, or is too long.
     package init(_ text: String) throws(PatternError) {
         guard text.utf8.count <= Self.limit else {
             throw PatternError(message: "expected at most \(Self.limit) bytes", offset: nil)
@@ -38,7 +39,7 @@ package struct Pattern: Sendable {
     /// Whether `value` matches, as far as `budget` allows; several values can share one.
     package func match(_ value: String, within budget: inout PatternBudget) -> Verdict {
         guard !budget.isUsedUp else { return .exceeded }
-        // Strings of Swift's own are one run of UTF-8.
+        // Native Swift strings are contiguous UTF-8.
         if let verdict = value.utf8.withContiguousStorageIfAvailable({ code.match($0, within: &budget) }) {
             return verdict
         }
@@ -46,9 +47,9 @@ package struct Pattern: Sendable {
     }
 }
 
-/// Why a text is no regular expression.
+/// Why a text is not a regular expression.
 package struct PatternError: Error, Hashable, CustomStringConvertible {
-    /// In PCRE2's words, where it is PCRE2 that refuses.
+    /// In PCRE2's words, if PCRE2 refuses it.
     package let message: String
     /// How many characters of the expression come before the place; nil: it is about the whole.
     package let offset: Int?
@@ -58,12 +59,12 @@ package struct PatternError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// How much work applying patterns may still be.
+/// How much work is left for matching patterns.
 ///
-/// Work is counted and not timed, so that the same value always comes to the same verdict: a unit is a step of the matcher, or
-/// eight bytes that it runs over. The usual budget is a few milliseconds of a processor's time.
+/// Work is counted, not timed, so that the same value always gets the same verdict. A unit is a step of the matcher, or
+/// eight bytes that it scans. The usual budget is a few milliseconds of CPU time.
 package struct PatternBudget: Sendable {
-    /// Enough to look for most expressions all over a text of 64 KiB.
+    /// Enough to search a text of 64 KiB for most expressions.
     package static let usual = 150_000
 
     package private(set) var left: Int

@@ -1,12 +1,12 @@
 import CPCRE2
 
-/// A compiled expression. PCRE2 reads it only, so any thread may match with it.
+/// A compiled expression. PCRE2 does not change it, so any thread may match with it.
 final class PatternCode: @unchecked Sendable {
-    /// Kibibytes of memory that one application may take for what it has to come back to.
+    /// The memory that one match may use for backtracking, in KiB.
     private static let heapLimit: UInt32 = 4096
-    /// As many steps at one place as the usual budget has units, and no more levels of coming back than that.
+    /// PCRE2's own limit on backtracking: no more steps at one place than the usual budget has units.
     private static let matchLimit = UInt32(PatternBudget.usual)
-    /// Parentheses in parentheses; compiling is recursive.
+    /// The depth of nested parentheses: the compiler is recursive.
     private static let nestLimit: UInt32 = 100
 
     private let code: OpaquePointer
@@ -26,7 +26,7 @@ final class PatternCode: @unchecked Sendable {
     }
 
     func match(_ value: UnsafeBufferPointer<UInt8>, within budget: inout PatternBudget) -> Pattern.Verdict {
-        // A result vector of one pair is enough for a yes.
+        // One pair of offsets is enough to know whether it matches.
         guard let data = pcre2_match_data_create_8(1, nil) else { return .exceeded }
         defer { pcre2_match_data_free_8(data) }
         guard let context = pcre2_match_context_create_8(nil) else { return .exceeded }
@@ -61,7 +61,7 @@ final class PatternCode: @unchecked Sendable {
         case 0...: return .matches
         case PCRE2_ERROR_NOMATCH: return .differs
         default:
-            // A limit of PCRE2's own was hit, which the meter did not see coming.
+            // PCRE2 reached one of its own limits before the meter did.
             budget.exhaust()
             return .exceeded
         }
@@ -113,15 +113,15 @@ private func payForItem(
     return meter.pointee.pay(block) ? 0 : PCRE2_ERROR_CALLOUT
 }
 
-/// Counts the work of one application of a pattern. PCRE2 calls before each item of the expression (automatic callouts).
+/// Counts the work of one match. PCRE2 calls it before each item of the expression (automatic callouts).
 ///
-/// PCRE2's own match limit counts anew at each place where a match may begin, and not the characters that an item runs over, so it
-/// alone bounds nothing. Here every item is paid for with the distance from the one before, and with what a failing item may have
-/// run over unseen.
+/// PCRE2's match limit alone bounds nothing: it starts again at each possible start of a match, and it does not count
+/// the characters that an item scans. Here each item costs its distance from the one before, plus what a failing item
+/// may have scanned unseen.
 struct PatternMeter {
     /// What each call costs at least.
     let price: Int
-    /// The most characters that an item may look at without saying so, apart from back references.
+    /// The most characters that an item may scan unseen, apart from back references.
     let hidden: Int
     let hasBackReferences: Bool
     var budget: PatternBudget
@@ -149,20 +149,20 @@ struct PatternMeter {
         var longest = 0
         for group in 1..<Int(block.pointee.capture_top) {
             let (start, end) = (offsets[2 * group], offsets[2 * group + 1])
-            // Groups that are not set stand at the largest number on both sides.
+            // Groups that are not set have the largest number on both sides.
             if end > start { longest = max(longest, end - start) }
         }
         return longest
     }
 }
 
-/// How far one item of an expression may run over a value and then fail, of which no callout tells.
+/// How far one item of an expression may scan a value and then fail without a callout.
 enum UnseenRun {
-    /// The largest number that a repetition asks for at least, as in `a{5000}`: so many characters may be looked at before one
-    /// is missing. `\X`, which takes any number of code points, and verbs, script runs among them, have no such bound.
+    /// The largest minimum of a repetition, such as 5000 in `a{5000}`: the matcher may scan so many characters before
+    /// one is missing. `\X`, which takes any number of code points, and verbs such as script runs have no such bound.
     ///
-    /// Looks at the bare text: what is written in a character class or behind a backslash is taken for the real thing, which
-    /// makes an expression dearer than it is and never cheaper.
+    /// Looks at the bare text, also inside character classes and behind backslashes. That may overestimate the cost,
+    /// but never underestimates it.
     static func longest(in text: String) -> Int {
         let bytes = Array(text.utf8)
         var longest = 0

@@ -1,14 +1,14 @@
 import Notifications
 import Platforms
 
-/// What one kind of event becomes. A class, since each decision hands one out.
+/// What one kind of event becomes. A class, because each decision returns one.
 package final class Rule: Sendable {
     /// For traces and for `carillon rules try`.
     package let name: String
-    /// Where it stands.
+    /// Its place in the file.
     package let place: RulePlace?
     let match: RuleMatch
-    /// What the device's filters are asked about and what a wake-up carries; nil: what the match stage took the event for.
+    /// The signal that device filters and wake-ups use; nil: the one that the match stage chose.
     let signal: Signal?
     /// Such events wake nobody.
     let drops: Bool
@@ -18,11 +18,11 @@ package final class Rule: Sendable {
     let texts: RuleTexts
     let payload: RulePayload
     let pace: RulePace
-    /// What stands in place of its texts in ``Mode/nudge``.
+    /// Replaces its texts in ``Mode/nudge``.
     let nudge: NeutralTemplates
-    /// What stands around them in ``Mode/sealed``.
+    /// Wraps them in ``Mode/sealed``.
     let cover: NeutralTemplates
-    /// How wake-ups are shown where people see them.
+    /// How platforms show wake-ups to people.
     let blocksOfWakeUps: PlatformBlocks
     private let visibility: RuleVisibility
     /// How texts spell what they mention.
@@ -88,11 +88,11 @@ package final class Rule: Sendable {
         )
     }
 
-    /// Whether nothing of its notifications is shown on devices of `platform` in mode alert, so that nothing may be in
-    /// any other.
+    /// Whether its notifications show nothing on devices of `platform` in mode alert, and so may show nothing in any
+    /// other mode.
     package func isSilent(on platform: String) -> Bool { visibility.isSilent(on: platform) }
 
-    /// What a notification in `mode` needs besides the event; what is not known when it goes out it goes without.
+    /// What a notification in `mode` needs besides the event. It goes out without what is still unknown then.
     package func needs(in mode: Mode) -> RuleNeeds {
         min(mode, self.mode) > .nudge ? needs : []
     }
@@ -120,7 +120,7 @@ package final class Rule: Sendable {
     }
 }
 
-/// What a rule's notification speaks of that does not stand in the event itself.
+/// What a rule's notification mentions that is not in the event itself.
 package struct RuleNeeds: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
 
@@ -129,22 +129,22 @@ package struct RuleNeeds: OptionSet, Sendable, Hashable {
     }
 
     package static let authorName = RuleNeeds(rawValue: 1)
-    /// Kind and content of the event referred to.
+    /// Kind and content of the referenced event.
     package static let referencedEvent = RuleNeeds(rawValue: 2)
     /// The name of that event's author.
     package static let referencedAuthorName = RuleNeeds(rawValue: 4)
-    /// Names and excerpts of those whom and what texts mention.
+    /// Names of mentioned people and excerpts of mentioned events.
     package static let mentions = RuleNeeds(rawValue: 8)
-    /// All there are, and those of later versions.
+    /// All of them, including those of later versions.
     package static let everything = RuleNeeds(rawValue: .max)
 
-    /// Whether profiles are worth keeping.
+    /// Whether profiles should be kept.
     package var readsProfiles: Bool { !isDisjoint(with: [.authorName, .referencedAuthorName, .mentions]) }
-    /// Whether what notes say is worth keeping.
+    /// Whether the content of notes should be kept.
     package var readsNotes: Bool { !isDisjoint(with: [.referencedEvent, .mentions]) }
 }
 
-/// Where a rule stands: the form `file:line` is one that editors and terminals turn into a link.
+/// The place of a rule. Editors and terminals turn the form `file:line` into a link.
 package struct RulePlace: Hashable, Sendable, CustomStringConvertible {
     /// The file's name as it was given.
     package let file: String

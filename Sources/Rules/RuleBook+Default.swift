@@ -6,13 +6,14 @@ extension RuleBook {
     /// The name under which the built-in rules appear in mistakes.
     package static let defaultName = "built-in rules"
 
-    /// The rules in force when an operator gives none: every notifiable kind of seed 000, word for word, the other kinds of
-    /// direct message, and zaps, which only devices get that ask for them.
+    /// The rules in force without an operator's own: every notifiable kind of seed 000, word for word, the other kinds
+    /// of direct message, and zaps for devices that ask for them.
     package static func builtIn(platforms: PlatformCatalog = PlatformCatalog()) throws(Mistakes) -> RuleBook {
         try RuleBook(yaml: defaultYAML(platforms: platforms), name: defaultName, platforms: platforms)
     }
 
-    /// The built-in rules as a file, with what the loaded platforms say in their blocks.
+    /// The built-in rules as a file, for `carillon rules default` and as a start for one's own. The loaded platforms
+    /// say what stands in their blocks.
     package static func defaultYAML(platforms: PlatformCatalog) -> String {
         let lines = platforms.blocks.compactMap { key, platform in
             platforms[platform]?.defaultBlock.map { "    \(key): \($0.yaml)\n" }
@@ -20,7 +21,6 @@ extension RuleBook {
         return template.replacing("    # blocks\n", with: lines.joined())
     }
 
-    /// The built-in rules as a file, for `carillon rules default` and as a start for one's own.
     private static let template = """
         # What each kind of event becomes. The first rule that matches decides; an event that no rule matches wakes nobody.
         # An alert always has a body: where an event has nothing to show, other words stand in.

@@ -2,29 +2,29 @@ import Nostr
 import Notifications
 import Platforms
 
-/// An operator's rules in their order; the first that matches an event decides. Apps may have books of their own.
+/// An operator's rules in order. The first match decides. Apps may have books of their own.
 package struct RuleBook: Sendable {
     package let rules: [Rule]
-    /// The file's texts for several events, and for what may not be seen.
+    /// The file's texts for several events.
     let summary: NotificationTemplate
     let nudge: NeutralTemplates
     /// What several events say together.
     let batch: BatchTemplates
-    /// The same where none of them is more urgent than low.
+    /// The same if none of them is more urgent than low.
     let quietBatch: BatchTemplates
     let index: RuleIndex
-    /// The languages that conditions of the rules name and that texts are written in, each once.
+    /// The languages that conditions name and that texts are written in, each once.
     package let languages: [LanguageTag]
-    /// Whether it matters whom a recipient follows; else their contact lists need not be known.
+    /// Whether any rule depends on contact lists; else they need not be known.
     package let asksForFollows: Bool
-    /// Whether it matters on which platform a device is.
+    /// Whether any rule depends on the device's platform.
     package let asksForPlatform: Bool
-    /// Whether it matters which app's a device is.
+    /// Whether any rule depends on the device's app.
     package let asksForApp: Bool
-    /// What decides for devices of apps that have rules of their own: these, and behind them the common ones.
+    /// The books of apps with rules of their own: these rules first, then the common ones.
     package let ofApps: [String: RuleBook]
 
-    /// `platforms` are those whose blocks the rules have.
+    /// `platforms` are the platforms that rules have blocks for.
     init(
         rules: [Rule],
         summary: NotificationTemplate,
@@ -47,7 +47,7 @@ package struct RuleBook: Sendable {
         asksForApp = rules.contains { $0.match.apps != nil } || !ofApps.isEmpty
     }
 
-    /// What decides for devices of that app.
+    /// The book for devices of that app.
     package subscript(app: String) -> RuleBook { ofApps[app] ?? self }
 
     /// What any notification in `mode` may need besides its event, whatever the app.
@@ -56,13 +56,13 @@ package struct RuleBook: Sendable {
         return ofApps.values.reduce(into: common) { $0.formUnion($1.needs(in: mode)) }
     }
 
-    /// What the rules make of an event for one recipient.
+    /// The rules' decision about an event for one recipient.
     package enum Decision: Sendable {
         /// Wake the recipient's devices that want `signal`.
         case notify(Rule, Signal)
         /// A rule says that such events wake nobody.
         case drop(Rule)
-        /// No rule is for this event, or nobody gave it a signal.
+        /// No rule matches, or the event has no signal.
         case unmatched
     }
 }
@@ -73,7 +73,7 @@ extension RuleBook {
         if let book = ofApps[question.app] { return book.decide(question) }
         for rule in index[question.event.kind.rawValue] where rule.match.holds(for: question) {
             if rule.drops {
-                // Whoever has no list yet would hear of nothing.
+                // Somebody without a list yet would get nothing.
                 if rule.match.isFollowed == false, question.isAuthorFollowed == nil { continue }
                 return .drop(rule)
             }
@@ -83,8 +83,8 @@ extension RuleBook {
         return .unmatched
     }
 
-    /// The kinds for which any rule can notify at all; nil when some rule names no kinds, so that each must be looked at.
-    /// The gate drops every other kind unseen.
+    /// The kinds that rules can notify about; nil if some rule names no kinds, so that every event must be looked at.
+    /// The gate drops every other kind.
     package var notifiableKinds: Set<UInt16>? {
         var kinds: Set<UInt16> = []
         for rule in rules where !rule.drops {
@@ -98,20 +98,20 @@ extension RuleBook {
         return kinds
     }
 
-    /// The signals that the rules name themselves, besides the well-known ones.
+    /// The signals that the rules define besides the well-known ones.
     package var namedSignals: Set<Signal> {
         ofApps.values.reduce(into: Set(rules.compactMap(\.signal)).subtracting(Signal.wellKnown)) {
             $0.formUnion($1.namedSignals)
         }
     }
 
-    /// Whether it matters in which language a device is; else it need not be sought out.
+    /// Whether any rule depends on the device's language; else it need not be looked up.
     package var asksForLanguage: Bool {
         !languages.isEmpty
     }
 
-    /// How many events were too dear for a pattern, which then counted as not matched, by the names of such rules. It is worth
-    /// a line in the log: somebody may send what is made for that, or a pattern wants mending.
+    /// How many events were too expensive for a pattern, which then did not match, by rule name. This is worth a line
+    /// in the log: somebody may send such events on purpose, or the pattern needs a correction.
     package var exceededPatterns: [String: UInt64] {
         let counts: [String: UInt64] = rules.reduce(into: [:]) { counts, rule in
             let count = rule.match.values.reduce(0) { $0 + ($1.pattern?.exceededCount ?? 0) }
@@ -121,10 +121,10 @@ extension RuleBook {
     }
 }
 
-/// Which rules are for a kind at all, in their order.
+/// The rules that can match a kind, in order.
 struct RuleIndex: Sendable {
     private let byKind: [UInt16: [Rule]]
-    /// For the kinds that no rule names.
+    /// Rules for the kinds that no rule names.
     private let others: [Rule]
 
     init(_ rules: [Rule]) {
@@ -141,7 +141,7 @@ struct RuleIndex: Sendable {
 }
 
 extension RuleBook {
-    /// The languages that conditions name and that any text is written in; a default's is not known.
+    /// The languages of conditions and texts; a default's language is unknown.
     static func languages(
         of rules: [Rule],
         _ summary: RuleTexts,
@@ -156,11 +156,11 @@ extension RuleBook {
     }
 }
 
-/// What rules are about, in short.
+/// A summary of what rules are for.
 package struct RuleOutline: Hashable, Sendable {
-    /// How many there are.
+    /// The number of rules.
     package var count = 0
-    /// How many of them drop what they match.
+    /// The number of rules that drop their events.
     package var dropCount = 0
     /// The kinds that they name, without those that are only dropped.
     package var kinds: Set<UInt16> = []
@@ -168,12 +168,12 @@ package struct RuleOutline: Hashable, Sendable {
     package var isForAllKinds = false
     /// The signals that they name.
     package var signals: Set<Signal> = []
-    /// Some rule leaves the signal to what Carillon takes an event for.
+    /// Some rule leaves the signal to the match stage.
     package var takesSignalsOfEvents = false
 }
 
 extension RuleBook {
-    /// The outline of the rules that stand in `file`, of an app's own ones, too.
+    /// The outline of the rules in `file`, including an app's own.
     package func outline(of file: String) -> RuleOutline {
         let books = [self] + ofApps.values
         let rules = books.lazy.map { $0.rules.filter { $0.place?.file == file } }.first { !$0.isEmpty } ?? []

@@ -1,22 +1,22 @@
 import Nostr
 import Notifications
 
-/// What a rule is asked about and what its texts may speak of: an event as it concerns one recipient.
+/// What a rule matches and what its texts use: an event as it concerns one recipient.
 package struct RuleInput: Sendable {
     package var event: Event
     package var recipient: PublicKey
-    /// What the match stage takes it for; nil for kinds that Carillon knows nothing about.
+    /// The match stage's choice; nil for kinds that Carillon does not know.
     package var signal: Signal?
     package var relation: Relation?
-    /// Whose doing it is: the sender of a zap, else the event's author.
+    /// Who caused it: the sender of a zap, else the event's author.
     package var author: PublicKey
-    /// The author's name, or what stands in for one.
+    /// The author's name, or a replacement.
     package var authorName: String
     package var referenced: ReferencedEvent?
     package var zap: ZapReceipt?
-    /// What is known of those whom and what the texts mention: names of people, texts of events.
+    /// Names of mentioned people, texts of mentioned events.
     package var mentioned: [NostrReference: String]
-    /// What is read out of the event, shared by all whom it concerns.
+    /// Parsed values of the event, shared by all recipients.
     package var facts: EventFacts
 
     package init(
@@ -44,14 +44,14 @@ package struct RuleInput: Sendable {
     }
 }
 
-/// The event that another one reacts to, reposts or answers. The id stands in the tag and is always known; the rest only
-/// when the event itself is.
+/// The event that another one reacts to, reposts or answers. Its id is always known from the tag; the rest is known
+/// only with the event itself.
 package struct ReferencedEvent: Sendable, Hashable {
     package var id: EventID
     package var kind: Kind?
     package var content: String?
     package var author: PublicKey?
-    /// The author's name, or what stands in for one.
+    /// The author's name, or a replacement.
     package var authorName: String?
 
     package init(

@@ -12,12 +12,12 @@ struct RuleTexts: Sendable {
     var url = Template.empty
     var actions: [ActionTexts] = []
 
-    /// Whether any of the texts may put in `variable`.
+    /// Whether any of the texts uses `variable`.
     func speaksOf(_ variable: String) -> Bool {
         templates.contains { $0.variables.contains(variable) }
     }
 
-    /// What these texts are written in, defaults apart.
+    /// The languages of these texts, apart from the defaults.
     var languages: Set<LanguageTag> {
         Set(([title, subtitle, body] + actions.map(\.label)).flatMap(\.translations.keys))
     }

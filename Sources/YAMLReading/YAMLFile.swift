@@ -1,8 +1,7 @@
 import Yams
 
-/// One YAML file being read, and the mistakes found in it so far.
-///
-/// Used by one reader at a time, which is why it is a plain class: the values taken from it add their mistakes here.
+/// One YAML file that is being read, and the mistakes found in it so far. Only one reader uses it at a time, so it is a
+/// plain class.
 package final class YAMLFile {
     package let name: String
     package private(set) var mistakes: [Mistake] = []
@@ -48,7 +47,7 @@ package final class YAMLFile {
         note(mistake(message, at: mark))
     }
 
-    /// Several readers may look at one value; what they say alike is one mistake.
+    /// Several readers may look at one value; equal messages are one mistake.
     func note(_ mistake: Mistake) {
         if !mistakes.contains(mistake) { mistakes.append(mistake) }
     }
@@ -70,7 +69,7 @@ package final class YAMLFile {
         switch error {
         case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
             .composer(let context, let problem, let mark, _):
-            // The context begins where what could not be read began.
+            // The context starts at the beginning of the unreadable part.
             let hint = MissingQuotes.hint(at: mark, from: context?.mark, in: text)
             note("not YAML: \(Self.inPlainWords(problem))\(hint)", at: mark)
         case .duplicatedKeysInMapping(let duplicates, let context):
@@ -93,8 +92,8 @@ package final class YAMLFile {
     }
 }
 
-/// How large and how deep a document may become once its aliases are written out. A few lines of aliases to aliases stand for
-/// billions of values, which would keep whoever reads them busy for hours.
+/// Limits on the size and depth of a document after its aliases are expanded. A few lines of aliases to aliases stand
+/// for billions of values, which would keep a reader busy for hours.
 enum AliasBudget {
     static let values = 1_000_000
     static let depth = 64
@@ -121,15 +120,15 @@ enum AliasBudget {
     }
 }
 
-/// Finds texts without quotes that YAML takes for something else: `{{…}}` for a mapping, `: ` for a key and its value.
+/// Finds texts without quotes that YAML reads as something else: `{{…}}` as a mapping, `: ` as a key and its value.
 enum MissingQuotes {
     /// What to write where `{{…}}` stands without quotes.
     static let ofTemplate = "a text with {{…}} in it needs quotes around it, as in \"{{author.name}}\""
 
     private static let ofColon = "a text with a colon and a blank in it needs quotes around it, as in \"New: a note\""
 
-    /// `; a text … needs quotes` if missing quotes explain why YAML failed at `mark` in what began at `start`; else
-    /// nothing.
+    /// `; a text … needs quotes` if missing quotes explain why YAML failed at `mark`; else nothing. `start` is where
+    /// the unreadable part begins.
     static func hint(at mark: Mark, from start: Mark?, in text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         func line(_ mark: Mark?) -> Substring {

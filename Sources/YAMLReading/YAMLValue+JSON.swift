@@ -2,13 +2,13 @@ import Foundation
 import Yams
 
 extension YAMLValue {
-    /// This value as JSON text with sorted keys: how a plugin gets its block of the configuration. Nil, with a mistake
-    /// noted, for what JSON cannot say.
+    /// This value as JSON text with sorted keys: the form in which a plugin gets its configuration. Notes a mistake and
+    /// returns nil if JSON cannot express it.
     package func json() -> String? {
         json { file.note($0) }
     }
 
-    /// The same, without what environment variables that are not set would say: `unset` learns of each where it stands.
+    /// The same, but leaves out environment variables that are not set and reports each to `unset`.
     package func json(unset: (Mistake) -> Void) -> String? {
         guard let object = jsonObject(node, path, unset) else { return nil }
         guard

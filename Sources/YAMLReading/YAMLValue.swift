@@ -1,8 +1,8 @@
 import Yams
 
-/// A value in a YAML file that knows where it stands, so that every mistake can be told with its line.
+/// A value in a YAML file that knows its place, so that every mistake is reported with its line.
 ///
-/// Each reader returns nil after noting what was expected; reading goes on, and all mistakes come out together.
+/// Each reader notes a mistake and returns nil. Reading goes on, so one run reports all mistakes.
 package struct YAMLValue {
     let node: Node
     /// The keys that lead here, such as `rules[2].match`; empty at the top.
@@ -62,7 +62,7 @@ package struct YAMLValue {
         return value
     }
 
-    /// `true` or `false` where either is written so, without quotes; nil, and no mistake, for anything else.
+    /// `true` or `false` if it is written so, without quotes; nil, without a mistake, for anything else.
     package var plainBool: Bool? {
         guard case .scalar(let scalar) = node, scalar.style == .plain else { return nil }
         return switch scalar.string {
@@ -72,8 +72,8 @@ package struct YAMLValue {
         }
     }
 
-    /// The text of a scalar that stands there as it is meant; nil, and no mistake, for anything else, and where an environment
-    /// variable says it, which may be secret.
+    /// The text of a scalar as the file has it; nil, without a mistake, for anything else and for environment
+    /// variables, which may be secret.
     package var writtenText: String? {
         guard case .scalar(let scalar) = node, node.null == nil || scalar.style != .plain,
             file.expand(scalar.string) == scalar.string
@@ -91,7 +91,7 @@ package struct YAMLValue {
     package func choice(_ choices: [String]) -> String? {
         guard let text = string() else { return nil }
         guard choices.contains(text) else {
-            // As it stands in the file: what an environment variable holds may be secret.
+            // Quotes the file and not the value: an environment variable may be secret.
             let written = node.string ?? ""
             mistake(
                 "'\(written.prefix(64))' is none of \(choices.joined(separator: ", "))"
@@ -111,7 +111,7 @@ package struct YAMLValue {
         return sequence.enumerated().map { YAMLValue(node: $1, path: "\(path)[\($0)]", file: file) }
     }
 
-    /// Whether there are keys to ask for.
+    /// Whether this is a mapping.
     package var isMapping: Bool { node.mapping != nil }
 
     /// One value, or a list of them.
@@ -122,7 +122,8 @@ package struct YAMLValue {
 
     static let mergeMistake = "keys are not merged here: write them out, or name the whole value by its anchor"
 
-    /// A mapping with none but `keys`; an unknown key is a mistake that names the nearest known one. Without `keys` any go.
+    /// A mapping with no keys but `keys`. An unknown key is a mistake that names the nearest known one. Without `keys`,
+    /// any key goes.
     package func mapping(keys: [String]? = nil) -> YAMLMapping? {
         guard case .mapping(let mapping) = node, !isBareTemplate else {
             mistake("expected a mapping" + (keys.map { " with " + $0.joined(separator: ", ") } ?? ""))
@@ -174,7 +175,7 @@ package struct YAMLMapping {
         members.first { $0.key == key }?.value
     }
 
-    /// The member of that name; a mistake that says what it is for when it is missing.
+    /// The member of that name. If it is missing, notes a mistake that says its purpose.
     package func require(_ key: String, _ purpose: String) -> YAMLValue? {
         if let value = self[key] { return value }
         value.mistake("'\(key)' is missing: \(purpose)")
@@ -182,7 +183,7 @@ package struct YAMLMapping {
     }
 }
 
-/// A scalar as YAML takes it: what is written plainly may be a number, a flag or nothing; what stands in quotes is text.
+/// A scalar as YAML reads it: plain text may be a number, a flag or null; quoted text is text.
 package enum YAMLScalar: Hashable, Sendable {
     case null
     case whole(Int)
@@ -193,8 +194,8 @@ package enum YAMLScalar: Hashable, Sendable {
 }
 
 extension YAMLValue {
-    /// This value if it is a scalar; nil for lists and mappings, and, with a mistake noted, for an environment variable that
-    /// is not set.
+    /// This value if it is a scalar; nil for lists and mappings. An environment variable that is not set is noted as a
+    /// mistake.
     package func scalar() -> YAMLScalar? {
         guard case .scalar(let scalar) = node else { return nil }
         if scalar.style == .plain {
@@ -206,7 +207,7 @@ extension YAMLValue {
         return string().map(YAMLScalar.text)
     }
 
-    /// Whether the file says by one of YAML's own tags, `!!int` or `!!float`, that this text stands for a number.
+    /// Whether YAML's tag `!!int` or `!!float` marks this text as a number.
     package var isTaggedAsNumber: Bool {
         guard case .scalar(let scalar) = node, scalar.style != .plain || scalar.string.hasPrefix("{{") else {
             return false
@@ -214,7 +215,7 @@ extension YAMLValue {
         return node.tag == Tag(.int) || node.tag == Tag(.float)
     }
 
-    /// Whether it is a whole number to YAML, by the tag `!!int` or by how it is written.
+    /// Whether YAML reads it as a whole number, by its form or by the tag `!!int`.
     package var isTaggedAsWhole: Bool { node.tag == Tag(.int) }
 
     /// Whether this is a list.

@@ -23,7 +23,7 @@ struct RuleContext {
 struct BlockReader {
     let context: RuleContext
     let rule: YAMLMapping
-    /// Whether the blocks stand for several events, or for none in particular.
+    /// Whether the blocks are for several events, or for none in particular.
     let isSummary: Bool
 
     private var hasTexts: Bool { rule.hasTexts }
@@ -36,7 +36,7 @@ struct BlockReader {
         }
         for (name, value) in rule["native"]?.mapping()?.members ?? [] where value.mapping() != nil {
             if let owner = platforms.blocks.first(where: { [$0.platform, $0.key].contains(name) }) {
-                // Unchecked, a mistake in it would cost each single notification.
+                // Without a check, a mistake in it would break every notification.
                 value.mistake("this is the rule's own '\(owner.key)'; here stands what other plugins get")
             } else {
                 block("native.\(name)", name, value).map { blocks.append($0) }

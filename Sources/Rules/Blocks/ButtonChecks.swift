@@ -37,7 +37,7 @@ struct ButtonCategories: Sendable {
         ButtonCategories(platforms, Set(listed + others.listed))
     }
 
-    /// All that a push may name under a key with these names.
+    /// All categories that a push may name under such a key.
     func known(_ names: ButtonNames) -> [String] { names.names + listed }
 
     /// Checks that a block's category is known, and that `actions` are of its buttons.
@@ -62,7 +62,7 @@ struct ButtonCategories: Sendable {
         }
     }
 
-    /// A predefined `category` has its own buttons and no others.
+    /// A predefined `category` has only its own buttons.
     private static func check(_ actions: YAMLValue, of category: String, _ names: ButtonNames) {
         guard let buttons = names.predefined.first(where: { $0.name == category })?.buttons, actions.isMapping else {
             return
@@ -82,9 +82,9 @@ extension ButtonNames {
     fileprivate func reserves(_ category: String) -> Bool { !reserved.isEmpty && category.hasPrefix(reserved) }
 }
 
-/// What seed 002 asks of a rule's buttons beyond each one's keys.
+/// Seed 002's requirements on a rule's buttons beyond each one's keys.
 enum ButtonChecks {
-    /// Notes ids that are given twice, and URLs that are none; what only shows when variables are put in is not checked here.
+    /// Reports duplicate ids and malformed URLs. Values with variables are not checked here.
     static func check(_ rule: YAMLMapping) {
         rule["url"].map(checkURL)
         guard let actions = rule["actions"], actions.isList else { return }

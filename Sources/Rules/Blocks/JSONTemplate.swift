@@ -3,12 +3,12 @@ import Platforms
 
 /// JSON whose strings are templates: a value of a rule's platform block, read and checked once, rendered often.
 ///
-/// A value that turns out not to be what its key wants (a template where a number stands, and no number comes of it) is
-/// left out together with its key. If the key is required, the object around it is left out too.
+/// A value that does not fit its key (no number where a number belongs) is left out together with its key. If the key
+/// is required, the object around it is left out, too.
 indirect enum JSONTemplate: Sendable {
     /// JSON that is the same for every notification.
     case constant([UInt8])
-    /// A text of that form: the service would refuse the whole message for the sake of another.
+    /// A text of that form. The service would refuse the whole message because of another.
     case text(Template, TextForm)
     /// One of these words.
     case choice(Template, of: [String])
@@ -18,7 +18,7 @@ indirect enum JSONTemplate: Sendable {
     case flag(Template, FlagSpelling)
     case moment(MomentTemplate)
     case object([Member])
-    /// One that `isComplete` is left out as a whole if one of its elements is.
+    /// A list that `isComplete` is left out if one of its elements is.
     case list([JSONTemplate], isComplete: Bool)
 
     struct Member: Sendable {
@@ -28,13 +28,13 @@ indirect enum JSONTemplate: Sendable {
         var isRequired = false
     }
 
-    /// Its JSON where it is the same for every notification; nil where variables have a say.
+    /// Its JSON if it is the same for every notification; nil if variables decide.
     var json: String? {
         guard case .constant(let bytes) = self else { return nil }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The variables that its templates may put in or ask for, by their whole names.
+    /// The full names of the variables that its templates use.
     var variables: Set<String> {
         switch self {
         case .constant: []
@@ -47,7 +47,7 @@ indirect enum JSONTemplate: Sendable {
         }
     }
 
-    /// Whether some event may leave the whole of it out.
+    /// Whether some events leave all of it out.
     var mayBeLeftOut: Bool {
         switch self {
         case .constant: false
@@ -58,7 +58,7 @@ indirect enum JSONTemplate: Sendable {
         }
     }
 
-    /// JSON text; nil when the value is left out as a whole. Adds where values were left out to `omitted`.
+    /// JSON text; nil if the value is left out. Adds the paths of omitted values to `omitted`.
     ///
     /// `now` is in milliseconds since 1970.
     func render(_ values: TemplateValues, now: Int64, omitted: inout OmittedPaths) -> String? {
@@ -66,7 +66,7 @@ indirect enum JSONTemplate: Sendable {
         return append(to: &json, values, now, &omitted) ? json.text : nil
     }
 
-    /// Writes the value; false when it is left out, and then whoever called takes back what was written.
+    /// Writes the value. If it is left out, returns false, and the caller removes what was written.
     private func append(
         to json: inout RenderedJSON,
         _ values: TemplateValues,
@@ -89,7 +89,7 @@ indirect enum JSONTemplate: Sendable {
         }
     }
 
-    /// Writes what a template makes of `values`; false when it is unfit.
+    /// Writes a template's result; false if it does not fit.
     private func appendRendered(to json: inout RenderedJSON, _ values: TemplateValues, _ now: Int64) -> Bool {
         switch self {
         case .text(let template, let form):
@@ -173,18 +173,18 @@ indirect enum JSONTemplate: Sendable {
     }
 }
 
-/// Where values were left out, such as `content-state.score` and `actions[0].url`.
+/// The paths of omitted values, such as `content-state.score` and `actions[0].url`.
 struct OmittedPaths {
     private(set) var paths: [String] = []
 
     var count: Int { paths.count }
 
-    /// Notes that the value itself was left out.
+    /// Records that the value itself was omitted.
     mutating func add() {
         paths.append("")
     }
 
-    /// Says for those from number `count` on that they are below `step`, which is a key or a place in a list.
+    /// Prefixes the paths from number `count` on with `step`, a key or an index.
     mutating func put(_ step: String, beforeThoseSince count: Int) {
         for index in paths.indices.dropFirst(count) {
             let rest = paths[index]
@@ -208,7 +208,7 @@ extension JSONTemplate {
         constant { $0.append(Int64(number)) }
     }
 
-    /// An object of these members, written once and for all when each of them is.
+    /// An object of these members; a constant if all of them are.
     static func joined(_ members: [Member]) -> JSONTemplate {
         var json = RenderedJSON()
         json.append("{")
@@ -223,7 +223,7 @@ extension JSONTemplate {
         return .constant(json.bytes)
     }
 
-    /// A list of these elements, written once and for all when each of them is.
+    /// A list of these elements; a constant if all of them are.
     static func joined(_ elements: [JSONTemplate], areRequired: Bool = false) -> JSONTemplate {
         var json = RenderedJSON()
         json.append("[")
@@ -237,9 +237,10 @@ extension JSONTemplate {
     }
 }
 
-/// Objects that get further members after they were read.
+/// Objects that change after they were read.
 extension JSONTemplate {
-    /// This object with `members` in the object under `key`. Nil if either is no object, or one of the members is there already.
+    /// This object with `members` in the object under `key`. Nil if either is no object, or if one of the members is
+    /// there already.
     func adding(_ members: [Member], under key: String) -> JSONTemplate? {
         guard var outer = self.members else { return nil }
         guard let index = outer.firstIndex(where: { $0.key == key }) else {
@@ -268,7 +269,7 @@ extension JSONTemplate {
         return members?.first { $0.key == key }?.value.value(at: path.dropFirst())
     }
 
-    /// What of it is the same for every event; nil where nothing is.
+    /// The part that is the same for every event; nil if there is none.
     var literals: JSONTemplate? {
         switch self {
         case .constant: self

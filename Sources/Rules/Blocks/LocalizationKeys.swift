@@ -1,8 +1,8 @@
 import Platforms
 import YAMLReading
 
-/// The texts of a rule that an app has in its own files: `{ loc-key: LIKED, loc-args: ["{{author.name}}"], default: … }`
-/// names one, and what is to be put into it. Some services take such names in place of texts.
+/// The texts of a rule that the app itself contains: `{ loc-key: LIKED, loc-args: ["{{author.name}}"], default: … }`
+/// gives a text's name and its arguments. Some services take such names instead of texts.
 struct LocalizationKeys {
     static let keys = ["loc-key", "loc-args"]
     /// In bytes of UTF-8.
@@ -17,14 +17,14 @@ struct LocalizationKeys {
     /// By the rule's key.
     private var texts: [String: Text] = [:]
 
-    /// Takes them out of `rule`'s texts.
+    /// Reads them from `rule`'s texts.
     init(reading rule: YAMLMapping) {
         for name in ["title", "subtitle", "body"] {
             texts[name] = rule[name].flatMap(Self.text)
         }
     }
 
-    /// Puts them into the blocks of the platforms that know them; where a block says the same itself, that is a mistake.
+    /// Adds them to the blocks of platforms that support them; reports a block that says the same itself.
     func put(into blocks: inout [PlatformBlocks.Block], _ platforms: PlatformCatalog, _ rule: YAMLMapping) {
         for platform in platforms.platforms {
             guard let description = platforms[platform], let object = description.texts.first?.key.keys.first else {

@@ -1,12 +1,12 @@
 import Platforms
 
-/// A moment that is another one for every notification: `now`, as far from now as `+4h`, `-30m` or `2d` says, or
-/// `{{event.created_at}}` or a tag of the event, which may have such a distance behind them, too.
+/// A moment that depends on the notification: `now`, a distance from now such as `+4h`, `-30m` or `2d`, or
+/// `{{event.created_at}}` or a tag of the event, perhaps with such a distance behind it.
 struct MomentTemplate: Sendable {
     static let expectation =
         "expected UNIX seconds, 'now', a distance from now such as +4h, -30m or 2d, or {{event.created_at}}"
 
-    /// What is read here as a regular expression, for the JSON Schema.
+    /// The same as a regular expression, for the JSON Schema.
     static let pattern =
         #"^((now|\{\{ *event\.(created_at|tag\.[0-9A-Za-z_-]{1,32}(\.[1-9])?) *\}\})([+-]"#
         + "\(TimeSpan.pattern))?|[+-]?\(TimeSpan.pattern))$"
@@ -40,7 +40,7 @@ struct MomentTemplate: Sendable {
         } else {
             let isNegative = rest.hasPrefix("-")
             let isSigned = isNegative || rest.hasPrefix("+")
-            // `2d` alone is as good as `+2d`; behind something else it would be two things in a row.
+            // `2d` alone means `+2d`; behind something else it needs a sign.
             guard isSigned || rest.count == text.count,
                 let span = TimeSpan.milliseconds(isSigned ? rest.dropFirst() : rest)
             else { return nil }
@@ -60,7 +60,7 @@ struct MomentTemplate: Sendable {
         }
     }
 
-    /// Milliseconds since 1970; nil when that is before 1970 or after the year 9999, or nobody knows what time it is.
+    /// Milliseconds since 1970; nil before 1970, after the year 9999, or if the time is unknown.
     func render(_ values: TemplateValues, now: Int64) -> Int64? {
         let start: Int64
         switch base {
@@ -78,11 +78,11 @@ struct MomentTemplate: Sendable {
     }
 }
 
-/// The variables that stand for numbers, or may: what a template may consist of where a platform's block wants one.
+/// The variables that are or may be numbers: a template may be one of them where a block wants a number.
 enum NumericVariable {
-    /// Besides these any tag of the event may hold a number, and any field of JSON content.
+    /// Any tag of the event and any field of JSON content may hold a number, too.
     static let names = ["event.kind", "event.created_at", "referenced.kind", "zap.amount", "count"]
-    /// What makes a number of a number.
+    /// Functions from numbers to numbers.
     private static let functions = ["sats", "round"]
     private static let namePattern = "[0-9A-Za-z_-]{1,32}"
 
@@ -97,8 +97,7 @@ enum NumericVariable {
             + (escaped + made).joined(separator: "|") + #")\)* *\}\}$"#
     }
 
-    /// Whether `text` is one numeric variable and nothing else, as in `{{count}}`, perhaps with functions around it
-    /// that make a number of it.
+    /// Whether `text` is one numeric variable and nothing else, as in `{{count}}`, perhaps inside numeric functions.
     static func isWhole(_ text: some StringProtocol) -> Bool {
         guard text.hasPrefix("{{"), text.hasSuffix("}}"), text.utf8.count > 4 else { return false }
         let words = text.dropFirst(2).dropLast(2).split(separator: " ")
@@ -111,14 +110,14 @@ enum NumericVariable {
             || name.hasPrefix(TemplateVariable.fieldPrefix) || name.hasPrefix("count(" + TemplateVariable.listPrefix)
     }
 
-    /// The whole number that `text` is; nil for everything else, and for what an `Int` cannot hold.
+    /// The whole number in `text`; nil if it is none or does not fit an `Int`.
     static func whole(_ text: String) -> Int? {
         guard let number = number(text) else { return nil }
         // Beyond 2^53 a Double is another number.
         return Int(text) ?? Int(exactly: number)
     }
 
-    /// The number that `text` is, written in digits with at most one point between them; nil for everything else.
+    /// The number in `text`, written as digits with at most one point; nil for everything else.
     static func number(_ text: String) -> Double? {
         let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
         let parts = digits.split(separator: ".", omittingEmptySubsequences: false)

@@ -1,8 +1,8 @@
 import Nostr
 import Platforms
 
-/// A rule's blocks for single platforms (`apns`, `fcm`, `webpush`, …, `native`), by which an operator says to one push service what the
-/// others do not know.
+/// A rule's blocks for single platforms (`native` and the platforms' own keys), for what the other platforms do not
+/// know.
 struct PlatformBlocks: Sendable {
     /// One platform's block as it was read.
     struct Block: Sendable {
@@ -15,7 +15,7 @@ struct PlatformBlocks: Sendable {
     /// What is the same for every notification, by platform name.
     private let constant: [String: String]
     private let templates: [Block]
-    /// The platforms whose block some event may leave without a required value.
+    /// The platforms whose block some events leave without a required value.
     private let withheld: Set<String>
 
     init(_ blocks: [Block]) {
@@ -33,7 +33,7 @@ struct PlatformBlocks: Sendable {
         withheld = Set(templates.filter(\.template.mayBeLeftOut).map(\.platform))
     }
 
-    /// Blocks that are put together of others. Nothing in them is left out, so no key of a rule is named for them.
+    /// Combined blocks. Nothing in them is left out, so they need no key for reports.
     init(_ blocks: [(platform: String, template: JSONTemplate)]) {
         self.init(blocks.map { Block(key: $0.platform, platform: $0.platform, template: $0.template) })
     }
@@ -46,7 +46,7 @@ struct PlatformBlocks: Sendable {
         return templates.first { $0.platform == platform }?.template
     }
 
-    /// What conditions can ask of a platform's block.
+    /// A platform's block, for conditions.
     func facts(of platform: String, hasTexts: Bool) -> RenderedBlock {
         RenderedBlock(block: block(of: platform), hasTexts: hasTexts)
     }
@@ -57,7 +57,7 @@ struct PlatformBlocks: Sendable {
         return PlatformBlocks((all + missing.map { ($0, .joined(others.members(of: $0))) }))
     }
 
-    /// The same with those members of `others` that no block has.
+    /// The same with those members of `others` that its blocks lack.
     func addingMembers(of others: PlatformBlocks) -> PlatformBlocks {
         PlatformBlocks(
             Set(platforms + others.platforms).sorted().map { platform in
@@ -75,7 +75,7 @@ struct PlatformBlocks: Sendable {
     /// The platforms that have a block, sorted.
     var platforms: [String] { (Array(constant.keys) + templates.map(\.platform)).sorted() }
 
-    /// The variables that its templates may put in or ask for, by their whole names.
+    /// The full names of the variables that its templates use.
     var variables: Set<String> {
         templates.reduce(into: []) { $0.formUnion($1.template.variables) }
     }
@@ -83,8 +83,7 @@ struct PlatformBlocks: Sendable {
     /// Whether some event may leave the block of `platform` without a required value.
     func mayWithhold(_ platform: String) -> Bool { withheld.contains(platform) }
 
-    /// JSON objects by platform name (`ios`, `android`, `web`, …): what a transport gets as `native`. Notes in
-    /// `rendering` what is left out.
+    /// JSON objects by platform name: a transport gets its own as `native`. Adds what is left out to `rendering`.
     ///
     /// `now` is in milliseconds since 1970; relative dates count from there.
     func render(_ values: TemplateValues, now: Int64, into rendering: inout Rendering) -> [String: String] {
@@ -98,7 +97,7 @@ struct PlatformBlocks: Sendable {
         return blocks
     }
 
-    /// The same where nothing of a stranger's is put in, so that nothing can come out unfit.
+    /// The same without untrusted values, so that everything fits.
     func render(_ values: TemplateValues, now: Int64) -> [String: String] {
         var rendered = constant
         for block in templates {
@@ -109,7 +108,7 @@ struct PlatformBlocks: Sendable {
     }
 }
 
-/// A block as it was read: what variables decide is not known.
+/// A block after reading. Values that variables decide are unknown.
 struct RenderedBlock: BlockFacts {
     fileprivate let block: JSONTemplate?
     let hasTexts: Bool

@@ -1,4 +1,4 @@
-/// JSON text being written, without whitespace. Whatever text is put in stays inside its quotes.
+/// Writes JSON text without whitespace. Inserted text cannot leave its quotes.
 struct RenderedJSON {
     private(set) var bytes: [UInt8] = []
 
@@ -8,7 +8,7 @@ struct RenderedJSON {
         bytes.append(UInt8(truncatingIfNeeded: punctuation.value))
     }
 
-    /// Puts in what is JSON already.
+    /// Appends JSON.
     mutating func append(json: [UInt8]) {
         bytes += json
     }
@@ -30,7 +30,7 @@ struct RenderedJSON {
         append(ascii: "null")
     }
 
-    /// Puts in a JSON string.
+    /// Appends a JSON string.
     mutating func append(quoted text: String) {
         var text = text
         bytes.append(0x22)
@@ -50,7 +50,7 @@ struct RenderedJSON {
         bytes.append(0x22)
     }
 
-    /// Takes back everything behind the first `count` bytes.
+    /// Removes everything after the first `count` bytes.
     mutating func truncate(to count: Int) {
         bytes.removeLast(bytes.count - count)
     }

@@ -1,7 +1,7 @@
 import Platforms
 import YAMLReading
 
-/// What a rule puts into payloads besides its texts, and how long they last.
+/// What a rule adds to payloads besides its texts, and their lifetime.
 struct RulePayload: Sendable {
     /// The keys of a rule that are read here.
     static func keys(_ platforms: PlatformCatalog) -> [String] {
@@ -11,7 +11,7 @@ struct RulePayload: Sendable {
     var blocks: PlatformBlocks
     let customKeys: CustomKeys
     let lifetime: Lifetime
-    /// The variables that its templates may put in or ask for, by their whole names.
+    /// The full names of the variables that its templates use.
     let variables: Set<String>
 
     /// Nothing besides.
@@ -22,8 +22,7 @@ struct RulePayload: Sendable {
         variables = []
     }
 
-    /// Reads these keys, and checks the buttons and URLs that they have to fit. `isAboutEvent`: `rule` is a rule, and
-    /// no text for several events.
+    /// Reads these keys, and checks buttons and URLs. `isAboutEvent`: `rule` is a rule, not a summary.
     init(reading rule: YAMLMapping, _ context: RuleContext, isAboutEvent: Bool = true) {
         ButtonChecks.check(rule)
         blocks = BlockReader(context: context, rule: rule, isSummary: !isAboutEvent).blocks()
@@ -33,15 +32,15 @@ struct RulePayload: Sendable {
     }
 }
 
-/// What an app gets beside what is shown: the keys of seed 000 that tell which event this is about, and a rule's own `data`.
+/// The app's custom keys: those of seed 000 about the event, and a rule's own `data`.
 struct CustomKeys: Sendable {
-    /// The notification's own keys on all platforms, which `data` may not replace.
+    /// The notification's own keys, which `data` may not replace.
     static let reserved = [
         "aps", "t", "n", "id", "title", "subtitle", "body", "category", "thread", "url", "actions", "sealed",
     ]
 
     private let own: JSONTemplate?
-    /// Whether seed 000's keys are there, which tell of the event that this one refers to, too.
+    /// Whether seed 000's keys are included, which also describe the referenced event.
     let saysEvent: Bool
 
     /// None.
@@ -50,7 +49,7 @@ struct CustomKeys: Sendable {
         saysEvent = false
     }
 
-    /// `isAboutEvent`: there is an event, of which seed 000's keys may tell.
+    /// `isAboutEvent`: there is an event for seed 000's keys.
     init(reading rule: YAMLMapping, isAboutEvent: Bool = true) {
         saysEvent = isAboutEvent && rule["event_data"]?.bool() ?? true
         guard let data = rule["data"], let members = data.mapping()?.members else {
@@ -73,7 +72,7 @@ struct CustomKeys: Sendable {
 
     var variables: Set<String> { own?.variables ?? [] }
 
-    /// A JSON object, or nothing when there is none. Notes in `rendering` what is left out.
+    /// A JSON object, or nothing. Adds what is left out to `rendering`.
     func render(_ input: RuleInput, _ values: TemplateValues, now: Int64, into rendering: inout Rendering) -> String {
         let event = saysEvent ? EventData(input).json : ""
         var omitted = OmittedPaths()
@@ -84,7 +83,7 @@ struct CustomKeys: Sendable {
         return event.dropLast() + "," + own.dropFirst()
     }
 
-    /// The same where there is no event, and nothing of a stranger's that could come out unfit.
+    /// The same without an event, and so without untrusted values.
     func render(_ values: TemplateValues, now: Int64) -> String {
         var omitted = OmittedPaths()
         guard let own = own?.render(values, now: now, omitted: &omitted), own != "{}" else { return "" }
@@ -94,12 +93,12 @@ struct CustomKeys: Sendable {
 
 /// How long a push service may keep a notification for a device that is off (`expires`).
 struct Lifetime: Sendable {
-    /// FCM keeps nothing for longer than four weeks.
+    /// The longest time that rules may ask for is four weeks.
     static let range: ClosedRange<Int64> = 60_000...28 * 86_400_000
 
     private let milliseconds: Int64?
 
-    /// Leaves that to the transport.
+    /// The transport decides.
     init() {
         milliseconds = nil
     }
@@ -117,8 +116,8 @@ struct Lifetime: Sendable {
         milliseconds = span
     }
 
-    /// When a push service should give up, in milliseconds since 1970, as is `now`; 0 leaves that to the transport, also
-    /// when nobody knows what time it is.
+    /// When a push service should give up, in milliseconds since 1970, as is `now`; 0 leaves that to the transport,
+    /// also if the time is unknown.
     func end(from now: Int64) -> Int64 {
         guard let milliseconds, now > 0 else { return 0 }
         return now.addingReportingOverflow(milliseconds).partialValue

@@ -1,13 +1,13 @@
 import Notifications
 import Platforms
 
-/// How a rule's notifications make themselves noticed: the values that its blocks have for ``PresentationKey``s. What
-/// variables decide counts as the quietest value there is.
+/// How a rule's notifications make themselves noticed: its blocks' values for ``PresentationKey``s. A value that
+/// variables decide counts as the quietest one.
 struct RulePresentation: Sendable {
     /// The rule's category, unless variables decide it.
     let category: String?
     private let blocks: PlatformBlocks
-    /// The rule has a form that is looser than a nudge: nothing stricter may be louder than that.
+    /// Whether the rule may show more than a nudge. Then no stricter form may be louder.
     private let isBounding: Bool
     private let platforms: PlatformCatalog
 
@@ -18,8 +18,8 @@ struct RulePresentation: Sendable {
         isBounding = mode > .nudge
     }
 
-    /// What the stricter forms of this rule's notifications have in their blocks: `common`, which the file says for all
-    /// of them, and what this rule says. `shared` is set for the outside of what is sealed.
+    /// The blocks of the stricter forms of this rule's notifications: `common` from the file, and this rule's. `shared`
+    /// is set for the outside of a sealed push.
     func joined(with common: PlatformBlocks, sealedAmong shared: SharedPresentation? = nil) -> PlatformBlocks {
         let all = Set(common.platforms).union(blocks.platforms.filter { !keys(of: $0).isEmpty })
         return PlatformBlocks(
@@ -34,7 +34,7 @@ struct RulePresentation: Sendable {
         )
     }
 
-    /// What wake-ups have in the blocks of platforms that show them to people.
+    /// The blocks of wake-ups on platforms that show them to people.
     var blocksOfWakeUps: PlatformBlocks {
         PlatformBlocks(
             platforms.platforms.filter { platforms[$0]?.showsWakeUps ?? false }.compactMap { platform in
@@ -46,7 +46,7 @@ struct RulePresentation: Sendable {
 
     private func keys(of platform: String) -> [PresentationKey] { platforms[platform]?.presentation ?? [] }
 
-    /// `own` are the rule's members, `common` the file's. `seal` says what may be seen of a value of the rule's.
+    /// `own` are the rule's members, `common` the file's. `seal` reduces a value of the rule to what may be seen.
     private func joined(
         _ own: [JSONTemplate.Member],
         _ common: [JSONTemplate.Member],
@@ -69,7 +69,7 @@ struct RulePresentation: Sendable {
         return common.filter { member in !keys.contains { $0.name == member.key } } + kept
     }
 
-    /// The value of a key that the rule has; `mine` is what may be seen of its own value.
+    /// The value of a key that the rule has; `mine` is the visible part of the rule's value.
     private func said(_ mine: JSONTemplate?, _ theirs: JSONTemplate?, _ key: PresentationKey) -> JSONTemplate? {
         let own = mine ?? key.order.first.map { .constant(Array($0.utf8)) }
         guard isBounding else { return own ?? theirs }
@@ -83,11 +83,11 @@ struct RulePresentation: Sendable {
     }
 }
 
-/// What all rules of a book say alike, so that it tells none of them from the others.
+/// Values that all rules of a book share, so that they do not identify a rule.
 struct SharedPresentation: Sendable, Hashable {
     /// JSON by platform and key.
     private var values: [String: [String: String]] = [:]
-    /// The category that all of them have.
+    /// Their common category.
     private(set) var category: String?
 
     init() {}
@@ -107,7 +107,7 @@ struct SharedPresentation: Sendable, Hashable {
         }
     }
 
-    /// What the outside of a sealed push may have of a rule's value; nil: nothing.
+    /// The visible part of a rule's value on the outside of a sealed push; nil: nothing.
     fileprivate func seal(_ value: JSONTemplate, of key: PresentationKey, on platform: String) -> JSONTemplate? {
         guard key.tellsRule, values[platform]?[key.name] != value.json else { return value }
         return key.sealed.map { .constant(Array($0.utf8)) }
@@ -126,7 +126,7 @@ struct SharedPresentation: Sendable, Hashable {
 }
 
 extension PresentationKey {
-    /// The quieter one of two values, or the one that there is.
+    /// The quieter of two values, or the only one.
     fileprivate func quieter(_ one: JSONTemplate?, _ other: JSONTemplate?) -> JSONTemplate? {
         guard let one, let other else { return one ?? other }
         func place(_ value: JSONTemplate) -> Int { value.json.flatMap { order.firstIndex(of: $0) } ?? 0 }

@@ -2,13 +2,13 @@ import Notifications
 import Platforms
 import YAMLReading
 
-/// Whether a rule's notifications show or play anything in mode alert, on each platform: what does not is silent in
+/// Whether a rule's notifications show or play anything in mode alert, on each platform. What does not is silent in
 /// every other mode, too.
 struct RuleVisibility: Sendable {
     private let hasTexts: Bool
-    /// Whose block decides otherwise than the texts.
+    /// Platforms whose block decides, not the texts.
     private let exceptions: [String: Bool]
-    /// Whether there is a form of it that would show the rule's texts.
+    /// Whether some mode shows the rule's texts.
     private let isTold: Bool
 
     init(_ texts: RuleTexts, _ blocks: PlatformBlocks, mode: Mode, _ platforms: PlatformCatalog) {
@@ -19,7 +19,7 @@ struct RuleVisibility: Sendable {
         for platform in blocks.platforms {
             let pushes = platforms[platform]?.pushes ?? PushKinds()
             let shows = pushes.kind(of: blocks.facts(of: platform, hasTexts: hasTexts)).shows
-            // What only ever is a nudge has no texts of its own to show.
+            // A rule that never shows more than a nudge has no texts of its own to show.
             if let shows, isTold || !shows { exceptions[platform] = shows }
         }
         self.exceptions = exceptions
@@ -31,19 +31,20 @@ struct RuleVisibility: Sendable {
     }
 }
 
-/// How the pushes of one rule wait: its `pace` and `key`, and what its pushes are on each platform.
+/// How the pushes of one rule wait: its `pace` and `key`, and the kind of its pushes on each platform.
 struct RulePace: Sendable {
     /// The keys of a rule that are read here.
     static let keys = ["pace", "key"]
 
-    /// What belongs together where only the latest counts. Empty: everything of the same type, or of the rule.
+    /// Pushes with the same key replace each other if only the latest counts. Empty: those of the same type, or of the
+    /// rule.
     let key: Template
     private let pushes: [String: PacedPush]
     /// On platforms without a description.
     private let others: PacedPush
 
     init(reading rule: YAMLMapping, _ platforms: PlatformCatalog) {
-        // In mode nudge it shows the file's neutral text instead of its own.
+        // In mode nudge it shows the file's neutral text.
         let hasTexts = rule.hasTexts || rule["mode"]?.literal == Mode.nudge.name
         let stated = rule["pace"]?.choice(PushPace.allCases.map(\.rawValue)).flatMap(PushPace.init)
         var pushes: [String: PacedPush] = [:]
@@ -69,7 +70,7 @@ struct RulePace: Sendable {
         }
     }
 
-    /// What the rule's push is to a device of `platform` that is told no more than `mode` allows.
+    /// The rule's push to a device of `platform` in `mode`.
     func push(on platform: String, in mode: Mode) -> PacedPush {
         let push = pushes[platform] ?? others
         return mode == .wake ? push.wakeUp : push
@@ -77,13 +78,12 @@ struct RulePace: Sendable {
 }
 
 extension Rule {
-    /// What pacing has to know of this rule's push to a device of `platform` in `mode`.
+    /// This rule's push to a device of `platform` in `mode`, for pacing.
     package func push(on platform: String, in mode: Mode) -> PacedPush {
         pace.push(on: platform, in: min(mode, self.mode))
     }
 
-    /// What belongs together of what this rule says of `input`: pushes of one type that have the same here replace each
-    /// other.
+    /// The key of a push: pushes of one type with the same key replace each other.
     package func paceKey(of push: PacedPush, _ input: RuleInput, now: Int64) -> String {
         let key = pace.key.render(TemplateValues(input, now: now, mentions: mentions))
         // Alerts of two rules say different things. A device has one Live Activity, one widget state and one sync.
@@ -91,9 +91,9 @@ extension Rule {
     }
 }
 
-/// What pacing has to know of a push.
+/// A push, as far as pacing needs to know it.
 package struct PacedPush: Sendable, Hashable {
-    /// The push service's word for its type, such as `liveactivity`. Pushes of two types never become one.
+    /// The push service's word for its type, such as `liveactivity`. Pushes of different types are never merged.
     package var type: String
     package var nature: PushNature
     package var pace: PushPace
@@ -115,7 +115,7 @@ package struct PacedPush: Sendable, Hashable {
         self.isFixed = isFixed
     }
 
-    /// This push as a rule wants it. Only alerts and silent pushes can say how many they stand for.
+    /// This push with a rule's pace. Only alerts and silent pushes can stand for several.
     func paced(_ stated: PushPace?) -> PacedPush {
         guard let stated, !isFixed else { return self }
         var push = self
@@ -123,8 +123,8 @@ package struct PacedPush: Sendable, Hashable {
         return push
     }
 
-    /// The wake-up that stands for this push in ``Mode/wake``. It says nothing that a later one could replace, so those
-    /// that wait are counted.
+    /// The wake-up for this push in ``Mode/wake``. A later one could replace nothing in it, so those that wait are
+    /// counted.
     var wakeUp: PacedPush {
         PacedPush(type: "wake", nature: .silent, pace: pace == .immediate ? .immediate : .batch)
     }

@@ -5,7 +5,7 @@ enum TimeSpan {
     /// The same as a regular expression, for the JSON Schema.
     static let pattern = "([0-9]{1,9}[smhdw])+"
 
-    /// In milliseconds; nil for what is no such text, or is longer than a hundred years.
+    /// In milliseconds; nil for other texts, and for more than a hundred years.
     static func milliseconds(_ text: some StringProtocol) -> Int64? {
         var rest = Substring(text)
         var total: Int64 = 0
@@ -48,10 +48,10 @@ extension FlagSpelling {
 }
 
 extension MomentSpelling {
-    /// From 1970 to the end of the year 9999, which is as far as RFC 3339 goes.
+    /// From 1970 to the end of the year 9999, the limit of RFC 3339.
     static let range: ClosedRange<Int64> = 0...253_402_300_799_999
 
-    /// Writes what is that many `milliseconds` after 1970, within ``range``.
+    /// Writes the moment `milliseconds` after 1970, within ``range``.
     func append(_ milliseconds: Int64, to json: inout RenderedJSON) {
         switch self {
         case .unixSeconds: json.append(milliseconds / 1000)
@@ -90,7 +90,7 @@ extension SpanSpelling {
     /// The same as a regular expression, for the JSON Schema.
     static let pattern = "^(\(TimeSpan.pattern)|" + #"[0-9]{1,9}\.[0-9]{1,3}s)$"#
 
-    /// What is wrong with a length of `milliseconds` where at most `limit` go, if anything.
+    /// The mistake in a length of `milliseconds`, if there is one.
     func mistake(in milliseconds: Int64, limit: Int64) -> String? {
         guard (0...limit).contains(milliseconds) else { return "expected a time of at most \(limit / 1000) seconds" }
         if self == .seconds, milliseconds % 1000 != 0 { return "expected whole seconds" }
@@ -104,7 +104,7 @@ extension SpanSpelling {
         }
     }
 
-    /// With as many digits behind the point as it takes.
+    /// With only as many decimals as needed.
     private static func seconds(_ milliseconds: Int64) -> String {
         let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1000)
         guard rest > 0 else { return String(seconds) }

@@ -95,7 +95,7 @@ struct TextForm: Sendable {
     }
 }
 
-/// What a tap may open: a URL that says itself by which app or protocol, so that a device needs nothing else to know.
+/// A URL that a tap may open: its scheme says which app or protocol is meant.
 enum AbsoluteURL {
     static let expectation = "expected a URL with a scheme, such as https://example.com/a, app://home or nostr:note1…"
     static let pattern = "^[A-Za-z][A-Za-z0-9+.-]*:[^\\s]+$"
@@ -106,10 +106,10 @@ enum AbsoluteURL {
         return !rest.isEmpty && rest.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     }
 
-    /// `text`, or nothing when variables that were not there left no URL: `nostr:` alone opens no app.
+    /// `text`, or nothing if missing variables left no URL: `nostr:` alone opens no app.
     static func ifOne(_ text: String) -> String { isOne(text) ? text : "" }
 
-    /// In lower case; nil when `text` begins with none.
+    /// In lower case; nil if `text` begins with none.
     static func scheme(of text: String) -> String? {
         let scheme = text.utf8.prefix { $0 != 0x3A }
         guard scheme.count < text.utf8.count, let first = scheme.first, isLetter(first),

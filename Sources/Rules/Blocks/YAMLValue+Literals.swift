@@ -1,22 +1,22 @@
 import YAMLReading
 
 extension YAMLValue {
-    /// Its text, where there is nothing to put in.
+    /// Its text, if it has no variables.
     var literal: String? {
         guard let text, !text.contains("{{") else { return nil }
         return text
     }
 
-    /// Whether it is a text with something to put in.
+    /// Whether it is a text with variables.
     var isTemplate: Bool { text?.contains("{{") ?? false }
 
-    /// What stands before the first thing that is put in; nil where nothing does.
+    /// The text before the first variable; nil if there is none.
     var literalBeginning: String? {
         guard let text, let end = text.firstRange(of: "{{")?.lowerBound, end > text.startIndex else { return nil }
         return String(text[..<end])
     }
 
-    /// Its number, where there is nothing to put in.
+    /// Its number, if it has no variables.
     var number: Double? {
         switch scalar() {
         case .whole(let number): Double(number)
@@ -25,7 +25,7 @@ extension YAMLValue {
         }
     }
 
-    /// Whether it is `1` or `true`; nil when it is neither yes nor no.
+    /// Whether it is `1` or `true`; nil if it is no flag.
     var isOn: Bool? {
         switch scalar() {
         case .flag(let flag): flag

@@ -6,7 +6,7 @@ import Notifications
 /// A class, since rules are asked for each device that an event may wake, and copies would cost more than the answer. Short
 /// lists, which are quicker gone through than sets.
 final class RuleMatch: Sendable {
-    /// Any of these; nil: every kind. ``RuleIndex`` sees to it.
+    /// Any of these; nil: every kind. ``RuleIndex`` checks it.
     let kinds: Set<UInt16>?
     let relations: [Relation]?
     let signals: [Signal]?
@@ -18,16 +18,16 @@ final class RuleMatch: Sendable {
     let isFollowed: Bool?
     /// The device's language is one of these or falls back to one.
     let languages: [LanguageTag]?
-    /// Whose doing it is.
+    /// Who caused it.
     let authors: Set<PublicKey>?
     let recipients: Set<PublicKey>?
     /// The event's `p` tags name one of these.
     let mentioned: Set<PublicKey>?
     /// The device is on one of these.
     let platforms: [String]?
-    /// The device is an app's of these.
+    /// The device belongs to one of these apps.
     let apps: [String]?
-    /// Of content, tags and fields of content, those with patterns last.
+    /// Conditions on content, tags and fields, those with patterns last.
     let values: [ValueCondition]
 
     init(
@@ -70,16 +70,16 @@ final class RuleMatch: Sendable {
             && values.isEmpty
     }
 
-    /// The only kinds that can come of it where it names none: those with a signal, unless the rule has one, and zaps. Nil:
-    /// any.
+    /// If it names no kinds, the only ones that it can match: those with a signal, unless the rule has one, and zaps.
+    /// Nil: any.
     func impliedKinds(forSignal named: Signal?) -> Set<UInt16>? {
         if zap != nil { return [KnownKinds.zap] }
         return named == nil || signals != nil ? KnownKinds.withSignal : nil
     }
 
-    /// Whether all conditions hold, for an event of one of ``kinds``. They are tried in the order of what they cost.
+    /// Whether all conditions hold for an event of one of ``kinds``. Cheap ones come first.
     func holds(for question: borrowing RuleQuestion) -> Bool {
-        // Whose list nobody knows follows nobody.
+        // Without a known list, the recipient follows nobody.
         if let isFollowed, (question.isAuthorFollowed ?? false) != isFollowed { return false }
         if let relations {
             guard let relation = question.relation, relations.contains(relation) else { return false }
@@ -106,20 +106,20 @@ final class RuleMatch: Sendable {
     }
 }
 
-/// What the rules are asked: an event as it concerns one device of one recipient.
+/// The input of a match: an event as it concerns one device of one recipient.
 package struct RuleQuestion: Sendable {
     package var event: Event { didSet { facts = EventFacts(event) } }
-    /// What is read out of the event, shared by all who are asked about it.
+    /// Parsed values of the event, shared by all recipients.
     package private(set) var facts: EventFacts
-    /// Whose doing it is: the sender of a zap, else the event's author.
+    /// Who caused it: the sender of a zap, else the event's author.
     package var author: PublicKey
-    /// Nil where rules are tried without one.
+    /// Nil if rules are tried without a recipient.
     package var recipient: PublicKey?
-    /// How the event has to do with the recipient; nil for kinds that have no such relation.
+    /// How the event relates to the recipient; nil for kinds without such a relation.
     package var relation: Relation?
-    /// What the match stage takes the event for; nil for kinds that Carillon knows nothing about.
+    /// The match stage's signal; nil for kinds that Carillon does not know.
     package var signal: Signal?
-    /// What the event's zap is worth in thousandths of a satoshi; nil: it is no zap.
+    /// The value of the event's zap in thousandths of a satoshi; nil if it is no zap.
     package var zapMillisats: UInt64?
     /// The device's language, or the nearest one that the rules speak; nil: it named none. Matters only where
     /// ``RuleBook/asksForLanguage``.
@@ -132,7 +132,7 @@ package struct RuleQuestion: Sendable {
     /// The device's app. Matters only where ``RuleBook/asksForApp``.
     package var app = ""
 
-    /// Without `facts` the event is read for this question alone.
+    /// Without `facts`, the event is parsed for this question alone.
     package init(
         event: Event,
         facts: EventFacts? = nil,
@@ -157,7 +157,7 @@ package struct RuleQuestion: Sendable {
 }
 
 extension LanguageTag {
-    /// Whether texts in `other` are for people of this language: it is the same, or one of ``fallbacks``.
+    /// Whether people of this language read `other`: it is the same, or one of ``fallbacks``.
     func speaks(_ other: LanguageTag) -> Bool {
         self == other || fallbacks.contains(other)
     }

@@ -2,13 +2,13 @@ import Nostr
 import Patterns
 import Synchronization
 
-/// What has to be true of an event's content, of its tags of one name, or of a field of content that is JSON.
+/// A condition on an event's content, on its tags of one name, or on a field of JSON content.
 enum ValueCondition: Sendable {
     case content(ValueTest)
     case tag(TagCondition)
     case json(JSONCondition)
 
-    /// The pattern to match, which is dear.
+    /// The pattern to match, which is expensive.
     var pattern: PatternCondition? {
         switch self {
         case .content(let test): test.pattern
@@ -28,19 +28,19 @@ enum ValueCondition: Sendable {
     }
 }
 
-/// What has to be true of a text of an event.
+/// A condition on one text of an event.
 enum ValueTest: Sendable {
     case equals([String])
     /// It is a number within these bounds, both included.
     case within(ClosedRange<Double>)
     case matches(PatternCondition)
 
-    /// The pattern to match, which is dear.
+    /// The pattern to match, which is expensive.
     var pattern: PatternCondition? {
         if case .matches(let pattern) = self { pattern } else { nil }
     }
 
-    /// Whether it holds for `text`; a pattern is asked elsewhere, for all texts of an event at once.
+    /// Whether it holds for `text`. Patterns are matched elsewhere, for all texts of an event at once.
     func holdsWithoutPattern(for text: String) -> Bool {
         switch self {
         case .equals(let texts): texts.contains(text)
@@ -50,7 +50,7 @@ enum ValueTest: Sendable {
     }
 }
 
-/// What has to be true of an event's tags of one name; one tag for which all of it is true is enough.
+/// A condition on an event's tags of one name; it holds if all of it holds for one tag.
 struct TagCondition: Sendable {
     /// Which values of a tag are meant; one that fits is enough.
     enum Place: Sendable {

@@ -3,7 +3,7 @@ import Notifications
 import Platforms
 import YAMLReading
 
-/// Reads the conditions of a rule. What it cannot read it notes as a mistake and leaves out.
+/// Reads the conditions of a rule. Notes what it cannot read as a mistake and leaves it out.
 struct MatchReader {
     static let keys = [
         "kinds", "author", "recipient", "p", "content", "json", "relation", "signal", "tags", "zap", "p_tags",
@@ -32,7 +32,7 @@ struct MatchReader {
         let match = RuleMatch(
             kinds: kinds,
             relations: relations,
-            // What the match stage says, and so never a signal that a rule names.
+            // This is the match stage's signal, so never one that a rule defines.
             signals: mapping["signal"].map { value in
                 some(value) { $0.choice(Signal.wellKnown.map(\.rawValue)).map(Signal.init(rawValue:)) }
             },
@@ -54,7 +54,7 @@ struct MatchReader {
         return match
     }
 
-    /// Notes conditions that no event of `kinds` ever meets.
+    /// Reports conditions that no event of `kinds` meets.
     private func check(_ kinds: Set<UInt16>?, against mapping: YAMLMapping, _ relations: [Relation]?) {
         guard let kinds, !kinds.isEmpty else { return }
         if !kinds.contains(KnownKinds.zap) { mapping["zap"]?.mistake("only kind \(KnownKinds.zap) is a zap") }
@@ -63,7 +63,7 @@ struct MatchReader {
         }
     }
 
-    /// As plugins and registrations call it, which is not always as its block is called here.
+    /// The name that plugins and registrations use, which may differ from the rule's key for the block.
     private func platform(_ value: YAMLValue) -> String? {
         guard let name = name(value) else { return nil }
         if let platform = platforms.platform(ofBlock: name), platform != name {
@@ -82,7 +82,7 @@ struct MatchReader {
         return name
     }
 
-    /// One value or a list of them, none of which would match nothing.
+    /// One value or a list. An empty list is a mistake: it would match nothing.
     private func some<Value>(_ value: YAMLValue, _ read: (YAMLValue) -> Value?) -> [Value] {
         let values = value.oneOrMore()
         if values.isEmpty { value.mistake("expected at least one") }
@@ -108,7 +108,7 @@ struct MatchReader {
 
     private func language(_ value: YAMLValue) -> LanguageTag? {
         guard let text = value.string() else { return nil }
-        // Of a longer tag the rest would be left out, and the rule be for more than was meant.
+        // A longer tag would be cut, and the rule would match more than intended.
         guard let language = LanguageTag(text), language.description.utf8.count == text.utf8.count else {
             value.mistake("expected a language, as in de, pt-BR or zh-Hant")
             return nil
@@ -117,14 +117,14 @@ struct MatchReader {
     }
 }
 
-/// Conditions of one rule that no event meets together, although each may hold by itself.
+/// Finds conditions of one rule that no event meets together, although each may hold by itself.
 struct MatchContradictions {
-    /// The conditions that were read.
+    /// The conditions.
     let match: RuleMatch
-    /// Where they stand.
+    /// Their place in the file.
     let mapping: YAMLMapping
 
-    /// Notes conditions that rule out every event the others leave.
+    /// Reports conditions that exclude every event that the others leave.
     func check() {
         checkNames()
         guard match.kinds?.isEmpty != true else { return }
@@ -174,12 +174,12 @@ struct MatchContradictions {
     }
 }
 
-/// The kinds that the match stage makes something of by itself.
+/// The kinds that the match stage knows.
 package enum KnownKinds {
-    /// Those that have a signal whatever the rules say.
+    /// Those with a signal of their own.
     package static let withSignal = withRelation.union(withoutRelation)
 
-    /// Those that are a reply, a quote or a mention to whom they name, as are all kinds that Carillon knows nothing about.
+    /// Those that can be a reply, a quote or a mention, as all unknown kinds can.
     private static let withRelation: Set<UInt16> = [1, 1111, 1808]
 
     /// Messages, contact lists, reactions, reposts and zaps.
@@ -187,7 +187,7 @@ package enum KnownKinds {
 
     static let zap: UInt16 = 9735
 
-    /// The kinds that the match stage may take for `signal` by itself.
+    /// The kinds to which the match stage may give `signal`.
     static func kinds(of signal: Signal) -> Set<UInt16> {
         switch signal {
         case .dm: [4, 14, 1059, 21059]

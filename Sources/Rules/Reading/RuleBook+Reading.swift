@@ -2,8 +2,8 @@ import Notifications
 import Platforms
 import YAMLReading
 
-/// What a plugin has against a block that its description lets pass, by platform. It gets the block as JSON, without what
-/// variables decide.
+/// What a plugin objects to in a block that its description allows, by platform. It gets the block as JSON without
+/// values that variables decide.
 package typealias BlockChecks = [String: @Sendable (_ block: String) -> String?]
 
 extension RuleBook {
@@ -19,10 +19,10 @@ extension RuleBook {
         try self.init(files: [RulesFile(name: name, text: text)], platforms: platforms, blockChecks: blockChecks)
     }
 
-    /// Reads the rules of `files`, those of the first before those of the next. Of what there is one of, such as the summary,
-    /// the first file that has it decides. Devices of apps in `ofApps` have the rules of those files before these.
+    /// Reads the rules of `files` in order. The first file with a summary (or another single value) decides it. Devices
+    /// of the apps in `ofApps` have those files' rules first.
     ///
-    /// Throws all mistakes of all files at once, each with its file, its line and what was expected.
+    /// Throws the mistakes of all files at once, each with its file, its line and what was expected.
     package init(
         files: [RulesFile],
         ofApps: [String: [RulesFile]] = [:],
@@ -73,8 +73,8 @@ extension RuleBook {
         return (book, mistakes)
     }
 
-    /// `files` are the top levels of the files. Of the first `own` ones it is checked that each rule is reached; an
-    /// app's own rules may well shut out common ones.
+    /// `files` are the top levels of the files. Checks that each rule of the first `own` files is reachable; an app's
+    /// own rules may shut out common ones.
     private init(
         _ files: [(top: YAMLMapping, file: RulesFile)],
         areAllRead: Bool,
@@ -82,11 +82,11 @@ extension RuleBook {
         _ context: RuleContext
     ) {
         for (top, _) in files { Self.checkVersion(top) }
-        /// Of the first file that has it. All are looked at, so that each is checked.
+        /// The first file's value. All files are read, so that each is checked.
         func first<Value>(_ key: String, _ read: (YAMLValue) -> Value?) -> Value? {
             files.compactMap { $0.top[key].flatMap(read) }.first
         }
-        // What an app has registered holds for all files.
+        // The app's categories hold for all files.
         var context = context
         for (top, _) in files {
             top["categories"].map { context.add(ButtonCategories(reading: $0, context.platforms)) }
@@ -120,7 +120,7 @@ extension RuleBook {
         )
     }
 
-    /// Traces and trials tell the rules of a file apart by their names.
+    /// Traces and trials identify the rules of a file by their names.
     private static func checkNames(_ rules: [YAMLValue]) {
         var lines: [String: Int] = [:]
         for (index, rule) in rules.enumerated() {
@@ -134,7 +134,7 @@ extension RuleBook {
         }
     }
 
-    /// The rules with covers for what is sealed that keep what all of them have in common.
+    /// The rules, with covers for sealed notifications that keep what all rules have in common.
     private static func rules(
         _ rules: [Rule],
         coveredBy nudge: NeutralTemplates,
@@ -155,17 +155,16 @@ extension RuleBook {
     }
 }
 
-/// Which rules never decide anything, as others before them take all of their events.
-///
-/// Certain only where all rules could be read as they are meant.
+/// Finds rules that never decide anything, because earlier rules take all of their events. Only reliable if all rules
+/// could be read.
 enum RuleReach {
-    /// `values` are where `rules` stand in their files.
+    /// `values` are the places of `rules` in their files.
     static func check(_ rules: [Rule], _ values: [YAMLValue]) {
         checkBehindEverything(rules, values)
         checkKinds(rules, values)
     }
 
-    /// Notes the first rule behind one without conditions.
+    /// Reports the first rule after one without conditions.
     private static func checkBehindEverything(_ rules: [Rule], _ values: [YAMLValue]) {
         guard let last = rules.firstIndex(where: \.match.isForEverything), last + 1 < values.count else { return }
         values[last + 1].mistake(
@@ -174,7 +173,7 @@ enum RuleReach {
         )
     }
 
-    /// Notes each rule whose kinds others of its own file take whole. Those of another file it is meant to take: an
+    /// Reports each rule whose kinds are all taken by earlier rules of its own file. Those of another file may be: an
     /// operator's own rules stand before common ones.
     private static func checkKinds(_ rules: [Rule], _ values: [YAMLValue]) {
         var takers: [UInt16: Int] = [:]

@@ -2,21 +2,21 @@ import Nostr
 import Notifications
 import YAMLReading
 
-/// Reads one rule. What it cannot read it notes as a mistake and leaves out, so that the rest is checked as well.
+/// Reads one rule. It notes mistakes and leaves out what it cannot read, so that the rest is checked as well.
 ///
-/// The parts of a rule say themselves which keys are theirs, and read them: conditions ``MatchReader``, texts ``RuleTexts``,
-/// what else goes into payloads ``RulePayload``.
+/// Each part of a rule knows and reads its own keys: ``MatchReader`` the conditions, ``RuleTexts`` the texts,
+/// ``RulePayload`` the rest of the payload.
 struct RuleReader {
     /// Names end up in traces and labels, so they are kept short.
     private static let nameLimit = 64
 
-    /// From 1: what an unnamed rule is called.
+    /// From 1; names a rule without a name.
     let number: Int
-    /// What it stands in.
+    /// The file of the rule.
     let file: RulesFile
-    /// What its blocks are read with.
+    /// The platforms and categories for its blocks.
     let context: RuleContext
-    /// What stands in place of texts that may not be seen.
+    /// Replaces texts that may not be seen.
     let nudge: NeutralTemplates
     /// How texts spell `nostr:` URIs, unless the rule says it.
     let mentions: MentionStyle
@@ -55,7 +55,7 @@ struct RuleReader {
         }
     }
 
-    /// Without a word that registrations switch on, an event wakes nobody.
+    /// Without a signal that registrations can switch on, an event wakes nobody.
     private func checkSignals(of match: RuleMatch, _ value: YAMLValue) {
         let strange = (match.kinds ?? []).subtracting(KnownKinds.withSignal).sorted()
         guard let first = strange.first else { return }
@@ -64,7 +64,7 @@ struct RuleReader {
         )
     }
 
-    /// A signal travels as `t` in payloads and labels metrics: a short plain word.
+    /// A signal is `t` in payloads and a metric's label, so it is a short plain word.
     static func signal(_ value: YAMLValue) -> Signal? {
         guard let word = value.string() else { return nil }
         let plain = word.utf8.allSatisfy {

@@ -2,9 +2,9 @@ import Nostr
 import Synchronization
 import YAMLReading
 
-/// One of the files that together are the rules.
+/// One of the files that make up the rules.
 package struct RulesFile: Sendable {
-    /// Why a file cannot be read, as a sentence's end.
+    /// Why a file cannot be read, as the end of a sentence.
     package struct Unreadable: Error {
         let reason: String
 
@@ -18,7 +18,8 @@ package struct RulesFile: Sendable {
     package var text: String
     /// The text of another file, by its path as it stands in this one.
     let otherFile: @Sendable (_ path: String) throws(Unreadable) -> String
-    /// Files of keys that were read, by their paths as they stand in this one: it may be part of many books.
+    /// Key files that were read, by their paths in this file. They are shared, since this file may be part of many
+    /// books.
     let keySets = KeySets()
 
     package init(
@@ -34,7 +35,7 @@ package struct RulesFile: Sendable {
     }
 }
 
-/// Sets of keys that books share.
+/// Sets of keys, shared by books.
 final class KeySets: Sendable {
     private let sets = Mutex<[String: Set<PublicKey>]>([:])
 
@@ -44,11 +45,11 @@ final class KeySets: Sendable {
     }
 }
 
-/// Reads keys of people: npub or hex, one or a list of them, or `{ file: vips.txt }` with one on each line.
+/// Reads people's keys: npub or hex, one or a list of them, or `{ file: vips.txt }` with one on each line.
 struct KeyListReader {
-    /// More than anybody lists by hand; each takes some fifty bytes.
+    /// More than anybody lists by hand; each takes about fifty bytes.
     private static let limit = 100_000
-    /// Further mistakes of a file are not told.
+    /// Further mistakes in a file are only counted.
     private static let mistakeLimit = 5
 
     let file: RulesFile
@@ -78,7 +79,7 @@ struct KeyListReader {
         return nil
     }
 
-    /// What stands behind `#` is left out, and so are empty lines.
+    /// Ignores empty lines and everything after `#`.
     private func keys(in text: String, of name: String, _ place: YAMLValue) -> Set<PublicKey> {
         var keys: Set<PublicKey> = []
         var mistakes = 0
@@ -107,7 +108,7 @@ struct KeyListReader {
         PublicKey(hex: text.lowercased()) ?? NIP19.publicKey(npub: text)
     }
 
-    /// Does not repeat what stands there, which may be secret.
+    /// Does not quote the text, which may be secret.
     private static func expectation(_ text: String) -> String {
         text.lowercased().hasPrefix("nsec1")
             ? "this is a secret key: expected npub1… or 64 hex digits, and take it out of this file"

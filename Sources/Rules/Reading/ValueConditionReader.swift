@@ -3,11 +3,11 @@ import YAMLReading
 
 /// Reads conditions on content, tags and fields of content.
 enum ValueConditionReader {
-    /// What a test may be, other than a text or a list of them.
+    /// The keys of a test that is not a text or a list of texts.
     static let tests = ["matches", "min", "max"]
-    /// Places behind a tag's name that may be asked for.
+    /// The positions of values after a tag's name.
     static let places = 1...9
-    /// What the condition on a tag may be.
+    /// The keys of a condition on a tag.
     static let tagKeys = tests + ["any", "recipient"] + places.map(String.init)
     private static let nameLimit = 64
 
@@ -17,7 +17,7 @@ enum ValueConditionReader {
             .map(ValueCondition.content)
     }
 
-    /// By their names; `true` asks for such a tag, `false` for there being none.
+    /// Conditions by tag name; `true` requires such a tag, `false` requires that there is none.
     static func tags(_ value: YAMLValue) -> [ValueCondition] {
         guard let tags = value.mapping() else { return [] }
         if tags.members.isEmpty { value.mistake("expected at least one tag, as in { t: nostr }") }
@@ -30,7 +30,7 @@ enum ValueConditionReader {
         }
     }
 
-    /// By the way to the field; `true` and `false` are what the field is.
+    /// Conditions by path; `true` and `false` are values of the field.
     static func fields(_ value: YAMLValue) -> [ValueCondition] {
         guard let fields = value.mapping() else { return [] }
         if fields.members.isEmpty { value.mistake("expected at least one field, as in { order.total: { min: 100 } }") }
@@ -121,7 +121,7 @@ enum ValueConditionReader {
         }
     }
 
-    /// Half of the world's YAML takes `no` and `On` for a flag.
+    /// Many YAML readers take `no` and `On` for a flag.
     private static func refusesFlag(_ value: YAMLValue, of place: String = "tag") -> Bool {
         guard value.isPlainBool else { return false }
         value.mistake("expected true or false, or quotes around it if it is the \(place)'s value")

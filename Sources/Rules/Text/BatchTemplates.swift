@@ -2,17 +2,16 @@ import Notifications
 import Platforms
 import YAMLReading
 
-/// What stands for several events at once. Where the file does not say how it makes itself noticed, it does as the
-/// rules do that it stands for.
+/// The summary of several events. Unless the file says how it makes itself noticed, it does so as its rules do.
 struct BatchTemplates: Sendable {
     private static let category = "batch"
     private static let standardTitle = LocalizedTemplate(
         fallback: (try? Template("{{count}} new notifications", speakingOf: .batch)) ?? .empty
     )
 
-    /// Says everything that a summary says.
+    /// Has the texts of the summary.
     private let summary: NotificationTemplate
-    /// Stands in its place.
+    /// Replaces it in stricter modes.
     private let nudge: NeutralTemplates
 
     /// Reads the file's `summary`. Without a title it has the standard one.
@@ -20,10 +19,10 @@ struct BatchTemplates: Sendable {
         NotificationTemplate(value, context, title: standardTitle)
     }
 
-    /// In force where the rules file says nothing.
+    /// The default, if the rules file has none.
     static let standardSummary = NotificationTemplate(title: standardTitle)
 
-    /// `isQuiet`: for batches none of whose events is more urgent than low. `rules` are all that wake anybody.
+    /// `isQuiet` is for batches without any event above urgency low. `rules` are all that wake anybody.
     init(
         _ summary: NotificationTemplate,
         _ nudge: NeutralTemplates,
@@ -81,7 +80,7 @@ struct BatchTemplates: Sendable {
         )
     }
 
-    /// What the summary has in a platform's block from the blocks of the rules; nil: nothing.
+    /// The summary's block for a platform, from the blocks of the rules; nil: none.
     private static func block(
         _ summary: SummaryBlock,
         of rules: [Rule],
@@ -110,7 +109,7 @@ struct BatchTemplates: Sendable {
         return members.isEmpty ? nil : .joined(members)
     }
 
-    /// The value of a key in a summary. The blocks agree on it, or the platform's description says what it is.
+    /// The value of a key in a summary: what the blocks agree on, or what the platform's description says.
     private static func value(
         of member: SummaryBlock.Member,
         in blocks: [JSONTemplate],

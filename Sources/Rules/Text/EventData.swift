@@ -1,8 +1,7 @@
 import Foundation
 import Nostr
 
-/// The custom keys beside `aps` that tell an app which event this is about (seed 000, "Always Present (custom data)" and
-/// after).
+/// The custom keys that tell an app about the event (seed 000, "Always Present (custom data)" and after).
 struct EventData: Encodable {
     private let event_id: String
     private let author_pubkey: String

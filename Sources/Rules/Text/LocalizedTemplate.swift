@@ -9,7 +9,7 @@ struct LocalizedTemplate: Sendable {
 
     static let empty = LocalizedTemplate(fallback: .empty)
 
-    /// In the words of `language`, of the nearest one that there is (de for de-AT, pt-BR for pt-PT), or of the default.
+    /// In `language`, in the nearest one that there is (de for de-AT, pt-BR for pt-PT), or in the default.
     func render(_ values: TemplateValues, in language: LanguageTag?) -> String {
         guard let tag = language?.nearest(among: translations.keys), let translation = translations[tag] else {
             return fallback.render(values)
@@ -17,7 +17,7 @@ struct LocalizedTemplate: Sendable {
         return translation.render(values.speaking(tag))
     }
 
-    /// The same with `values` put in for good.
+    /// The same with `values` filled in permanently.
     func rendered(_ values: TemplateValues) -> LocalizedTemplate {
         LocalizedTemplate(
             fallback: Template(literal: fallback.render(values)),
@@ -30,8 +30,8 @@ struct LocalizedTemplate: Sendable {
 }
 
 extension LocalizedTemplate {
-    /// Reads a text, or a map of texts by language tag with a `default` among them. If it `mayHaveKey` it
-    /// may also name a text of the app's own, which ``LocalizationKeys`` reads.
+    /// Reads a text, or a map of texts by language tag with a `default`. If it `mayHaveKey`, it may also name a text of
+    /// the app, which ``LocalizationKeys`` reads.
     init?(
         _ value: YAMLValue,
         in place: TextPlace = .line,
@@ -60,7 +60,7 @@ extension LocalizedTemplate {
     }
 
     private static func tag(_ key: String, _ text: YAMLValue) -> LanguageTag? {
-        // Of a longer tag the rest would be left out, and what somebody meant by it lost.
+        // A longer tag would be cut, and its meaning lost.
         guard let tag = LanguageTag(key), tag.description.utf8.count == key.utf8.count else {
             text.mistake(
                 "'\(key.prefix(40))' is no language; expected 'default' or a tag such as de, pt-BR or zh-Hant"

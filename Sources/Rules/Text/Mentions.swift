@@ -1,11 +1,11 @@
 import Nostr
 import YAMLReading
 
-/// How texts spell the `nostr:` URIs that are in what people wrote (NIP-21, NIP-27).
+/// How texts show the `nostr:` URIs in what people wrote (NIP-21, NIP-27).
 enum MentionStyle: String, CaseIterable, Sendable {
-    /// As they stand there.
+    /// Unchanged.
     case raw
-    /// People by their names, events by their beginnings.
+    /// People by their names, events by excerpts.
     case names
 
     init?(_ value: YAMLValue) {
@@ -14,14 +14,14 @@ enum MentionStyle: String, CaseIterable, Sendable {
     }
 }
 
-/// Puts names and excerpts in place of `nostr:` URIs.
+/// Replaces `nostr:` URIs by names and excerpts.
 enum Mentions {
     /// Further ones in a text stay as they are.
     private static let limit = 32
     /// In characters.
     private static let nameLimit = 40
     private static let excerptLimit = 40
-    /// How much of an entity is shown of which nothing is known.
+    /// How much of an unknown entity is shown.
     private static let entityLimit = 12
 
     /// `known` has names of people and texts of events.
@@ -48,7 +48,7 @@ enum Mentions {
         }
     }
 
-    /// A note may mention others; nobody looked for those.
+    /// A note may mention others, which are not looked up.
     private static func oneLine(_ text: String) -> String {
         UntrustedText.neutral(spelled(text, known: [:]), isMultiline: false, collapsesBlanks: true).text
     }

@@ -2,11 +2,11 @@ import Notifications
 import Platforms
 import YAMLReading
 
-/// What stands in place of a notification where nothing may be told of its event (``Mode/nudge``), and around a sealed
-/// one: the file's `nudge`, and how a rule makes itself noticed. Knows nothing of an event but how many there are.
+/// Replaces a notification that may say nothing about its event (``Mode/nudge``), and wraps a sealed one: the file's
+/// `nudge`, and how a rule makes itself noticed. Knows only how many events there are.
 struct NeutralTemplates: Sendable {
     let template: NotificationTemplate
-    /// For one event, which is by far the most frequent: it says the same each time.
+    /// For one event, the most frequent case: rendered once.
     private let titleOfOne: LocalizedTemplate
     private let bodyOfOne: LocalizedTemplate
 
@@ -25,7 +25,7 @@ struct NeutralTemplates: Sendable {
         self.init(template)
     }
 
-    /// In force where the rules file says nothing.
+    /// The default, if the rules file has none.
     static let standard = NeutralTemplates(NotificationTemplate(title: standardTitle))
 
     private static let standardTitle = LocalizedTemplate(
@@ -35,7 +35,7 @@ struct NeutralTemplates: Sendable {
         )) ?? .empty
     )
 
-    /// The same with these blocks, and with that category where it has none of its own.
+    /// The same with these blocks, and with that category unless it has its own.
     func with(_ blocks: PlatformBlocks, category: String?) -> NeutralTemplates {
         var template = template
         template.payload.blocks = blocks
@@ -65,15 +65,15 @@ struct NeutralTemplates: Sendable {
         )
     }
 
-    /// How soon a stricter form goes out of what has that `urgency`: no sooner than itself.
+    /// The urgency of a stricter form of a notification with `urgency`: never higher.
     func urgency(_ urgency: Urgency) -> Urgency {
         guard let own = template.urgency, own.rawValue < urgency.rawValue else { return urgency }
         return own
     }
 }
 
-/// What goes out for no event in particular: the file's `summary` and `nudge`. They take the keys of a rule that say
-/// what goes out, and their texts speak of nothing but how many events there are.
+/// The file's `summary` and `nudge`, which are about no event in particular. They have the keys of a rule that say what
+/// goes out, and their texts know only how many events there are.
 struct NotificationTemplate: Sendable {
     static func keys(_ platforms: PlatformCatalog) -> [String] {
         RuleTexts.keys + RulePayload.keys(platforms).filter { $0 != "event_data" } + ["urgency"]
@@ -81,10 +81,10 @@ struct NotificationTemplate: Sendable {
 
     var texts: RuleTexts
     var payload: RulePayload
-    /// Nil: that of what it stands for.
+    /// Nil: the urgency of the events.
     var urgency: Urgency?
 
-    /// Reads it. Without a title it has `title`.
+    /// Without a title of its own it has `title`.
     init?(_ value: YAMLValue, _ context: RuleContext, title: LocalizedTemplate) {
         guard let mapping = value.mapping(keys: Self.keys(context.platforms)) else { return nil }
         texts = RuleTexts(reading: mapping, speakingOf: .batch)
@@ -96,13 +96,13 @@ struct NotificationTemplate: Sendable {
         for (key, value) in mapping.members where !RuleTexts.keys.contains(key) { Self.checkVariables(value) }
     }
 
-    /// What has this title and nothing else.
+    /// A template with this title and nothing else.
     init(title: LocalizedTemplate) {
         texts = RuleTexts(title: title)
         payload = RulePayload()
     }
 
-    /// Notes each value of a block that speaks of what only an event has.
+    /// Reports each value of a block that uses variables of an event.
     private static func checkVariables(_ value: YAMLValue) {
         if value.isMapping {
             for (_, value) in value.mapping()?.members ?? [] { checkVariables(value) }

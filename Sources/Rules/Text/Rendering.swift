@@ -1,6 +1,6 @@
 import Notifications
 
-/// The notification that a rule makes of an event, and what it could not make of it.
+/// The notification that a rule makes of an event, and the values that are missing from it.
 package struct Rendering: Sendable {
     package var notification: Notification
     /// The values that are left out.
@@ -10,35 +10,35 @@ package struct Rendering: Sendable {
         self.notification = notification
     }
 
-    /// A value of a rule that is left out, because variables made something of it that its key does not take.
+    /// A value that is left out, because variables gave something that its key does not take.
     struct Omission: Hashable, Sendable {
-        /// Where it stands in the rule, such as `apns.relevance-score` or `data.amount`.
+        /// Its path in the rule, such as `data.amount`.
         let key: String
-        /// The platform whose block it is in; nil: it is for all.
+        /// The platform of its block; nil: it is for all.
         let platform: String?
-        /// Whether the platform gets nothing at all, because it refuses the block without this.
+        /// Whether the platform gets no push, because it would refuse the block without this value.
         let withholds: Bool
     }
 
-    /// The keys of the rule that a push to `platform` goes without; nil is for a push without any platform's block.
+    /// The keys of the rule that are missing from a push to `platform`; nil is for a push without any platform's block.
     package func keysLeftOut(for platform: String?) -> [String] {
         omissions.filter { $0.platform == nil || $0.platform == platform }.map(\.key)
     }
 
-    /// The keys whose values are missing so that nothing may be sent to `platform`; empty if a push may go.
+    /// The missing keys without which nothing may be sent to `platform`; empty if a push may go.
     package func keysWithholding(_ platform: String) -> [String] {
         omissions.filter { $0.platform == platform && $0.withholds }.map(\.key)
     }
 
-    /// Notes what was left out at `paths` below `key`. It `withholds` the push if the `platform` cannot do without.
+    /// Records omissions at `paths` below `key`. They `withhold` the push if the `platform` needs these values.
     mutating func leaveOut(_ paths: OmittedPaths, of key: String, platform: String? = nil, withholds: Bool = false) {
         var paths = paths
         paths.put(key, beforeThoseSince: 0)
         omissions += paths.paths.map { Omission(key: $0, platform: platform, withholds: withholds) }
     }
 
-    /// The URL that `template` gives, or nothing. Notes an omission if the template gave something else, or is no more
-    /// than a variable.
+    /// The URL that `template` gives, or nothing. Records an omission if the template gave something else, or is only a
+    /// variable.
     mutating func url(_ template: Template, _ values: TemplateValues, of key: String) -> String {
         let text = template.render(values)
         let url = AbsoluteURL.ifOne(text)
@@ -50,11 +50,10 @@ package struct Rendering: Sendable {
 }
 
 extension Rule {
-    /// What this rule makes of `input` in the device's `language`. It shows at most `mode` and at most what the rule
-    /// allows.
+    /// This rule's notification for `input` in the device's `language`, in the stricter of `mode` and the rule's mode.
     ///
-    /// `now` is in milliseconds since 1970; texts that tell how long ago something was need it. `isSilent`: no stricter
-    /// form of it may show anything, see ``isSilent(on:)``.
+    /// `now` is in milliseconds since 1970; relative times need it. `isSilent`: no stricter form may show anything, see
+    /// ``isSilent(on:)``.
     package func rendering(
         _ input: RuleInput,
         signal: Signal,
@@ -84,8 +83,8 @@ extension Rule {
     /// Whether the rule sends nothing to `platform` for some events.
     package func mayWithhold(_ platform: String) -> Bool { payload.blocks.mayWithhold(platform) }
 
-    /// When a push service should give up what the rule makes of an event now; 0: that is left to the transport. Both in
-    /// milliseconds since 1970.
+    /// When a push service should give up the rule's notification, in milliseconds since 1970, as is `now`; 0: the
+    /// transport decides.
     package func expiresAt(from now: Int64) -> Int64 { payload.lifetime.end(from: now) }
 
     private func content(

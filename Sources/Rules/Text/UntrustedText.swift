@@ -1,7 +1,7 @@
-/// Text that anybody may have written, made harmless: what is left cannot end its line or its field, turn round what stands
-/// around it, or hide anything.
+/// Makes text that anybody may have written harmless: the result cannot end its line or field, reverse the text around
+/// it, or hide anything.
 enum UntrustedText {
-    /// The most that is looked at, in bytes: more than any push service takes.
+    /// Longer texts are cut, in bytes: more than any push service takes.
     static let limit = 8192
 
     /// A text made harmless.
@@ -11,7 +11,7 @@ enum UntrustedText {
         var isCut = false
     }
 
-    /// `text` with its line breaks and tabs only if it may be in several lines. Where it `collapsesBlanks`, several blanks
+    /// `text`, with line breaks and tabs only if it may have several lines. If it `collapsesBlanks`, several blanks
     /// become one space, and none stay at the ends.
     static func neutral(_ text: String, isMultiline: Bool, collapsesBlanks: Bool = false) -> Neutral {
         if text.utf8.count <= limit, isHarmless(text, isMultiline, collapsesBlanks) { return Neutral(text: text) }
@@ -19,14 +19,14 @@ enum UntrustedText {
         var room = limit
         for scalar in text.unicodeScalars {
             room -= UTF8.width(scalar)
-            // What was cut may have been in the middle of a character.
+            // The cut may be inside a character.
             guard room >= 0 else { return Neutral(text: String(neutralizer.text.dropLast()), isCut: true) }
             neutralizer.take(scalar)
         }
         return Neutral(text: neutralizer.text)
     }
 
-    /// Whether it is plain ASCII with nothing in it to change, which most texts are.
+    /// Whether it is plain ASCII without anything to change, as most texts are.
     private static func isHarmless(_ text: String, _ isMultiline: Bool, _ collapsesBlanks: Bool) -> Bool {
         var previous: UInt8 = collapsesBlanks ? 0x20 : 0
         for byte in text.utf8 {
@@ -42,17 +42,17 @@ enum UntrustedText {
     }
 }
 
-/// What kind of place a text goes to, and so what a stranger's text must not hold when it is put in there.
+/// The kind of place that a text goes to, and so what untrusted text must not contain there.
 enum TextPlace: Sendable {
-    /// Shown in one line: titles, labels, most of what stands in a platform's block.
+    /// Shown in one line: titles, labels, most values of a platform's block.
     case line
     /// Shown with line breaks and tabs: bodies.
     case paragraph
     /// Compared by programs: categories, threads, collapse keys, ids, icons.
     case identifier
-    /// Part of a URL: what is put in cannot end the part it stands in.
+    /// Part of a URL: the value cannot end its component.
     case url
-    /// A URL of which nothing is the operator's own: schemes that anybody may name, and nothing that is no URL.
+    /// A whole URL from an untrusted source: only harmless schemes, and nothing that is no URL.
     case wholeURL
 
     var isMultiline: Bool { self == .paragraph }
@@ -62,7 +62,7 @@ enum TextPlace: Sendable {
     /// In bytes: more than any identifier that is compared.
     static let identifierLimit = 256
 
-    /// `text`, which is neutral already, as it goes into such a place.
+    /// `text`, which is harmless already, in the form for this place.
     func put(_ text: String) -> String {
         switch self {
         case .line, .paragraph: text
@@ -73,21 +73,21 @@ enum TextPlace: Sendable {
     }
 }
 
-/// Strangers' text in URLs (RFC 3986).
+/// Untrusted text in URLs (RFC 3986).
 enum URLText {
     /// In bytes, before anything is encoded.
     private static let limit = 1024
-    /// The schemes that a URL may have which comes from a stranger as a whole: what opens no program with its text.
+    /// The schemes of a URL that comes whole from an untrusted source: none that starts a program with its text.
     private static let schemes = ["https", "http", "nostr", "web+nostr", "lightning", "bitcoin"]
 
-    /// `text` with all but unreserved characters encoded: keys, ids and words stay as they are. A segment that would mean
-    /// another folder is left out.
+    /// `text` with all but unreserved characters encoded: keys, ids and words stay as they are. Leaves out a segment
+    /// that would mean another folder.
     static func part(_ text: String) -> String {
         guard text != ".", text != ".." else { return "" }
         return encoded(text.beginning(limit, bytes: limit)) { isUnreserved($0) }
     }
 
-    /// `text` if it is a URL of a harmless scheme, what a URL cannot hold encoded; else nothing.
+    /// `text`, encoded, if it is a URL with a harmless scheme; else nothing.
     static func whole(_ text: String) -> String {
         guard text.utf8.count <= limit, let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")),
             schemes.contains(text[..<colon].lowercased()), text.utf8.index(after: colon) < text.endIndex

@@ -8,13 +8,13 @@ package enum JSONTree: Sendable {
 
     package static func texts(_ texts: [String]) -> JSONTree { .list(texts.map(JSONTree.text)) }
 
-    /// Its members; none for what is no object.
+    /// Its members; none if it is not an object.
     package var members: [(key: String, value: JSONTree)] {
         guard case .object(let members) = self else { return [] }
         return members
     }
 
-    /// Indented by two spaces a level, with a line's end behind it.
+    /// Indented by two spaces a level, with a line break at the end.
     package var prettyPrinted: String {
         var json = RenderedJSON()
         append(to: &json, indentation: 0)

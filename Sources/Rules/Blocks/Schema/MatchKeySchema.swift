@@ -77,7 +77,7 @@ enum MatchKeySchema {
 
     private static let key: JSONTree = ["type": "string", "pattern": "^([0-9a-fA-F]{64}|npub1[02-9ac-hj-np-z]{58})$"]
 
-    /// People, here or in a file.
+    /// People, listed here or in a file.
     private static var keys: JSONTree {
         [
             "anyOf": [
@@ -107,12 +107,12 @@ enum MatchKeySchema {
         ("max", ["description": "A number, at most this one.", "type": "number"]),
     ]
 
-    /// What is asked of one text.
+    /// A condition on one text.
     private static let test: [(key: String, value: JSONTree)] = [
         ("type", "object"), ("additionalProperties", false), ("minProperties", 1), ("properties", .object(tests)),
     ]
 
-    /// What is asked of a tag whose first value is not all that matters.
+    /// A condition on more than a tag's first value.
     private static var tag: JSONTree {
         let places = ValueConditionReader.places.map { place in
             (

@@ -10,7 +10,7 @@ enum RuleKeySchema {
         ]
     }
 
-    /// What speaks of no event in particular: the keys of a rule that say what goes out.
+    /// Templates that are about no event in particular: a rule's keys for what goes out.
     static func ofSeveralEvents(_ description: String, _ platforms: PlatformCatalog) -> JSONTree {
         let members: [(key: String, value: JSONTree)] = NotificationTemplate.keys(platforms).map {
             ($0, ["description": .text("As a rule's \($0)."), "$ref": .text("#/$defs/rule/properties/\($0)")])
@@ -176,13 +176,13 @@ enum RuleKeySchema {
 
 /// The schema of texts that may be given in several languages.
 enum LocalizedTextSchema {
-    /// A language, perhaps a script, perhaps a region, which is all of a tag that is looked at.
+    /// A language, perhaps a script, perhaps a region; the rest of a tag is not used.
     static let languagePattern = "[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|[0-9]{3}))?"
 
     /// A text, or one for each language.
     static let text: JSONTree = ["anyOf": [["type": "string"], byLanguage([:])]]
 
-    /// The same, or one that the app has itself.
+    /// The same, or a text of the app.
     static let textOrKey: JSONTree = [
         "anyOf": [
             ["type": "string"],

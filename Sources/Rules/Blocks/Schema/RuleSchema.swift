@@ -2,8 +2,7 @@ import Platforms
 
 /// The JSON Schema of a rules file, from which editors complete and check it while it is written.
 package enum RuleSchema {
-    /// The schema (draft 2020-12), as it stands in `contrib/schema/rules.schema.json`
-    /// with the blocks of all built-in platforms.
+    /// The schema (draft 2020-12) for these platforms. With all built-in ones it is `contrib/schema/rules.schema.json`.
     package static func text(platforms: PlatformCatalog) -> String { schema(platforms).prettyPrinted }
 
     private static func schema(_ platforms: PlatformCatalog) -> JSONTree {
@@ -48,8 +47,8 @@ package enum RuleSchema {
     }
 }
 
-/// What a rules file may call a signal.
+/// The names of signals in a rules file.
 package enum SignalSchema {
-    /// A regular expression of JSON Schema. `batch` is kept for what a summary is sent as.
+    /// A regular expression of JSON Schema. `batch` is reserved for summaries.
     package static let pattern = "^(?!batch$)[a-z0-9_-]{1,32}$"
 }

@@ -1,11 +1,11 @@
 import Foundation
 import Notifications
 
-/// A number as people and JSON write it, exact to the last digit: what texts compute with.
+/// A decimal number, exact to the last digit, for computations in texts.
 struct DecimalNumber: Equatable {
     /// In digits, before and behind the point. `Decimal` holds as many.
     private static let limit = 38
-    /// The most that are shown behind the point where nobody says how many.
+    /// The most decimals, unless the template says how many.
     private static let usualFraction = 6
 
     private var isNegative: Bool
@@ -58,7 +58,7 @@ struct DecimalNumber: Equatable {
         return number
     }
 
-    /// The nearest with that many digits behind the point; what lies in the middle goes away from 0.
+    /// Rounded to that many decimals, half away from 0.
     func rounded(to digits: Int = 0) -> DecimalNumber {
         guard fraction.count > digits else { return self }
         var number = self
@@ -76,8 +76,7 @@ struct DecimalNumber: Equatable {
             + (fraction.isEmpty ? "" : "." + digits(fraction))
     }
 
-    /// As people of `language` write it, of English if nobody said which, with that many digits behind the point, or as
-    /// many as there are.
+    /// As people of `language` write it (English if unknown), with that many decimals or as many as there are.
     func text(in language: LanguageTag?, fractionDigits: Int?) -> String {
         let rounded = rounded(to: fractionDigits ?? Self.usualFraction)
         guard let decimal = Decimal(string: rounded.text, locale: Locale(identifier: "en")) else { return rounded.text }

@@ -12,8 +12,8 @@ enum RelativeTime {
         count(seconds).map { "\($0.count)\(units[$0.unit].short)" } ?? "now"
     }
 
-    /// `5 minutes ago` in `language`, in English if nobody said in which, and ``short(seconds:)`` in a language that is not
-    /// among ``RelativeTimeWords``.
+    /// `5 minutes ago` in `language` (English if unknown); ``short(seconds:)`` in a language that ``RelativeTimeWords``
+    /// lacks.
     static func words(seconds: Int64, in language: LanguageTag?) -> String {
         let name = language?.description.prefix { $0 != "-" } ?? "en"
         guard let words = RelativeTimeWords.byLanguage[String(name)] else { return short(seconds: seconds) }
@@ -27,7 +27,7 @@ enum RelativeTime {
     }
 }
 
-/// How a language says how long ago something was.
+/// A language's words for how long ago something was.
 struct RelativeTimeWords: Sendable {
     /// For less than a minute.
     let now: String

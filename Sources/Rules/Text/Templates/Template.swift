@@ -3,7 +3,7 @@ import YAMLReading
 
 /// A text with `{{…}}` in it, read and checked once, rendered often. Mustache's syntax, without its HTML escaping.
 ///
-/// What is written in the file stays as it is. What a variable puts in is made harmless for the place the text goes to.
+/// The file's own text stays as it is. Values are made harmless for the place that the text goes to.
 struct Template: Sendable {
     private enum Body: Sendable {
         case literal(String)
@@ -24,8 +24,8 @@ struct Template: Sendable {
         self.variables = []
     }
 
-    /// Throws ``TemplateError`` for broken syntax, for variables and functions that do not exist, for what ``TemplateTags``
-    /// refuses, and for characters that the place the text goes to cannot show.
+    /// Throws ``TemplateError`` for broken syntax, unknown variables and functions, what ``TemplateTags`` refuses, and
+    /// characters that the text's place cannot show.
     init(
         _ text: String,
         in place: TextPlace = .line,
@@ -43,7 +43,7 @@ struct Template: Sendable {
         do {
             template = try MustacheTemplate(string: "{{% CONTENT_TYPE:TEXT}}" + text)
         } catch {
-            // What people write wrong was told before, so this names where it is and no more.
+            // Other mistakes were reported before, so this names only the place.
             let place = (error as? MustacheTemplate.ParserError)?.context
             throw TemplateError(
                 "the template is broken"
@@ -54,12 +54,12 @@ struct Template: Sendable {
         self.place = place == .url && tags.literals.allSatisfy(\.isEmpty) ? .wholeURL : place
     }
 
-    /// Whether it is a URL of which nothing is the operator's own.
+    /// Whether it is a URL without any text of the operator.
     var isWholeURL: Bool {
         if case .wholeURL = place { true } else { false }
     }
 
-    /// The text, where there is nothing to put in.
+    /// The text, if it has no variables.
     var literal: String? {
         guard case .literal(let text) = body else { return nil }
         return text
@@ -72,7 +72,7 @@ struct Template: Sendable {
         }
     }
 
-    /// What is put in may leave a blank of the literal text at an end.
+    /// A missing value may leave a blank of the literal text at an end.
     private func finished(_ text: String) -> String {
         guard place == .identifier, text.first?.isWhitespace == true || text.last?.isWhitespace == true else {
             return text
@@ -110,10 +110,10 @@ struct TemplateError: Error {
     }
 }
 
-/// Looks at what an operator wrote into a text: it stays as it is, so what would break its field is a mistake.
+/// Checks an operator's own text: it is not changed, so characters that would break its field are mistakes.
 enum LiteralCheck {
     static func check(_ literals: [Substring], _ place: TextPlace) throws(TemplateError) {
-        // One without variables is looked at as a whole, by who knows what it must be.
+        // A text without variables is checked as a whole elsewhere.
         if place == .url, literals.count > 1, literals.contains(where: { $0.utf8.contains(0x20) }) {
             throw TemplateError("expected a URL without blanks; write %20 for one")
         }

@@ -1,20 +1,20 @@
 import YAMLReading
 
-/// What may be done to a variable before it is put in, as in `{{excerpt(event.content)}}`.
+/// A function of a variable, as in `{{excerpt(event.content)}}`.
 enum TemplateFunction: Hashable, Sendable {
-    /// The first so many characters, with `...` behind them if there were more; 100 if no number stands behind the name.
+    /// The first characters, with `...` if there were more; 100 unless a number follows the name.
     case excerpt(Int)
-    /// The first so many characters and nothing else.
+    /// The first characters and nothing else.
     case truncate(Int)
     /// A key in the form that people copy (NIP-19).
     case npub
     /// An event's id in that form.
     case note
-    /// The same with what is known about the event, so that others find it.
+    /// The same with hints that help others to find the event.
     case nevent
     /// A key in the form that has room for relays.
     case nprofile
-    /// Where the newest version of an addressable or replaceable event is found.
+    /// The address of an addressable or replaceable event.
     case naddr
     /// How long ago a moment is, in words of the text's language.
     case ago
@@ -22,15 +22,15 @@ enum TemplateFunction: Hashable, Sendable {
     case since
     case upper
     case lower
-    /// Satoshis of what is given in thousandths of them.
+    /// Millisatoshis in satoshis.
     case sats
     /// A whole number.
     case round
-    /// A number as the text's language writes it, with that many digits behind the point, or as many as there are.
+    /// A number in the text's language, with that many decimals or as many as there are.
     case number(Int?)
-    /// Of a list so many at most, for a section.
+    /// At most that many elements of a list, for a section.
     case each(Int)
-    /// How many there are in a list.
+    /// The number of elements in a list.
     case count
 
     private static let widths = 1...500
@@ -48,7 +48,7 @@ enum TemplateFunction: Hashable, Sendable {
         ("each", .each(TemplateList.usualCount)), ("count", .count),
     ]
 
-    /// The function that a template calls `name`.
+    /// The function of that name.
     init?(_ name: some StringProtocol) {
         if let (_, function) = Self.plain.first(where: { $0.name == name }) {
             self = function
@@ -80,7 +80,7 @@ enum TemplateFunction: Hashable, Sendable {
         }
     }
 
-    /// What it makes, and so which functions go around it.
+    /// Its result type, and so which functions can be applied to it.
     var result: TemplateVariable.Content {
         switch self {
         case .sats, .round, .count: .number
@@ -105,10 +105,10 @@ enum TemplateFunction: Hashable, Sendable {
 
 /// The beginning of a text, as seed 000 wants it.
 enum Excerpt {
-    /// Room for characters of eight code points each.
+    /// Room for characters of eight code points.
     private static let bytesPerCharacter = 32
 
-    /// The first `count` characters, at most 32 bytes for each, with `...` behind them if there were more. Never cuts inside a
+    /// The first `count` characters, at most 32 bytes for each, with `...` if there were more. Never cuts inside a
     /// character.
     static func of(_ text: String, characters count: Int = 100) -> String {
         let beginning = beginning(of: text, characters: count)
@@ -122,8 +122,8 @@ enum Excerpt {
 }
 
 extension String {
-    /// The first `count` whole characters, as far as they fit into `bytes`: one character of Unicode, with accents upon
-    /// accents, can be as long as an event.
+    /// The first `count` whole characters that fit into `bytes`: one Unicode character with many accents can be as long
+    /// as an event.
     package func beginning(_ count: Int, bytes: Int) -> Substring {
         // A character has at least one byte, so most texts need no counting.
         guard utf8.count > min(count, bytes) else { return self[...] }

@@ -74,7 +74,7 @@ struct TemplateGroup: MustacheParent {
     }
 }
 
-/// A group of which nothing is known: its variables are not those of the group of the same name further out.
+/// A group without known values: its variables hide those of an outer group of the same name.
 private struct NothingKnown: MustacheParent, MustacheCustomRenderable {
     var renderText: String { "" }
     var isNull: Bool { true }
@@ -82,9 +82,9 @@ private struct NothingKnown: MustacheParent, MustacheCustomRenderable {
     func child(named name: String) -> Any? { nil }
 }
 
-/// The first values of all tags of a name, for a section that is put in for each of them.
+/// The first values of all tags of a name, for a section that is repeated for each.
 struct TemplateList: MustacheSequence, MustacheTransformable {
-    /// Where the template does not say how many.
+    /// Unless the template says how many.
     static let usualCount = 10
 
     private let texts: [String]
@@ -110,7 +110,7 @@ struct TemplateList: MustacheSequence, MustacheTransformable {
     }
 }
 
-/// A value inside of content that is JSON. Texts and numbers are put in; of objects and lists only what is in them is.
+/// A value in JSON content. Texts and numbers are inserted; objects and lists only have members.
 struct TemplateJSON: MustacheParent, MustacheCustomRenderable {
     let value: JSONValue
     let scope: TemplateScope
@@ -130,7 +130,7 @@ struct TemplateJSON: MustacheParent, MustacheCustomRenderable {
 }
 
 extension Event {
-    /// Where the newest version is found; nil for what has none.
+    /// The address of the newest version; nil if it has none.
     fileprivate var publicAddress: EventAddress? {
         switch kind.retention {
         case .addressable: address

@@ -1,28 +1,28 @@
-/// The tags of a template: what stands between `{{` and `}}`. Variables, ``TemplateFunction``s of them, sections and comments
-/// may. The rest of Mustache is refused, for it would render as nothing, or print whole values as the program sees them.
+/// The tags of a template, between `{{` and `}}`: variables, ``TemplateFunction``s, sections and comments. The rest of
+/// Mustache is refused: it would render as nothing, or print internal values.
 struct TemplateTags {
-    /// The longest template in bytes of UTF-8; Mustache is read by recursion, one step a section.
+    /// The longest template in bytes of UTF-8: Mustache's parser recurses for each section.
     private static let limit = 4096
 
-    /// The variables that the template may put in or ask for, by their whole names.
+    /// The full names of the variables that the template uses.
     private(set) var variables: Set<String> = []
-    /// What stands between the tags.
+    /// The text between the tags.
     private(set) var literals: [Substring] = []
 
-    /// A section that began and has not ended.
+    /// A section that is still open.
     private struct Section {
         enum Content {
-            /// Its variables go without its name here.
+            /// Variables inside it need no group name.
             case group
             /// `{{.}}` is its text.
             case text
             /// `{{.}}` is each of its texts in turn.
             case list
-            /// It asks for what is missing.
+            /// Rendered if the value is missing.
             case inverted
         }
 
-        /// What stands behind `#` or `^`, as its end has to repeat it.
+        /// The name behind `#` or `^`, which its end repeats.
         let name: Substring
         let content: Content
 
@@ -31,10 +31,10 @@ struct TemplateTags {
     }
 
     private let vocabulary: TemplateVocabulary
-    /// The sections around the place that is looked at.
+    /// The sections around the current place.
     private var sections: [Section] = []
 
-    /// Throws for the first tag that may not be, for one that never ends, and for a section that does not.
+    /// Throws for the first tag that is not allowed, and for tags and sections that do not end.
     init(of text: String, _ vocabulary: TemplateVocabulary) throws(TemplateError) {
         guard text.utf8.count <= Self.limit else {
             throw TemplateError("expected a template of at most \(Self.limit) bytes")
@@ -61,7 +61,7 @@ struct TemplateTags {
         if let open = sections.last { throw TemplateError("the section \(open.tag) has no end: expected \(open.end)") }
     }
 
-    /// `tag` is what stands behind the opening braces.
+    /// `tag` is the text after the opening braces.
     private static func unended(_ tag: Substring, _ end: String) -> TemplateError {
         TemplateError("the tag '{{\(tag.prefix(40))' has no end: expected \(end)")
     }
@@ -105,7 +105,7 @@ struct TemplateTags {
     private func check(
         expression: Substring
     ) throws(TemplateError) -> (variables: [TemplateVariable], isList: Bool) {
-        // Whether the list's first or last text is put in now.
+        // Tests for the first or last element of the list.
         if innermost == .list, expression == "first()" || expression == "last()" { return ([], false) }
         var name = expression
         var functions: [TemplateFunction] = []
@@ -125,7 +125,7 @@ struct TemplateTags {
         return (meant, contents.contains(.list))
     }
 
-    /// What `{{.}}` stands for: inverted sections change nothing about that.
+    /// The meaning of `{{.}}`; inverted sections do not change it.
     private var innermost: Section.Content? { sections.last { $0.content != .inverted }?.content }
 
     private func checkElement(_ functions: [TemplateFunction]) throws(TemplateError) {
@@ -138,8 +138,8 @@ struct TemplateTags {
         }
     }
 
-    /// A whole name means itself, and the part behind the dot the variable of each group around it: what the innermost
-    /// does not have, Mustache seeks further out.
+    /// A full name means itself; the part after the dot means the variable of a group around it. Mustache looks for it
+    /// from the innermost group outwards.
     private func variables(meantBy name: Substring) -> [TemplateVariable] {
         let groups = sections.reversed().compactMap { $0.content == .group ? $0.name : nil }
         return (groups.map { "\($0).\(name)" } + [String(name)]).compactMap(vocabulary.variable)
@@ -154,8 +154,7 @@ struct TemplateTags {
 }
 
 extension [TemplateVariable.Content] {
-    /// What comes of any of these that the innermost of `functions`, the last one, takes, each around what the next
-    /// makes.
+    /// The result type of nested `functions`, the last of which takes one of these types.
     fileprivate func results(of functions: [TemplateFunction]) throws(TemplateError) -> [TemplateVariable.Content] {
         var contents = self
         for function in functions.reversed() {

@@ -1,12 +1,13 @@
 import Mustache
 import Nostr
 
-/// A text that a template may put in, with the functions that may be applied to it, as in `{{excerpt(event.content)}}`.
+/// A value that a template may insert, with the functions that may be applied to it, as in
+/// `{{excerpt(event.content)}}`.
 struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRenderable {
     enum Content {
-        /// Anybody's: made harmless before it is put in.
+        /// Untrusted: made harmless before it is inserted.
         case untrusted(String)
-        /// What somebody calls themselves, and who it is if nothing is left of that.
+        /// A name that somebody chose, and a replacement if nothing is left of it.
         case name(String, of: PublicKey)
         case publicKey(PublicKey)
         case eventID(EventID, author: PublicKey?, kind: Kind?)
@@ -19,7 +20,7 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
         static func words(_ text: String) -> Content { .neutral(UntrustedText.Neutral(text: text)) }
     }
 
-    /// In characters: a name is there to be recognised, not to fill a line.
+    /// In characters: a name is for recognition, not to fill a line.
     private static let nameLimit = 64
 
     let content: Content
@@ -29,14 +30,14 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
 
     var renderText: String { scope.place.put(neutral.text) }
 
-    /// A text that shows nothing counts as missing, so that `{{#event.content}}…{{/event.content}}` asks for one.
+    /// A text that shows nothing counts as missing, so that `{{#event.content}}…{{/event.content}}` tests for one.
     var isNull: Bool {
         if case .untrusted("") = content { return true }
         return neutral.text.allSatisfy(\.isWhitespace)
     }
 
-    /// Only a tag has parts. Mustache would look for some among the properties of this type, and print what is not yet
-    /// harmless.
+    /// Only a tag has parts. Otherwise Mustache would look for properties of this type, and print text that is not
+    /// harmless yet.
     func child(named name: String) -> Any? {
         guard let place = Int(name), place > 0, parts.indices.contains(place) else { return nil }
         return TemplateText(content: .untrusted(parts[place]), scope: scope)
@@ -94,7 +95,7 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
         )
     }
 
-    /// Also a tag's value may be one.
+    /// A tag's value may be one, too.
     private var publicKey: PublicKey? {
         switch content {
         case .publicKey(let key): key
@@ -127,7 +128,7 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
         }
     }
 
-    /// Seconds from the moment until now; below 0 for what is to come.
+    /// Seconds from the moment until now; negative in the future.
     private var age: Int64? {
         switch content {
         case .moment(let seconds): scope.now / 1000 &- seconds

@@ -2,7 +2,7 @@ import Mustache
 import Nostr
 import Notifications
 
-/// What templates can speak of, by name.
+/// The values of variables, by name.
 struct TemplateValues: MustacheParent {
     private let input: RuleInput?
     private let count: UInt32
@@ -15,7 +15,7 @@ struct TemplateValues: MustacheParent {
         self.scope = TemplateScope(now: now, mentions: mentions)
     }
 
-    /// For texts that may say nothing of any event.
+    /// For texts that are about no event in particular.
     init(count: UInt32) {
         self.input = nil
         self.count = count

@@ -1,19 +1,19 @@
 import Notifications
 import YAMLReading
 
-/// Something that a text may put in.
+/// A variable of templates.
 struct TemplateVariable: Sendable, Hashable {
-    /// What it holds, and so which functions go with it.
+    /// Its type, and so which functions can be applied to it.
     enum Content: Sendable {
         case text
         case publicKey
         case eventID
         /// Seconds since 1970.
         case moment
-        /// Where the newest version of an event is found.
+        /// The address of an event's newest version.
         case address
         case number
-        /// A tag's value or a field's, which may be any of these.
+        /// The value of a tag or field, which may be any of these.
         case any
         /// Several of them, for a section.
         case list
@@ -28,8 +28,7 @@ struct TemplateVariable: Sendable, Hashable {
         self.content = content
     }
 
-    /// What texts about one event may put in, besides ``tagPrefix``, ``listPrefix`` and ``fieldPrefix`` with names
-    /// behind.
+    /// The variables of texts about one event, besides those with ``tagPrefix``, ``listPrefix`` and ``fieldPrefix``.
     static let ofEvents: [TemplateVariable] =
         [
             TemplateVariable("event.id", .eventID), TemplateVariable("event.address", .address),
@@ -45,16 +44,16 @@ struct TemplateVariable: Sendable, Hashable {
             TemplateVariable("signal"), TemplateVariable("relation"),
         ] + ofBatches
 
-    /// What texts may put in that may say nothing of any event.
+    /// The variables of texts that are about no event in particular.
     static let ofBatches = [TemplateVariable("count", .number), TemplateVariable("batch")]
 
     static let tagPrefix = "event.tag."
     static let listPrefix = "event.tags."
     static let fieldPrefix = "event.json."
-    /// How far behind a tag's name a value may stand.
+    /// The largest index of a value in a tag.
     private static let places = 1...9
 
-    /// The variable that is made with one of the prefixes; nil if there is none of that name.
+    /// The variable of that name with one of the prefixes; nil if there is none.
     static func made(_ name: String) -> TemplateVariable? {
         if name.hasPrefix(tagPrefix) { return tag(name.dropFirst(tagPrefix.count)) }
         if name.hasPrefix(listPrefix) { return list(name.dropFirst(listPrefix.count)) }
@@ -62,8 +61,8 @@ struct TemplateVariable: Sendable, Hashable {
         return nil
     }
 
-    /// The first value of the first tag called `name`, or with a number behind it the value at that place; nil if no
-    /// tag in a template can be called so.
+    /// The first value of the first tag `name`, or the value at an index behind the name; nil if that cannot be a tag's
+    /// name in a template.
     static func tag(_ name: some StringProtocol) -> TemplateVariable? {
         let parts = String(name).split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count <= 2, let first = parts.first, isName(first) else { return nil }
@@ -94,17 +93,17 @@ struct TemplateVariable: Sendable, Hashable {
     }
 }
 
-/// What the texts of one place may speak of.
+/// The variables that texts of one place may use.
 struct TemplateVocabulary: Sendable {
     private let variables: [TemplateVariable]
     private let knowsTags: Bool
 
     /// For texts about an event.
     static let event = TemplateVocabulary(variables: TemplateVariable.ofEvents, knowsTags: true)
-    /// For texts that may say nothing of any event.
+    /// For texts that are about no event in particular.
     static let batch = TemplateVocabulary(variables: TemplateVariable.ofBatches, knowsTags: false)
 
-    /// Every variable, as a person is told them.
+    /// Every variable, for people.
     var names: [String] {
         variables.map(\.name)
             + (knowsTags
@@ -114,7 +113,7 @@ struct TemplateVocabulary: Sendable {
                 ] : [])
     }
 
-    /// The variable of that whole name.
+    /// The variable of that full name.
     func variable(_ name: String) -> TemplateVariable? {
         if let variable = variables.first(where: { $0.name == name }) { return variable }
         return knowsTags ? TemplateVariable.made(name) : nil
@@ -140,10 +139,10 @@ struct TemplateVocabulary: Sendable {
 struct TemplateScope: Sendable {
     /// The place the text goes to.
     var place = TextPlace.line
-    /// What the template is written in; nil: nobody said.
+    /// The template's language; nil if unknown.
     var language: LanguageTag?
     /// In milliseconds since 1970; 0: unknown.
     var now: Int64 = 0
-    /// How `nostr:` URIs are spelled in texts that people read.
+    /// How `nostr:` URIs are shown in texts for people.
     var mentions = MentionStyle.raw
 }

@@ -20,7 +20,7 @@ package struct Mistake: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Everything wrong with a file, so that a person mends it in one go instead of one mistake a run. Never empty when thrown.
+/// All mistakes in a file, so that a person corrects them in one go. Never empty when thrown.
 package struct Mistakes: Error, Sendable, CustomStringConvertible {
     package let all: [Mistake]
 
@@ -33,10 +33,10 @@ package struct Mistakes: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// Finds what somebody probably meant to write.
+/// Guesses which name somebody meant.
 package enum NearestName {
-    /// `; did you mean 'title'?` when one of `names` is at most two letters away, or the same in another spelling, such as
-    /// `MutableContent` for `mutable-content`; else nothing.
+    /// `; did you mean 'title'?` if one of `names` differs by at most two letters, or only in spelling
+    /// (`MutableContent` for `mutable-content`); else nothing.
     package static func hint(_ word: String, among names: [String]) -> String {
         let bare = bare(word)
         if let name = names.first(where: { Self.bare($0) == bare }) { return "; did you mean '\(name)'?" }

@@ -120,8 +120,8 @@ let vocabulary: [[Target]] = [
         .target(
             name: "PlatformTestSupport",
             dependencies: [
-                "Platforms", "APNsTransport", "FCMTransport", "WebPushTransport", "UnifiedPushTransport",
-                "NtfyTransport", "GotifyTransport",
+                "Platforms", "Rules", "YAMLReading", "APNsTransport", "FCMTransport", "WebPushTransport",
+                "UnifiedPushTransport", "NtfyTransport", "GotifyTransport",
             ],
             path: "Tests/PlatformTestSupport"
         )
@@ -185,10 +185,10 @@ let ingress: [[Target]] = [
         "WebIngress",
         path: "Sources/Ingress/Web",
         uses: [
-            "Cipher", "Notifications", "Listening", "RateLimits", "HTTPListening", "WebPushEncryption",
+            "Cipher", "Notifications", "Platforms", "Listening", "RateLimits", "HTTPListening", "WebPushEncryption",
             hummingbirdCore, nio, logging,
         ],
-        tests: ["ListeningTestSupport", nioPosix, nioEmbedded]
+        tests: ["ListeningTestSupport", "PlatformTestSupport", nioPosix, nioEmbedded]
     ),
 ]
 
@@ -225,13 +225,24 @@ let outgoing: [[Target]] = [
         tests: ["CommandTestSupport", "PluginKit"],
         exclude: ["Fixtures"]
     ),
-    // What `carillon plugin check` runs. Its tests run the built plugins as well, found beside them as LinkageTests does.
-    module(
-        "PluginConformance",
-        uses: ["PluginHost", "Platforms", "CarillonABI", "Cipher", "Notifications", "HTTPLanes"],
-        tests: ["CommandTestSupport"],
-        exclude: ["Fixtures"]
-    ),
+    // What `carillon plugin check` runs.
+    [
+        .target(
+            name: "PluginConformance",
+            dependencies: ["PluginHost", "Platforms", "CarillonABI", "Cipher", "Notifications", "HTTPLanes"],
+            // The example in C, which `carillon plugin new` writes.
+            resources: [.embedInCode("Template/plugin.c.txt")]
+        ),
+        // Runs the built plugins as well, found beside the test as LinkageTests finds them.
+        .testTarget(
+            name: "PluginConformanceTests",
+            dependencies: [
+                "CommandTestSupport", "PluginConformance", "PluginHost", "Platforms", "CarillonABI", "Cipher",
+                "Notifications", "HTTPLanes",
+            ],
+            exclude: ["Fixtures"]
+        ),
+    ],
     module(
         "HTTPLanes",
         uses: [
@@ -448,13 +459,13 @@ if Context.environment["CARILLON_FUZZ"] == "1" {
             .target(
                 name: "Listening",
                 path: "Sources/Ingress/Listening",
-                sources: ["ClientAddress.swift", "LoopbackAddress.swift"]
+                sources: ["ClientAddress.swift"]
             ),
             .target(
                 name: "WebIngress",
                 dependencies: ["Cipher", "Notifications", "Listening", "WebPushEncryption"],
                 path: "Sources/Ingress/Web",
-                sources: ["Request", "Payload"]
+                sources: ["Request"]
             ),
             .target(
                 name: "Registry",

@@ -29,7 +29,7 @@ package struct DeviceStatus: Sendable, Hashable {
         self.lastFailure = lastFailure
     }
 
-    /// Takes note of what was decided about a push to it.
+    /// Takes note of the end of a push to it.
     mutating func take(_ report: DeliveryReport, at time: Int64) {
         switch report.kind {
         case .delivered:

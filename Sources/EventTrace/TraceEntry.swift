@@ -12,10 +12,10 @@ package struct TraceEntry: Sendable, Hashable {
         case report(Report)
     }
 
-    /// Whose doing an entry is, as far as limits are concerned.
+    /// The owner of an entry, for limits.
     package enum Owner: Sendable, Hashable {
         case account(PublicKey)
-        /// A device of which no account is known.
+        /// A device whose account is not known.
         case device(DeviceID)
     }
 
@@ -43,13 +43,13 @@ package struct TraceEntry: Sendable, Hashable {
     /// Nil: nobody's in particular.
     var owner: Owner?
 
-    /// The delivery as part of which `delivery` goes on; nil where it does not.
+    /// The delivery that `delivery` became part of; nil where it did not.
     package var joinedDelivery: String? {
         guard event == nil, case .step(PipelineStep.joined.rawValue) = what else { return nil }
         return reason
     }
 
-    /// Whether any stranger can cause it as often as they like: it is nobody's history in particular.
+    /// Whether any stranger can cause it at will.
     var isStray: Bool {
         guard case .step(let word) = what, let step = PipelineStep(rawValue: word) else { return false }
         return switch step {

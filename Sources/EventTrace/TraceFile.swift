@@ -2,17 +2,17 @@ import GRDB
 import Notifications
 import Storage
 
-/// The database file under a ``TraceStore``. What is damaged is put aside and begun anew.
+/// The database file under a ``TraceStore``.
 struct TraceFile {
-    /// How long it is known of a device how pushes to it went, in milliseconds: 90 days.
+    /// How long the status of a device is kept, in milliseconds: 90 days.
     private static let deviceMemory: Int64 = 90 * 86_400_000
 
     private let queue: DatabaseQueue
     private var segments: TraceSegments
     private var lastRow: Int64
 
-    /// Opens or creates the file at `path`, readable by this user only. Throws a ``TraceError`` for another program's database,
-    /// and SQLite's errors.
+    /// Opens or creates the file at `path`, readable by this user only. Throws a ``TraceError`` for another program's
+    /// database, and SQLite's errors.
     init(path: String, limits: TraceLimits) throws {
         let file = TraceSchema.file(at: path)
         file.touch()
@@ -45,8 +45,8 @@ struct TraceFile {
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 
-    /// Writes what happened up to `now`, in milliseconds since 1970, in one transaction, and `pauses` unless they are as before.
-    /// Returns how many entries were too many of their sort and are left out.
+    /// Writes what happened up to `now`, in milliseconds since 1970, in one transaction, and `pauses` unless they are
+    /// as before. Returns how many entries were too many of their sort and are left out.
     mutating func write(
         _ entries: [TraceEntry],
         _ devices: [DeviceID: DeviceStatus],

@@ -13,9 +13,9 @@ package struct TraceReader: Sendable {
         self.path = path
     }
 
-    /// The steps of `event` and what became of the deliveries that came of it, in their order; empty when nothing is known of
-    /// it. What happened before `time`, in milliseconds since 1970, is left out, and with a `recipient` what is about others. Throws a
-    /// ``TraceError``.
+    /// The steps of `event` and what became of the deliveries that came of it, in their order; empty when nothing is
+    /// known of it. What happened before `time`, in milliseconds since 1970, is left out, and with a `recipient` what
+    /// is about others. Throws a ``TraceError``.
     package func history(
         of event: EventID,
         for recipient: PublicKey? = nil,
@@ -24,7 +24,8 @@ package struct TraceReader: Sendable {
         try read { try $0.history(of: event, for: recipient).filter { $0.time >= time } }
     }
 
-    /// How pushes to each of `devices` went of late; those of which nothing is known are missing. Throws a ``TraceError``.
+    /// How pushes to each of `devices` went of late; those of which nothing is known are missing. Throws a
+    /// ``TraceError``.
     package func statuses(of devices: [DeviceID]) throws(TraceError) -> [DeviceID: DeviceStatus] {
         try read { rows in
             var statuses: [DeviceID: DeviceStatus] = [:]

@@ -7,7 +7,7 @@ import Notifications
 
 /// The rows of a trace within one access to its database.
 struct TraceRows {
-    /// What strangers can make longer is cut off.
+    /// Longer reasons are cut off: strangers can make them long.
     private static let reasonBytes = 200
     /// An event that names thousands of devices is shown as far as this.
     private static let mostEntries = 10_000
@@ -105,8 +105,8 @@ struct TraceRows {
         return status
     }
 
-    /// The steps of `event` and what became of the deliveries that came of it, in their order; with a `recipient` what is about
-    /// others is left out.
+    /// The steps of `event` and what became of the deliveries that came of it, in their order; with a `recipient` what
+    /// is about others is left out.
     func history(of event: EventID, for recipient: PublicKey? = nil) throws -> [TraceEntry] {
         let segments = try Int64.fetchAll(db, sql: "SELECT number FROM segments ORDER BY number")
         var found: [(row: Int64, entry: TraceEntry)] = []

@@ -1,7 +1,8 @@
 import GRDB
 import Storage
 
-/// The tables of a trace: one list of segments, a table for each, how pushes to each device went, and which queues are paused.
+/// The tables of a trace: one list of segments, a table for each, how pushes to each device went, and which queues are
+/// paused.
 enum TraceSchema {
     /// Where a trace is, by which it is known for one.
     static func file(at path: String) -> RenewableFile {

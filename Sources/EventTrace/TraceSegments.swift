@@ -1,23 +1,24 @@
-/// Which table the next entries go to, and which ones have had their time. A trace is some ten tables, so that what is old goes as
-/// a whole and nothing has to be searched for what may go. Knows no database.
+/// Decides which table the next entries go to, and which tables have expired. A trace is some ten tables, so that old
+/// entries go as a whole and no search is needed. Knows no database.
 ///
-/// Whoever causes many entries has their further ones in tables of the crowd. Where there is too much in all, the
-/// larger part gives way: so however much a few cause, what became of everybody else's events stays.
+/// An owner of many entries has the further ones in tables of the crowd. Where there are too many in all, the larger
+/// part gives way: so a few owners cannot push out the entries of everybody else.
 struct TraceSegments: Equatable {
     struct Segment: Equatable {
         let number: Int64
         /// Milliseconds since 1970.
         let beganAt: Int64
         var rows: Int
-        /// Whether it is for those who cause many entries.
+        /// Whether it is for owners of many entries.
         var isOfCrowd = false
     }
 
     /// The oldest goes in tenths, so that up to a tenth less than its limits is kept.
     private static let count = 10
-    /// Of a segment's rows what strangers can make of nothing takes one in so many: it shall not push the rest out.
+    /// Stray entries, which strangers cause at will, get one row in that many of a segment: they must not push the rest
+    /// out.
     private static let strayShare = 10
-    /// Of a segment's rows one owner takes one in so many; what more they cause goes to the crowd's.
+    /// One owner gets one row in that many of a segment; their further entries go to the crowd's.
     private static let ownerShare = 20
 
     private let limits: TraceLimits
@@ -37,8 +38,8 @@ struct TraceSegments: Equatable {
 
     private var segmentAge: Int64 { max(1, limits.age / Int64(Self.count)) }
 
-    /// Makes room for so many entries, or a whole segment, of the time `now`, in milliseconds since 1970. Says which
-    /// segment takes how many of them, which one is to be made for that, and which ones are to go.
+    /// Makes room for that many entries, or a whole segment, of the time `now`, in milliseconds since 1970. Returns the
+    /// segment that takes them, how many it takes, whether it has to be made, and the segments that have to go.
     mutating func makeRoom(
         for count: Int = .max,
         ofCrowd: Bool = false,
@@ -57,7 +58,7 @@ struct TraceSegments: Equatable {
         return (segment, room, begins, dropOld(at: now, for: min(count, room)))
     }
 
-    /// Lets go of what has had its time by `now`, the last segments too. Returns their numbers.
+    /// Removes segments that have expired by `now`, the last ones too. Returns their numbers.
     mutating func expire(at now: Int64) -> [Int64] {
         let expired = segments.filter { now - $0.beganAt >= limits.age }.map(\.number)
         segments.removeAll { expired.contains($0.number) }
@@ -65,7 +66,7 @@ struct TraceSegments: Equatable {
         return expired
     }
 
-    /// Whether there is room for one more entry that any stranger can cause as often as they like.
+    /// Whether there is room for one more stray entry.
     mutating func admitsStray() -> Bool {
         guard strays < max(1, segmentRows / Self.strayShare) else { return false }
         strays += 1
@@ -79,7 +80,7 @@ struct TraceSegments: Equatable {
         return false
     }
 
-    /// So many rows were written to that segment.
+    /// That many rows were written to that segment.
     mutating func add(_ rows: Int, to number: Int64) {
         guard let index = segments.firstIndex(where: { $0.number == number }) else { return }
         segments[index].rows += rows
@@ -90,7 +91,7 @@ struct TraceSegments: Equatable {
         entries.removeAll(keepingCapacity: true)
     }
 
-    /// Lets go of segments that are too old, or too much once there are `count` more rows, and are written to no more.
+    /// Removes segments that are no longer written to and too old, or too many once there are `count` more rows.
     /// Returns their numbers.
     private mutating func dropOld(at now: Int64, for count: Int) -> [Int64] {
         let current = [false, true].compactMap { kind in segments.last { $0.isOfCrowd == kind } }
@@ -108,7 +109,7 @@ struct TraceSegments: Equatable {
         return dropped
     }
 
-    /// A clock that was put back begins a new one as well: else the segment would last until time has caught up.
+    /// A clock that was put back begins a new one as well: otherwise the segment would last until time has caught up.
     private func isFull(_ segment: Segment, at now: Int64) -> Bool {
         segment.rows >= segmentRows || now - segment.beganAt >= segmentAge || now < segment.beganAt
     }

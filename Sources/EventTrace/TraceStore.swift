@@ -7,26 +7,26 @@ import Pipeline
 import Storage
 import Synchronization
 
-/// Keeps what became of events and deliveries for a while, in a file, so that people can be told why they were not woken. Holds
-/// neither content nor tokens.
+/// Keeps the steps of events and deliveries in a file for a while, so that an operator can explain why a device was not
+/// woken. Holds neither content nor tokens.
 ///
-/// A diagnosis and no more: it takes from everybody and makes nobody wait. What its disk is too slow for or refuses is lost and
-/// counted. A damaged file is put aside under the same name with `.damaged` behind it, and begun anew.
+/// It makes nobody wait: entries that its disk is too slow for or refuses are lost and counted. A damaged file is put
+/// aside under the same name with `.damaged` behind it, and replaced.
 package final class TraceStore: Sendable {
     private struct Pending {
         var entries: [TraceEntry] = []
         var devices: [DeviceID: DeviceStatus] = [:]
-        /// All that there are, and whether they are others than before.
+        /// All that there are, and whether they changed.
         var pauses: [QueueName: TracedPause] = [:]
         var hasOtherPauses = false
         var isScheduled = false
         var isClosed = false
-        /// How many of the entries are whose.
+        /// How many entries each owner has.
         private var owned: [TraceEntry.Owner: Int] = [:]
-        /// Whose the devices are of which something was said lately.
+        /// The accounts of devices with recent entries.
         private var accounts: [DeviceID: PublicKey] = [:]
 
-        /// Takes an entry; false where there is no room for one more of its owner's.
+        /// Takes an entry; false where its owner has too many already.
         mutating func take(_ entry: TraceEntry) -> Bool {
             var entry = entry
             if let device = entry.device {
@@ -62,9 +62,9 @@ package final class TraceStore: Sendable {
         }
     }
 
-    /// What a disk that is too slow makes wait is bounded: some 15 MB.
+    /// How many entries may wait for a slow disk: some 15 MB.
     static let pendingLimit = 50_000
-    /// Once half of that waits, one part in so many is an account's at most.
+    /// Once half of that waits, an account may have one part in that many.
     private static let partsOfPending = 8
     /// How long entries wait for others to be written with, in milliseconds.
     private static let delay = 100
@@ -75,8 +75,8 @@ package final class TraceStore: Sendable {
     private let lost = Atomic<Int>(0)
     private let queue = DispatchQueue(label: "carillon trace")
 
-    /// The file at `path` is opened or made with the first entry, readable by this user only. `now` is in milliseconds since
-    /// 1970.
+    /// The file at `path` is opened or made with the first entry, readable by this user only. `now` is in milliseconds
+    /// since 1970.
     package init(
         path: String,
         limits: TraceLimits = TraceLimits(),
@@ -90,8 +90,8 @@ package final class TraceStore: Sendable {
     /// How many entries were lost because the disk was too slow or refused, or strangers caused too many.
     package var shed: Int { lost.load(ordering: .relaxed) }
 
-    /// Drops what has had its time, which else would go with the next entry only: at once, and again after each `pause`, which is an hour,
-    /// until that throws as the task is cancelled.
+    /// Drops expired entries at once, and again after each `pause` of an hour, until that throws as the task is
+    /// cancelled. Without this they would go with the next entry only.
     package func dropExpired(
         pause: () async throws -> Void = { try await Task.sleep(for: .seconds(3600)) }
     ) async {
@@ -106,7 +106,8 @@ package final class TraceStore: Sendable {
         } while (try? await pause()) != nil
     }
 
-    /// Removes the trace at `path` that a router before this one kept, and what it put aside. Another program's database stays.
+    /// Removes the trace at `path` that a router before this one kept, and what it put aside. Another program's
+    /// database stays.
     package static func discard(path: String, logger: Logger) {
         let file = TraceSchema.file(at: path)
         do {

@@ -4,7 +4,7 @@ import Logging
 import Notifications
 import Storage
 
-/// Opens the file of a trace when there is something to write, and deals with what goes wrong. Belongs to one thread at a time.
+/// Opens the file of a trace when there is something to write, and handles errors. Belongs to one thread at a time.
 struct TraceWriter {
     /// How long a file that cannot be opened is left alone, in milliseconds.
     static let pause: Int64 = 10_000
@@ -16,8 +16,7 @@ struct TraceWriter {
     private var file: TraceFile?
     /// The queues that its file says are paused; nil: those of a router before this one, perhaps.
     private var writtenPauses: [QueueName: TracedPause]?
-    /// When it may be opened again after trouble, and when devices are looked at for those long unheard of; in milliseconds
-    /// since 1970.
+    /// When it may be opened again after an error, and when old devices are looked for; in milliseconds since 1970.
     private var opensAt = Int64.min
     private var prunesAt = Int64.min
     private var isInTrouble = false
@@ -47,7 +46,7 @@ struct TraceWriter {
         return lost ?? entries.count
     }
 
-    /// Drops what has had its time by `now`, in milliseconds since 1970. Makes no file where there is none.
+    /// Drops entries that have expired by `now`, in milliseconds since 1970. Makes no file where there is none.
     mutating func dropExpired(at now: Int64) {
         guard file != nil || TraceSchema.file(at: path).exists else { return }
         _ = attempt(at: now) { writer in
@@ -62,7 +61,7 @@ struct TraceWriter {
         writtenPauses = nil
     }
 
-    /// Nil: there is trouble, which is told when it begins, or was of late.
+    /// Nil after an error, which is logged when it first occurs, and for a pause after one.
     private mutating func attempt<Value>(at now: Int64, _ body: (inout TraceWriter) throws -> Value) -> Value? {
         guard file != nil || now >= opensAt || now < opensAt - Self.pause else { return nil }
         let value: Value

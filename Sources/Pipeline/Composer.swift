@@ -130,7 +130,8 @@ struct Composer {
         HeldNotification(notification, sealedTo: notification.sealed.isEmpty ? nil : sealer?.keyMark(of: device))
     }
 
-    /// A notification that was held, as it may go now. The device may have been registered anew, show less or have another key.
+    /// A notification that was held, as it may go now. The device may have been registered anew, show less or have
+    /// another key.
     func renew(_ held: HeldNotification, id: String, for target: TargetDevice) -> Notification {
         var notification = held.notification
         while notification.mode > target.mode, let stricter = notification.stricter { notification = stricter }

@@ -2,7 +2,7 @@ import Delivery
 import Nostr
 import Notifications
 
-/// What a pipeline reaches beside its stages. Each may be missing, and what it is for then does not happen.
+/// What a pipeline depends on beside its stages. Each may be missing.
 package struct PipelineDoors: Sendable {
     /// Without one, registering takes no session and requests to the router's key concern nobody.
     package var remoteSigner: (any RemoteSigner)?
@@ -14,7 +14,7 @@ package struct PipelineDoors: Sendable {
     package var sealer: (any NotificationSealer)?
     /// Without one, every device is woken whenever there is something.
     package var paceStore: (any PaceStore)?
-    /// Without one, or without a pace store, there is always room.
+    /// Without one, or without a pace store, the outbox always has capacity.
     package var room: (any DeliveryRoom)?
     /// Whether that is our own socket's URL, in whatever spelling (NIP-62).
     package var isOurRelay: @Sendable (String) -> Bool
@@ -38,43 +38,44 @@ package struct PipelineDoors: Sendable {
     }
 }
 
-/// Who holds the NIP-46 sessions of clients with this router. Called on the pipeline's thread; must not block for long.
+/// Holds the NIP-46 sessions of clients with this router. Called on the pipeline's thread; must not block for long.
 package protocol RemoteSigner: Sendable {
     /// Takes a request (kind 24133) to the router's key, whose signature was verified. Its content is encrypted still,
     /// and its answer goes back to `source`.
     ///
-    /// `register` takes the registration (kind 10062 or 30062) that such a request carries: it verifies it and answers when
-    /// it is kept, or refused. To be called before this returns, if at all.
+    /// `register` takes the registration (kind 10062 or 30062) that such a request carries: it verifies it and answers
+    /// when it is kept, or refused. To be called before this returns, if at all.
     func receive(_ event: Event, from source: EventSource, register: (Event) -> EventVerdict.Result)
 
-    /// Whether a verified registration that came as an event may be taken: not where registering takes a session and the
-    /// author has none. Is not asked about deregistrations.
+    /// Whether a verified registration that came as an event may be taken: not where registering takes a session and
+    /// the author has none. Is not asked about deregistrations.
     func admits(_ registration: Event) -> Bool
 }
 
-/// Who asks relays for what notifications speak of, and for what decides about them.
+/// Asks relays for what notifications refer to, and for what decisions depend on.
 package protocol ContextFetcher: Sendable {
-    /// Asks for those profiles (kind 0), events, contact lists (kind 3) and other lists, and for contact lists that settle
-    /// `distances`, and returns at once. What is found goes into the
-    /// intake as ``RelayReading/fetched``. Calls `completion` once, on any thread, after the last of it is there, or
-    /// when there is nothing more to hope for; `isAnswered` says whether any relay said that this was all.
+    /// Asks for those profiles (kind 0), events, contact lists (kind 3) and other lists, and for contact lists that
+    /// settle `distances`, and returns at once. What is found goes into the intake as ``RelayReading/fetched``. Calls
+    /// `completion` once, on any thread, after the last of it is there, or when there is nothing more to hope for;
+    /// `isAnswered` says whether any relay said that this was all.
     func fetch(_ wants: ContextWants, completion: @escaping @Sendable (_ isAnswered: Bool) -> Void)
 }
 
 /// Learns which partners are alive (seed 004, kind 20062). Called on the pipeline's thread; must not block.
 package protocol HintObserver: Sendable {
-    /// A proven key of `partner`, whom a device of `account` names as one, sent a fresh hint. `moment` is when it came, in
-    /// milliseconds since 1970.
+    /// A proven key of `partner`, whom a device of `account` names as one, sent a fresh hint. `moment` is when it came,
+    /// in milliseconds since 1970.
     func heard(account: PublicKey, partner: PublicKey, at moment: Int64)
 }
 
-/// Who encrypts notifications to devices (``Mode/sealed``). Called on the pipeline's thread; must not block for long.
+/// Encrypts notifications to devices (``Mode/sealed``). Called on the pipeline's thread; must not block for long.
 package protocol NotificationSealer: Sendable {
-    /// The envelope around `notification`, which holds everything in the clear, for `device`: mode sealed, and no more of it
-    /// readable than a push service may see. `id` is the delivery's. Nil when it cannot be sealed: the stricter form goes out
-    /// then.
+    /// The envelope around `notification`, which holds everything in the clear, for `device`: mode sealed, and no more
+    /// of it readable than a push service may see. `id` is the delivery's. Nil when it cannot be sealed: the stricter
+    /// form goes out then.
     func seal(_ notification: Notification, id: String, for device: DeviceID) -> Notification?
 
-    /// Tells the key that notifications to `device` are sealed to now from others, and says nothing else of it; nil when there is none.
+    /// A mark that differs for each key that notifications to `device` were sealed to, and reveals nothing about it;
+    /// nil without a key.
     func keyMark(of device: DeviceID) -> Int64?
 }

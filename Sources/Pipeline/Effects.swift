@@ -15,7 +15,7 @@ struct Effects {
     private(set) var causes: [EventID] = []
     /// The requests of the zaps that `causes` include.
     private(set) var zapRequests: Set<EventID> = []
-    /// Contact lists that only say whom their authors follow so far. They are done with once that is on disk.
+    /// Contact lists that wake no device. They are done with once the registry has written them.
     private(set) var baselineLists: [EventID] = []
     /// How often an event was held for a device.
     private(set) var held = 0
@@ -92,7 +92,7 @@ struct EventOutcome {
         case stopped(EventVerdict.Result)
         /// It waits beyond this batch.
         case waits
-        /// Something else decides.
+        /// Its way does not end here.
         case open
     }
 

@@ -37,7 +37,7 @@ struct Gate {
         isListWanted: Bool,
         now: Int64
     ) -> GateResult {
-        // What was asked for is learned from even if it once went all the way.
+        // A fetched event is learned from even if it was accepted before.
         if case .relay(.fetched) = source { return built(scanned, in: json) { .fetched($0) } }
         if !underWay.isEmpty, underWay.contains(scanned.id) { return .repeated(scanned.id) }
         let purpose = purposes[scanned.kind]
@@ -51,7 +51,7 @@ struct Gate {
             guard source.isAnswered || isForUs(scanned, in: json) else { break }
             return built(scanned, in: json) { .registration($0) }
         case .request where scanner.pValues.contains(purposes.ourKey.bytes):
-            guard source.isNews else { break }
+            guard source.mayWake else { break }
             return built(scanned, in: json) { .request($0) }
         case .list:
             guard source.isAnswered || isListWanted else { break }
@@ -65,7 +65,7 @@ struct Gate {
             guard source.isAnswered || isListWanted else { break }
             return built(scanned, in: json) { .deletion($0) }
         case .hint:
-            guard source.isNews else { break }
+            guard source.mayWake else { break }
             let hits = match(scanned, index: index)
             guard !hits.isEmpty else { break }
             return built(scanned, in: json) { .hint($0, hits) }
@@ -97,8 +97,8 @@ struct Gate {
         underWay.remove(id)
     }
 
-    /// Remembers that an event is done with. Only after its signature held and what it wakes is kept: a forged copy must not
-    /// suppress the real one, and a full disk must not swallow the next attempt.
+    /// Remembers that an event is done with. Only after its signature held and its pushes are kept: a forged copy must
+    /// not suppress the real one, and a full disk must not swallow the next attempt.
     mutating func remember(_ id: EventID) {
         underWay.remove(id)
         accepted.insert(id)
@@ -133,8 +133,8 @@ struct Gate {
         return hits.filter { $0.counts(for: scanned.kind) }
     }
 
-    /// Other projects use the kinds of registrations as well: of a source that nobody answers, only an event that says it is for us
-    /// is worth a signature check.
+    /// Other projects use the kinds of registrations as well: of a source that nobody answers, only an event that says
+    /// it is for us is worth a signature check.
     private func isForUs(_ scanned: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
         guard let event = try? Event(scanned: scanned, in: json) else { return true }
         return event.identifier.hasPrefix(purposes.ourKey.hex)
@@ -160,11 +160,11 @@ struct Gate {
 
 /// What the gate makes of an event. Every event in it is verified.
 enum GateResult {
-    /// It goes no further; the verdict is what its sender is told.
+    /// It goes no further; the verdict goes to its sender.
     case stopped(PipelineStep, EventVerdict)
     /// It is another copy of one that is on its way.
     case repeated(EventID)
-    /// It is to be learned from, and nothing else.
+    /// It was asked for, to be learned from.
     case fetched(Event)
     /// It registers a device, by its kind.
     case registration(Event)

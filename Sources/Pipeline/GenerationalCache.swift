@@ -1,5 +1,5 @@
-/// A bounded cache: two generations, of which the older is forgotten when the younger is full. What is asked for moves to
-/// the younger one and so stays.
+/// A bounded cache: two generations, of which the older is forgotten when the younger is full. What is asked for moves
+/// to the younger one and so stays.
 struct GenerationalCache<Key: Hashable, Value> {
     private let capacity: Int
     private var young: [Key: Value] = [:]

@@ -4,8 +4,8 @@ import Registry
 
 /// A partner's word that something waits for an account (seed 004 section 7, kind 20062).
 struct WakeUpHint {
-    /// A hint is for one account (seed 004). A few more are tolerated; each costs a look at the disk before anything proves the
-    /// sender.
+    /// A hint is for one account (seed 004). A few more are tolerated; each costs a look at the disk before anything
+    /// proves the sender.
     static let accountLimit = 8
 
     let event: EventID
@@ -100,7 +100,8 @@ struct Hints {
         self.observer = observer
     }
 
-    /// The hint that an event is for so many accounts; nil when it says nothing, is dated too far from now, or names a crowd.
+    /// The hint in an event that names that many accounts; nil when it says nothing, is dated too far from now, or
+    /// names a crowd.
     func read(_ event: Event, naming accounts: Int, at now: Int64) -> WakeUpHint? {
         guard accounts <= WakeUpHint.accountLimit, let hint = WakeUpHint(event),
             limiter.isFresh(hint.createdAt, at: now)

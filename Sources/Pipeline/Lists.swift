@@ -3,10 +3,11 @@ import Notifications
 import Registry
 import Rules
 
-/// Accounts' own lists: the contact list (NIP-02), only where rules or filters ask who is followed, and lists that filters read.
+/// Accounts' own lists: the contact list (NIP-02), only where rules or filters ask who is followed, and lists that
+/// filters read.
 struct RecipientLists {
     private let registry: Registry
-    /// Whether it matters whom accounts follow.
+    /// Whether rules or filters read contact lists.
     private(set) var asksForFollows: Bool
     /// The kinds that are kept whole.
     private(set) var keptKinds: Set<Kind>
@@ -20,7 +21,7 @@ struct RecipientLists {
     /// The kinds that are read at all.
     var kinds: Set<Kind> { asksForFollows ? keptKinds.union([.contactList]) : keptKinds }
 
-    /// Whether a list is an account's newest of its kind. When that cannot be told, it may be.
+    /// Whether a list is an account's newest of its kind. If the registry cannot be read, it may be.
     func wants(
         _ kind: Kind,
         of author: PublicKey,

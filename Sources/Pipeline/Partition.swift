@@ -4,8 +4,9 @@ import Notifications
 import Registry
 import Storage
 
-/// The stages from matcher to composer, and everything that belongs to accounts: events that wait for context, paces, held groups and
-/// causes. Gate, match index and registry stand before it; the context cache is shared. Belongs to one thread at a time.
+/// The stages from matcher to composer, and everything that belongs to accounts: events that wait for context, paces,
+/// held groups and causes. Gate, match index and registry stand before it; the context cache is shared. Belongs to one
+/// thread at a time.
 ///
 /// One partition has all accounts today, and nothing outside the ``Pipeline`` knows how many there are.
 struct Partition {
@@ -43,8 +44,8 @@ struct Partition {
 
     // MARK: The way of an event
 
-    /// Makes the deliveries of a verified event, or lets it wait. With `place` and size, it may wait for what its texts refer to; without,
-    /// it has waited. `isKnown` says whether the request of a zap was handled before.
+    /// Makes the deliveries of a verified event, or lets it wait. With `place` and size, it may wait for what its texts
+    /// refer to; without, it has waited. `isKnown` says whether the request of a zap was handled before.
     mutating func take(
         _ addressed: AddressedEvent,
         waitingAt place: (AnswerPlace, size: Int)?,
@@ -102,8 +103,8 @@ struct Partition {
         return true
     }
 
-    /// Wakes the devices of a plan, or lets it wait for them. A zap counts once: anybody can make receipts of a public request, as often
-    /// as they like.
+    /// Wakes the devices of a plan, or lets it wait for them. A zap counts once: anybody can make receipts of a public
+    /// request, as often as they like.
     private mutating func carryOut(
         _ plan: Plan,
         _ session: FilterSession?,
@@ -119,13 +120,16 @@ struct Partition {
         let (passing, dropped) = filters.decide(plan, session)
         for drop in dropped { effects.log.note(filter: drop.filter, event, account, drop.device, drop.reason) }
         if let zap, !passing.targets.isEmpty { effects.add(zapRequest: zap) }
-        for exclusion in plan.exclusions { effects.log.note(exclusion.step, event, account, exclusion.device, exclusion.reason) }
+        for exclusion in plan.exclusions {
+            effects.log.note(exclusion.step, event, account, exclusion.device, exclusion.reason)
+        }
         for target in passing.targets { scheduler.push(target, of: passing, session, &context, &effects) }
     }
 
     // MARK: Other events
 
-    /// Remembers an event that was there before anybody listened: a gift wrap or a contact list, which wakes no device later either.
+    /// Remembers an event that was there before anybody listened: a gift wrap or a contact list, which wakes no device
+    /// later either.
     mutating func takeBaseline(
         _ addressed: AddressedEvent,
         in index: borrowing MatchIndex,
@@ -145,8 +149,8 @@ struct Partition {
         }
     }
 
-    /// Wakes the accounts that a hint (kind 20062) names. Its sender is told that it was taken in any case: nobody learns who is whose
-    /// partner.
+    /// Wakes the accounts that a hint (kind 20062) names. Its sender is told that it was taken in any case: nobody
+    /// learns who is whose partner.
     mutating func take(
         hint addressed: AddressedEvent,
         in index: borrowing MatchIndex,
@@ -234,7 +238,7 @@ struct Partition {
         filters.abandon(Set(open.filter { !waiting.ask($0) }), at: now)
     }
 
-    /// A contact list was fetched, which may settle who is followed by whom.
+    /// A contact list was fetched, which may settle distances.
     mutating func settleDistances(by list: Event, at now: Int64) {
         for want in filters.settle(by: list, at: now) { waiting.found(.distance(want)) }
     }
@@ -267,7 +271,8 @@ struct Partition {
     /// Completes what the batch leads to.
     mutating func close(_ effects: inout Effects) { scheduler.close(&effects) }
 
-    /// The disk took the batch, or refused it; nil: it was not asked. False when it does not have the batch's contact lists.
+    /// The disk took the batch, or refused it; nil: it was not asked. False when it does not have the batch's contact
+    /// lists.
     mutating func conclude(isKept: Bool?, at now: Int64) -> Bool {
         scheduler.conclude(isKept: isKept, at: now)
         return matcher.conclude(isKept: isKept ?? true)
@@ -277,7 +282,8 @@ struct Partition {
 
     mutating func apply(_ change: IndexChange) { scheduler.apply(change) }
 
-    /// Decides by other settings from now on. How long and how many events wait for context stays as it was at the start.
+    /// Decides by other settings from now on. How long and how many events wait for context stays as it was at the
+    /// start.
     mutating func adopt(_ settings: PipelineSettings, _ eventFilters: EventFilters, hasOtherPacing: Bool) {
         matcher.adopt(settings)
         filters.adopt(eventFilters)

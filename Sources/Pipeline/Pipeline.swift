@@ -11,8 +11,8 @@ import Storage
 ///     bytes → gate → partition: matcher → context → filters → pacing → composer → one transaction on disk → answers
 ///               └ registrations, lists, deletions: to the registry
 ///
-/// Events come in batches. What a batch leads to is kept in one transaction, and its senders are told after that: an OK means that nothing
-/// is lost. An event that lacks a name or a note waits for it beyond its batch, unanswered.
+/// Events come in batches. What a batch leads to is kept in one transaction, and its senders are told after that: an OK
+/// means that nothing is lost. An event that lacks a name or a note waits for it beyond its batch, unanswered.
 package final class Pipeline {
     /// The source of events, and of the ends of fetches.
     let intake: Intake
@@ -36,10 +36,11 @@ package final class Pipeline {
     private var partition: Partition
     private var answers = Answers()
 
-    /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `accepted` are events that were
-    /// accepted before this process began. `deliveryID` names a delivery, the same for the same event and device. `keep` puts
-    /// deliveries on disk, with the events that shall wake no device again (``Effects/causes``) and the changes of paces, and starts the
-    /// courier, or throws. `now` is in milliseconds since 1970. Throws when the registry cannot be read.
+    /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `accepted`
+    /// are events that were accepted before this process began. `deliveryID` names a delivery, the same for the same
+    /// event and device. `keep` puts deliveries on disk, with the events that shall wake no device again
+    /// (``Effects/causes``) and the changes of paces, and starts the courier, or throws. `now` is in milliseconds since
+    /// 1970. Throws when the registry cannot be read.
     package init(
         settings: PipelineSettings,
         registry: Registry,
@@ -91,8 +92,8 @@ package final class Pipeline {
         for id in accepted { gate.remember(id) }
     }
 
-    /// Works on what arrived, in its order. A submission is answered when everything that any event of the batch wakes is
-    /// kept, and when none of its own waits any longer.
+    /// Works on what arrived, in its order. A submission is answered when everything that any event of the batch wakes
+    /// is kept, and when none of its own waits any longer.
     package func process(_ arrivals: Arrivals) {
         heartbeat.beat()
         updateIndex()
@@ -240,7 +241,7 @@ package final class Pipeline {
         if registrations.hasRecipientLists { settleRegistrations(&batch) }
         learn(event, at: batch.time)
         let addressed = AddressedEvent(event: event, accounts: Set(hits.map(\.account)), source: source)
-        guard source.isNews else { return takeBaseline(addressed, &batch) }
+        guard source.mayWake else { return takeBaseline(addressed, &batch) }
         begin(event, &batch)
         route(addressed, waitingAt: (place, size), &batch)
     }
@@ -273,8 +274,8 @@ package final class Pipeline {
         batch.note(outcome)
     }
 
-    /// An event that was there before anybody listened wakes nobody. A gift wrap or a contact list does not later either; the date of
-    /// others tells.
+    /// An event that was there before anybody listened wakes nobody. A gift wrap or a contact list does not later
+    /// either; others are recognised by their dates.
     private func takeBaseline(_ addressed: AddressedEvent, _ batch: inout OpenBatch) {
         let event = addressed.event
         guard event.kind.isGiftWrap || event.kind == .contactList else {
@@ -344,7 +345,8 @@ package final class Pipeline {
         registrations.add(list: event)
     }
 
-    /// Brings a row of registrations or lists to the registry. It counts for the very next event, also of the same batch.
+    /// Brings a row of registrations or lists to the registry. It counts for the very next event, also of the same
+    /// batch.
     private func settleRegistrations(_ batch: inout OpenBatch) {
         guard let settlement = registrations.settle(in: index, at: batch.time) else { return }
         for outcome in settlement.outcomes { batch.note(outcome) }
@@ -423,8 +425,9 @@ package final class Pipeline {
         for change in changes { change.completion(Result { try adopt(change.settings) }) }
     }
 
-    /// Puts other settings in force, between two batches. Events that wait for context are decided by them too. Throws, and keeps the old
-    /// ones, when the registry cannot be read. Where and how long events wait for context stays as it was at the start.
+    /// Puts other settings in force, between two batches. Events that wait for context are decided by them too. Throws,
+    /// and keeps the old ones, when the registry cannot be read. Where and how long events wait for context stays as it
+    /// was at the start.
     func adopt(_ new: PipelineSettings) throws {
         let (old, oldLists) = (settings, registrations.recipientLists)
         if new.rules.namedSignals != old.rules.namedSignals || new.rules.languages != old.rules.languages {
@@ -452,7 +455,7 @@ package final class Pipeline {
         if registry.update(&index, each: { partition.apply($0) }) > 0 { updateContextDemand() }
     }
 
-    /// Keeps what some device may be shown, and no more.
+    /// Keeps only what some device may be shown.
     private func updateContextDemand() {
         context.follow(demand.needs(of: index))
     }

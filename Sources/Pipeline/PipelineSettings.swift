@@ -15,7 +15,7 @@ package struct PipelineSettings: Sendable {
     package var encryptingPlatforms: Set<String>
     /// The platforms whose transports show a person whatever they are given.
     package var showingPlatforms: Set<String>
-    /// How long an event waits for a name or a note that its texts speak of, in milliseconds; 0: not at all.
+    /// How long an event waits for a name or a note that its texts refer to, in milliseconds; 0: not at all.
     package var contextWait: Int64
     /// How many events wait so at most; further ones go without at once.
     package var contextRoom: Int

@@ -31,7 +31,7 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case request
     /// A hint that says nothing, is dated too far from now, or names a crowd.
     case hintStale = "hint-stale"
-    /// A hint by somebody of whom nothing proves that they speak for a partner.
+    /// Nothing proves that the hint's sender speaks for a partner.
     case hintUnproven = "hint-unproven"
     /// A hint of a partner who gives too many.
     case hintLimited = "hint-limited"
@@ -71,26 +71,26 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     /// A delivery was kept for a device.
     case queued
     /// It waits for the device's time: a cooldown, a window, quiet hours, the next day, the end of a push under way, or
-    /// room in the outbox.
+    /// capacity in the outbox.
     case held
     /// It waits, or went, as one push with others.
     case batched
     /// The device's time came; the reason says of how many events the push is, if it is of several.
     case released
-    /// What was held goes on together with what was held longer; the reason is that one's delivery.
+    /// A held group goes on as part of an older one; the reason is the delivery of that one.
     case joined
-    /// It was held for a device that is registered no more.
+    /// It was held for a device that is no longer registered.
     case left
-    /// It waits a moment for a name or a note that a text speaks of.
+    /// It waits a moment for a name or a note that a text refers to.
     case waiting
     /// It could not be kept: the disk refused.
     case notKept = "not-kept"
 
-    /// Whether it adds a detail and says nothing about how the event's way ended.
+    /// Whether it only adds a detail.
     package var isRemark: Bool { self == .valueLeftOut }
 
-    /// Whether it is worth keeping also where it is about no account in particular. Of the others a busy relay brings a hundred
-    /// thousand a second.
+    /// Whether it is worth keeping where it is about no account in particular. A busy relay causes a hundred thousand
+    /// of the others a second.
     package var isTraced: Bool {
         switch self {
         case .malformed, .duplicate, .unaddressed, .fetched: false
@@ -100,7 +100,7 @@ package enum PipelineStep: String, Sendable, CaseIterable {
 }
 
 extension PipelineStep {
-    /// What happened in words that a person understands; `reason` is the one that was noted with the step.
+    /// The step in words for an operator; `reason` is the one that was noted with it.
     package func words(_ reason: String) -> String {
         let because = reason.isEmpty ? "" : ": \(reason)"
         return switch self {

@@ -10,8 +10,8 @@ package final class PipelineThread: Sendable {
 
     /// Starts a thread that feeds `pipeline` from its intake until that is closed and empty.
     ///
-    /// While `isFull` says that the outbox is, nothing is processed; sources then see no answers and read no more. A closed
-    /// intake is emptied all the same, and nothing waits for context any longer.
+    /// While the outbox is full, by `isFull`, nothing is processed; sources then get no answers and stop reading. A
+    /// closed intake is emptied all the same, and nothing waits for context any longer.
     package init(
         isFull: @escaping @Sendable () -> Bool,
         pipeline: sending Pipeline
@@ -42,7 +42,7 @@ package final class PipelineThread: Sendable {
         thread.start()
     }
 
-    /// Whether the thread comes round within `milliseconds`; waiting for room in the outbox is coming round too.
+    /// Whether the thread comes round within `milliseconds`; waiting for the outbox is coming round too.
     package func comesRound(
         within milliseconds: Int64,
         pause: @Sendable () async throws -> Void = { try await Task.sleep(for: .milliseconds(20)) }

@@ -3,7 +3,8 @@ import Nostr
 import Notifications
 import Registry
 
-/// Makes deliveries: paces drafts, composes the notifications of those that go, and keeps the others until their devices' time has come.
+/// Makes deliveries: paces drafts, composes the notifications of those that go, and keeps the others until their
+/// devices' time has come.
 struct PushScheduler {
     private var pacing: Pacing
     private var composer: Composer
@@ -210,7 +211,8 @@ struct PushScheduler {
         }
     }
 
-    /// All groups go as one push under the first one's id, with so many `further` events. All members are told how many they are.
+    /// All groups go as one push under the first one's id, with so many `further` events. All members are told how many
+    /// they are.
     private func noteReleased(
         _ groups: [HeldGroup],
         further: Int,

@@ -14,7 +14,8 @@ struct Registrations {
         fileprivate(set) var notKept: [EventID] = []
     }
 
-    /// Events that the registry takes in one transaction: registrations, or lists of relays and devices, or accounts' own lists.
+    /// Events that the registry takes in one transaction: registrations, or lists of relays and devices, or accounts'
+    /// own lists.
     private struct Row {
         var registrations: [Event] = []
         var lists: [Event] = []
@@ -59,7 +60,8 @@ struct Registrations {
         do { try recipientLists.removeUnread() } catch { trouble.occurred(error, at: now) }
     }
 
-    /// Whether an author's lists of relays and devices are worth a signature check. When that cannot be told, they are.
+    /// Whether an author's lists of relays and devices are worth a signature check. If the registry cannot be read,
+    /// they are.
     mutating func wantsLists(of author: PublicKey, in index: borrowing MatchIndex) -> Bool {
         if index.account(of: author) != nil { return true }
         if strangers.contains(author) { return false }
@@ -70,7 +72,8 @@ struct Registrations {
 
     // MARK: The row
 
-    /// Whether the row has to be settled before an event of that kind: what the row changes counts for the very next event.
+    /// Whether the row has to be settled before an event of that kind: what the row changes counts for the very next
+    /// event.
     func mustSettle(before kind: Kind, isRecipientList: Bool) -> Bool {
         if row.isEmpty { return false }
         switch kind {
@@ -144,7 +147,7 @@ struct Registrations {
             let results = try registry.learn(events)
             settlement.lists += try recipientLists.keepWhole(events, in: index)
             for (event, result) in zip(events, results) {
-                // The author of a list that is read beside accounts' own says who knows whom.
+                // The authors of other lists would show who knows whom.
                 let account = index.account(of: event.pubkey) == nil ? nil : event.pubkey
                 var outcome: EventOutcome
                 switch result {

@@ -31,7 +31,8 @@ final class Renderer {
         self.facts = facts
     }
 
-    /// The event as a device of `platform` may see it, in that mode or a stricter one of the rule. `now` is in milliseconds since 1970.
+    /// The event as a device of `platform` may see it, in that mode or a stricter one of the rule. `now` is in
+    /// milliseconds since 1970.
     func rendering(
         in mode: Mode,
         _ language: LanguageTag?,
@@ -53,8 +54,8 @@ final class Renderer {
         return rendering
     }
 
-    /// What matters about the notification to the pace of a device of `platform`. `eventExpiresAt` is the event's own expiry (NIP-40).
-    /// All times but the event's are in milliseconds since 1970.
+    /// What matters about the notification to the pace of a device of `platform`. `eventExpiresAt` is the event's own
+    /// expiry (NIP-40). All times but the event's are in milliseconds since 1970.
     func paceMatch(
         on platform: String,
         in mode: Mode,
@@ -76,7 +77,7 @@ final class Renderer {
             pace: push.pace,
             nature: push.nature,
             mark: mark,
-            // A gift wrap's date tells nothing (NIP-59).
+            // A gift wrap is dated back (NIP-59).
             madeAt: mark == nil ? 0 : event.kind.isGiftWrap ? now / 1000 : event.createdAt
         )
     }

@@ -12,7 +12,7 @@ struct StepLog {
 
     private let logger: Logger
     private(set) var counts: [PipelineStep: Int] = [:]
-    /// How many devices filters spared events, by the filter's name.
+    /// For how many devices filters dropped events, by the filter's name.
     private(set) var filtered: [String: Int] = [:]
     /// How often the rules' values came out unfit for their keys.
     private(set) var leftOut: [RuleValue: Int] = [:]
@@ -51,8 +51,8 @@ struct StepLog {
         note(step, event, account, device, reason)
     }
 
-    /// `account` is for steps about one account, `device` for steps about one of its devices, `delivery` for steps once there is one. A
-    /// step of a delivery without an event is about all events that wait as part of it.
+    /// `account` is for steps about one account, `device` for steps about one of its devices, `delivery` for steps once
+    /// there is one. A step of a delivery without an event is about all events that wait as part of it.
     mutating func note(
         _ step: PipelineStep,
         _ event: EventID?,
@@ -81,8 +81,8 @@ struct StepLog {
         note(step, outcome.event, outcome.account, outcome.device, outcome.reason)
     }
 
-    /// The disk took the batch, or refused it. Then the steps of its deliveries have not happened: they are decided anew later, perhaps
-    /// every second.
+    /// The disk took the batch, or refused it. Then the steps of its deliveries have not happened: they are decided
+    /// anew later, perhaps every second.
     mutating func settle(isKept: Bool) {
         defer { reserved = [:] }
         guard isKept else { return trace.removeAll { $0.delivery != nil } }
@@ -111,15 +111,14 @@ struct StepLog {
     }
 }
 
-/// One step of one event, or of all events that were held together, as far as it is worth keeping: what became of it for whom, and
-/// why. Holds neither content nor tokens.
+/// One step of one event, or of all events of a held group, if it is worth keeping. Holds neither content nor tokens.
 package struct TraceStep: Sendable, Hashable {
     package var step: PipelineStep
-    /// Nil: of all events that were told to be held under `delivery`.
+    /// Nil: all events that were held as part of `delivery`.
     package var event: EventID?
-    /// For which account; nil: for all whom the event names, or before that was known.
+    /// Nil: all accounts that the event names, or before that was known.
     package var account: PublicKey?
-    /// On which of its devices; nil: on all of which nothing else is said.
+    /// Nil: all of its devices that have no step of their own.
     package var device: DeviceID?
     /// The delivery that came of it, by its id.
     package var delivery: String?
@@ -146,13 +145,14 @@ package struct TraceStep: Sendable, Hashable {
 /// Learns how many events came to which end. Called once a batch, on the pipeline's thread: hand on, and return soon.
 package protocol PipelineObserver: Sendable {
     func record(_ counts: [PipelineStep: Int])
-    /// How many devices filters spared a batch's events, by the filter's name. Not called for a batch in which none did.
+    /// For how many devices filters dropped a batch's events, by the filter's name. Not called for a batch in which
+    /// none did.
     func filtered(_ counts: [String: Int])
     /// How often the rules' values came out unfit for their keys, so that a push went without or was not sent. Not
     /// called for a batch in which all values fit.
     func leftOut(_ counts: [RuleValue: Int])
-    /// The steps of a batch that are worth keeping, in order; `time` is the batch's, in milliseconds since 1970. Not called
-    /// for a batch that has none.
+    /// The steps of a batch that are worth keeping, in order; `time` is the batch's, in milliseconds since 1970. Not
+    /// called for a batch that has none.
     func trace(_ steps: [TraceStep], at time: Int64)
 }
 

@@ -1,6 +1,6 @@
 import Nostr
 
-/// What became of a submitted event, as its sender is told.
+/// What a sender is told about a submitted event.
 package struct EventVerdict: Sendable, Hashable {
     package enum Result: Sendable, Hashable {
         /// Whatever it wakes is kept on disk.
@@ -14,14 +14,14 @@ package struct EventVerdict: Sendable, Hashable {
 
         static let notKept = Result.refused("error: could not be kept, try again later")
 
-        /// Whether there is no use in bringing the event again: false when nothing was wrong with it but it could not be
-        /// kept or taken at that moment.
+        /// Whether sending the event again is of no use. False when nothing is wrong with it but it could not be kept
+        /// or taken.
         package var isFinal: Bool {
             guard case .refused(let message) = self else { return true }
             return MachineReadablePrefix(of: message) != .error
         }
 
-        /// What another copy of the event is told.
+        /// The result for another copy of the event.
         var ofCopy: Self { self == .accepted ? .duplicate : self }
     }
 
@@ -35,7 +35,7 @@ package struct EventVerdict: Sendable, Hashable {
     }
 }
 
-/// What the senders of one batch's events are told, once it is kept.
+/// The verdicts on one batch's events, for their senders once it is kept.
 struct Verdicts {
     /// One for each event, in order; the last ones are those of `resumed`.
     private(set) var all: [EventVerdict] = []
@@ -99,8 +99,8 @@ struct Verdicts {
         return retracted
     }
 
-    /// Gives copies their verdicts. Returns the events that are done with, those that may come again, and those of both sorts that
-    /// were not kept. `isKept` says whether the batch is on disk.
+    /// Gives copies their verdicts. Returns the events that are done with, those that may come again, and those of both
+    /// sorts that were not kept. `isKept` says whether the batch is on disk.
     mutating func conclude(isKept: Bool) -> (done: Set<EventID>, open: [EventID], notKept: [EventID]) {
         var notKept: [EventID] = []
         if !isKept {
@@ -142,7 +142,7 @@ struct Answers {
     /// The number of the next submission.
     private(set) var next = 0
 
-    /// Tells the senders of a batch and those of events that waited.
+    /// Answers the senders of a batch, and those of events that waited.
     mutating func deliver(_ verdicts: Verdicts, to arrived: [Submission]) {
         var (rest, missing) = (verdicts.all[...], verdicts.missing[...])
         for submission in arrived {

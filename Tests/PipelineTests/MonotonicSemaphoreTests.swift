@@ -3,7 +3,8 @@ import Testing
 
 @testable import Pipeline
 
-/// By which clock it waits is for `Tests/Interop/test_clock.py` to see: nobody may set the clock of the machine that tests run on.
+/// By which clock it waits is for `Tests/Interop/test_clock.py` to see: nobody may set the clock of the machine that
+/// tests run on.
 @Suite struct MonotonicSemaphoreTests {
     private let semaphore = MonotonicSemaphore()
 

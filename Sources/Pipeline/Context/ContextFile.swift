@@ -9,7 +9,7 @@ import Glibc
 import Musl
 #endif
 
-/// The database file under a ``ContextStore``. Trouble with it is logged and otherwise looks like an empty cache.
+/// The database file under a ``ContextStore``. Errors are logged; the cache then looks empty.
 final class ContextFile: Sendable {
     private enum State {
         /// There is no file; the first write makes one.
@@ -149,7 +149,7 @@ final class ContextFile: Sendable {
         configuration.busyMode = .timeout(1)
         configuration.label = "carillon context cache"
         configuration.maximumReaderCount = 1
-        // What is forgotten is to be gone.
+        // Forgotten rows must not stay in the file.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA secure_delete = ON") }
         // A pool turns the file into a WAL database as soon as it is opened, which must not be done to a foreign one.
         switch try DatabaseQueue(path: file.path, configuration: configuration).read(file.state) {
@@ -172,8 +172,8 @@ final class ContextFile: Sendable {
     }
 }
 
-/// The tables of a ``ContextStore``. Row ids grow with time, for a row that is replaced gets a new one: so the oldest are
-/// found without an index.
+/// The tables of a ``ContextStore``. Row ids grow with time, for a row that is replaced gets a new one: so the oldest
+/// are found without an index.
 enum ContextSchema {
     static func file(at path: String) -> RenewableFile {
         RenewableFile(

@@ -5,8 +5,7 @@ import Logging
 import Nostr
 import Synchronization
 
-/// What was seen of profiles and notes, in a file: a cache, which a crash may cost its last moments, and which is begun anew
-/// when it is damaged.
+/// A cache of profiles and notes in a file. A crash may lose the last moments, and a damaged file is replaced.
 package final class ContextStore: Sendable {
     /// How much is kept.
     package struct Limits: Sendable {
@@ -38,7 +37,7 @@ package final class ContextStore: Sendable {
         }
     }
 
-    /// What a disk that is too slow makes wait is bounded.
+    /// How much may wait for a slow disk.
     private static let pendingLimit = 50_000
     /// Rows written between two looks at what is beyond the limits.
     private static let pruneInterval = 5_000
@@ -84,7 +83,7 @@ package final class ContextStore: Sendable {
         if mustSchedule { writing.async { self.writePending() } }
     }
 
-    /// Removes the file with all that was kept, soon; the next write makes it anew.
+    /// Removes the file soon; the next write makes a new one.
     func erase() {
         let mustSchedule = pending.withLock { pending in
             defer { pending = Pending(mustErase: true, isScheduled: true) }

@@ -1,4 +1,5 @@
-/// One kind of what is known, in memory: what was learned, what is known not to be on disk, and what the disk has yet to take.
+/// One kind of what is known, in memory: what was learned, what is known not to be on disk, and what the disk has yet
+/// to take.
 struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
     private var memory: GenerationalCache<Key, Value?>
     private var unwritten: [Key: Value] = [:]

@@ -24,11 +24,12 @@ struct ContextDemand {
     }
 }
 
-/// A cache of profiles and notes, so that a notification can name its author and show the note it refers to. Bounded, and
-/// fed with verified events only.
+/// A cache of profiles and notes, so that a notification can name its author and show the note it refers to. Bounded,
+/// and fed with verified events only.
 ///
-/// Holds the most recent in memory, over a ``ContextStore`` if it has one. Keeps what ``follow(_:)`` says that devices may be shown. Keeps
-/// the authors of notes in memory alone: they tell a reply from a mention. `now` is in milliseconds since 1970.
+/// Holds the most recent in memory, over a ``ContextStore`` if it has one. Keeps what ``follow(_:)`` says that devices
+/// may be shown. Keeps the authors of notes in memory alone: they tell a reply from a mention. `now` is in milliseconds
+/// since 1970.
 struct EventContext {
     /// Older profiles go on being used, but are worth looking for again. In milliseconds.
     static let profileAge: Int64 = 7 * 86_400_000
@@ -49,7 +50,7 @@ struct EventContext {
     private let capacities: (profiles: Int, notes: Int)
     /// Whether nothing is looked for.
     private let isOff: Bool
-    /// What notifications may speak of.
+    /// What notifications may refer to.
     private var demand = RuleNeeds.everything
 
     /// `profiles` and `notes` are how many stay in memory at least. With `isOff` nothing is missing ever.
@@ -74,8 +75,8 @@ struct EventContext {
         self.init(store: store, isOff: !settings.usesContext)
     }
 
-    /// Keeps what notifications may speak of from now on. When that is less than before, all that was kept goes, from
-    /// the disk too.
+    /// Keeps what notifications may refer to from now on. When that is less than before, everything that was kept goes,
+    /// from the disk too.
     mutating func follow(_ demand: RuleNeeds) {
         let isLess =
             self.demand.readsProfiles && !demand.readsProfiles || self.demand.readsNotes && !demand.readsNotes
@@ -138,8 +139,8 @@ struct EventContext {
     }
 
     /// What a notification about an event would lack that is worth looking for: `needs` are those of the rule, for the
-    /// modes of the devices that want it, and `references` the people and events that it mentions. The event that an open question is
-    /// about is among it.
+    /// modes of the devices that want it, and `references` the people and events that it mentions. The event that an
+    /// open question is about is among it.
     mutating func missing(
         _ needs: RuleNeeds,
         of relevance: EventConcern,
@@ -262,7 +263,8 @@ struct EventContext {
         store?.forget(notes: [], profiles: isProfileForgotten ? [author] : [], notesBy: [author])
     }
 
-    /// Has what was learned since the last time written to the store, without waiting for it. For the end of each batch.
+    /// Has what was learned since the last time written to the store, without waiting for it. For the end of each
+    /// batch.
     mutating func keep(at now: Int64) {
         let (newProfiles, newNotes) = (profiles.takeUnwritten(), notes.takeUnwritten())
         guard let store, !newProfiles.isEmpty || !newNotes.isEmpty else { return }
@@ -297,7 +299,7 @@ struct EventContext {
         )
     }
 
-    /// Who signed the event of that id, and whom they say to speak for; nil if it is not known.
+    /// The signer of the event of that id, and the key that the signer claims to speak for; nil if it is not known.
     mutating func authors(of id: EventID) -> [PublicKey]? {
         note(id).map { [$0.author] + ($0.root.map { [$0] } ?? []) }
     }

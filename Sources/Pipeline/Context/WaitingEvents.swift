@@ -9,7 +9,8 @@ struct WaitingEvent {
     var places: [AnswerPlace]
 }
 
-/// Events that wait a moment for names and notes that relays may have. Bounded; what does not come in time they go without.
+/// Events that wait a moment for names and notes that relays may have. Bounded; what does not come in time they go
+/// without.
 ///
 /// Knows no clock, no relay and no context: its owner says what was found, and it says what is to be asked for.
 struct WaitingEvents {
@@ -104,7 +105,8 @@ struct WaitingEvents {
         waitingFor[.event(event)]?.contains { places[$0]?.wants.authorsOf.contains(event) == true } ?? false
     }
 
-    /// That is known now, or is not to be had now. `author` is the one of a wanted event, if their profile is worth looking for.
+    /// That is known now, or is not to be had now. `author` is the one of a wanted event, if their profile is worth
+    /// looking for.
     mutating func found(_ want: ContextWant, by author: PublicKey? = nil) {
         wanted.remove(want)
         for id in waitingFor.removeValue(forKey: want) ?? [] {
@@ -141,7 +143,8 @@ struct WaitingEvents {
         return wants
     }
 
-    /// Takes out the events that lack nothing any more, or have waited long enough at `now`, in the order in which they came.
+    /// Takes out the events that lack nothing any more, or have waited long enough at `now`, in the order in which they
+    /// came.
     mutating func takeReady(at now: Int64) -> [WaitingEvent] {
         while let first = deadlines.first {
             let isWaiting = places[first.id]?.deadline == first.moment

@@ -3,7 +3,7 @@ import Notifications
 
 /// A filter as the operator configured it.
 package struct EventFilter: Sendable {
-    /// What becomes of an event about which it cannot decide.
+    /// What becomes of an event that it cannot decide about.
     package enum OnError: String, Sendable, CaseIterable {
         case pass
         case drop
@@ -14,7 +14,7 @@ package struct EventFilter: Sendable {
     package var onError: OnError
     /// The recipient's own lists that it reads: replaceable events.
     package var wantedKinds: [Kind]
-    /// What it has to know of whom the recipient follows.
+    /// What it has to know about the recipient's follows.
     package var need: FollowNeed
     /// Whether it is asked with the notification, once that is made.
     package var isAskedAfterRendering: Bool
@@ -40,7 +40,7 @@ package struct EventFilter: Sendable {
     }
 }
 
-/// What devices may decide about a filter.
+/// Whether devices may switch a filter on or off.
 package enum FilterAvailability: String, Sendable, CaseIterable {
     /// Nothing: it is asked for all of them.
     case always
@@ -49,12 +49,12 @@ package enum FilterAvailability: String, Sendable, CaseIterable {
     /// It is asked for devices that switch it on.
     case maySwitchOn = "may-switch-on"
 
-    /// Whether it is asked for a device that says so, or nothing.
-    package func isActive(_ wish: Bool?) -> Bool {
+    /// Whether it is asked for a device with that choice; nil: none.
+    package func isActive(_ choice: Bool?) -> Bool {
         switch self {
         case .always: true
-        case .maySwitchOff: wish ?? true
-        case .maySwitchOn: wish ?? false
+        case .maySwitchOff: choice ?? true
+        case .maySwitchOn: choice ?? false
         }
     }
 }

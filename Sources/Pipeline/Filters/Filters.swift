@@ -3,10 +3,10 @@ import Notifications
 import Registry
 import Storage
 
-/// The filter stage: asks the operator's filters about plans, once for each event and account, and finds out for them who is followed by
-/// whom.
+/// The filter stage: asks the operator's filters about plans, once for each event and account, and finds out about
+/// follows of follows.
 struct Filters {
-    /// A device that a filter spares an event.
+    /// A device for which a filter drops an event.
     struct Drop {
         let device: DeviceID
         let filter: String
@@ -26,7 +26,8 @@ struct Filters {
 
     mutating func adopt(_ filters: EventFilters) { self.filters = filters }
 
-    /// The session in which filters are asked about a plan; nil when there is none to ask. Throws when the registry cannot be read.
+    /// The session in which filters are asked about a plan; nil when there is none to ask. Throws when the registry
+    /// cannot be read.
     mutating func session(for plan: Plan, of event: Event, at now: Int64) throws -> FilterSession? {
         guard !filters.isEmpty, !plan.targets.isEmpty, let relevance = plan.relevance else { return nil }
         let selection = selection(of: plan)
@@ -53,7 +54,7 @@ struct Filters {
         return FilterSession(filters, question, lists: lists)
     }
 
-    /// The plan without the devices that filters spare the event, and these.
+    /// The plan without the devices for which filters drop the event, and these.
     func decide(_ plan: Plan, _ session: FilterSession?) -> (passing: Plan, dropped: [Drop]) {
         guard let session else { return (plan, []) }
         var (passing, dropped) = (plan, [Drop]())
@@ -67,7 +68,7 @@ struct Filters {
 
     // MARK: What filters have to know
 
-    /// What filters would have to know for that plan, is not known, and is worth looking for.
+    /// What filters have to know for a plan, if it is not known and worth looking for.
     mutating func wants(
         of plan: Plan,
         for event: Event,
@@ -80,7 +81,8 @@ struct Filters {
         let selection = selection(of: plan)
         for kind in filters.wantedKinds(selection) {
             let want = ListWant(account: account, kind: kind)
-            guard try registry.recipientList(kind, of: account) == nil, context.isWorthSeeking(.list(want), at: now) else {
+            guard try registry.recipientList(kind, of: account) == nil, context.isWorthSeeking(.list(want), at: now)
+            else {
                 continue
             }
             wants.lists.insert(want)
@@ -112,7 +114,7 @@ struct Filters {
         for want in wants { distances.end(want, isAnswered: false, at: now) }
     }
 
-    /// A contact list came that may be that of somebody whom an account follows. Returns the pairs that it settles.
+    /// A contact list came, perhaps of an author whom an account follows. Returns the pairs that it settles.
     mutating func settle(by list: Event, at now: Int64) -> [DistanceWant] {
         let named = list.values(of: "p").lazy.compactMap { PublicKey(hex: $0) }
         return distances.settle(naming: named, at: now) { [registry] account in
@@ -120,7 +122,8 @@ struct Filters {
         }
     }
 
-    /// The contact list of an account is known now. Returns the pairs that waited for it: `open` ones are to be asked about.
+    /// The contact list of an account is known now. Returns the pairs that waited for it: `open` ones are to be asked
+    /// about.
     mutating func resume(
         distancesOf account: PublicKey,
         at now: Int64

@@ -1,8 +1,8 @@
 import Nostr
 import Notifications
 
-/// Follows of follows: what was found out about pairs of account and author, for a while, and what is being asked. A pure
-/// machine; times are in milliseconds since 1970.
+/// Follows of follows: what was found out about pairs of account and author, for a while, and what is being asked. A
+/// pure machine; times are in milliseconds since 1970.
 struct FollowDistances {
     /// What is known of one pair.
     private enum Finding {
@@ -30,7 +30,7 @@ struct FollowDistances {
 
     /// How many pairs are being asked about at most, or wait to be; of further ones nothing is found out.
     private static let openLimit = 256
-    /// The same of one account, so that a flood of strangers at one leaves room for the others.
+    /// The same of one account, so that a flood of strangers at one account leaves the others theirs.
     private static let openLimitOfAccount = 32
 
     private var memories = GenerationalCache<DistanceWant, Memory>(capacity: 50_000)
@@ -42,7 +42,8 @@ struct FollowDistances {
     private var deferred: [PublicKey: Set<DistanceWant>] = [:]
     private var deferredCount = 0
 
-    /// What is known of a pair whose account has the contact list `list` and does not follow the author; nil: worth asking.
+    /// What is known of a pair whose account has the contact list `list` and does not follow the author; nil: worth
+    /// asking.
     mutating func distance(_ want: DistanceWant, by list: EventID, at now: Int64) -> FollowDistance? {
         if let memory = memories.value(for: want), memory.list == list,
             (0..<memory.finding.lifetime).contains(now - memory.at)
@@ -81,8 +82,8 @@ struct FollowDistances {
         return waiting
     }
 
-    /// The pairs being asked about that a contact list of `author`, which names `named`, settles. `isFollowed` says whether an
-    /// account follows the list's author.
+    /// The pairs being asked about that a contact list of `author`, which names `named`, settles. `isFollowed` says
+    /// whether an account follows the list's author.
     mutating func settle(
         naming named: some Sequence<PublicKey>,
         at now: Int64,

@@ -4,7 +4,7 @@ import Nostr
 /// What a pipeline's thread finds in its intake at one time.
 package struct Arrivals: Sendable {
     package var submissions: [Submission]
-    /// The numbers of those fetches of which everything is in submissions by now.
+    /// The numbers of fetches whose results have all been submitted.
     package var endedFetches: [Int]
     /// Those among them that no relay answered.
     package var unansweredFetches: Set<Int>
@@ -28,7 +28,7 @@ package struct Arrivals: Sendable {
     package var isEmpty: Bool { submissions.isEmpty && endedFetches.isEmpty && ends.isEmpty && settings.isEmpty }
 }
 
-/// Events that came in together, and whom to tell what became of them.
+/// Events that came in together, and the closure that takes their verdicts.
 package struct Submission: Sendable {
     /// The bytes of one JSON object each.
     package let events: [[UInt8]]
@@ -45,29 +45,29 @@ package struct Submission: Sendable {
 
 /// Where an event came in, as far as the stages treat it differently.
 package enum EventSource: Sendable {
-    /// Our own socket, and who proved there to be whom (NIP-42). Every event is verified before it is answered, also one that
-    /// concerns nobody: the answer must not tell who is registered here.
+    /// Our own socket, with the keys that the client proved to have (NIP-42). Every event is verified before it is
+    /// answered, even if it concerns nobody: the answer must not show who is registered here.
     case socket(authenticated: Set<PublicKey>)
-    /// A stream of new events, which nobody answers: what concerns nobody is dropped unverified.
+    /// A stream of new events without answers. Events that concern nobody are dropped unverified.
     case feed
-    /// A relay, which nobody answers either.
+    /// A relay, without answers either.
     case relay(RelayReading)
 
-    /// Whether somebody learns from the verdict whether the event concerned anybody.
+    /// Whether the sender gets the verdict.
     var isAnswered: Bool {
         if case .socket = self { true } else { false }
     }
 
-    /// Whether what comes from there may wake anybody.
-    var isNews: Bool {
+    /// Whether its events may wake anybody.
+    var mayWake: Bool {
         switch self {
         case .socket, .feed, .relay(.live), .relay(.stored): true
         case .relay(.baseline), .relay(.fetched): false
         }
     }
 
-    /// How far behind now the date of an event may be that was made just now, in seconds. Senders' clocks are slow by minutes, so
-    /// of what comes live its coming tells when it was made; of what was stored only its date does.
+    /// How far behind now a new event may be dated, in seconds. Senders' clocks are slow by minutes. A live event was
+    /// made when it came; the age of a stored one is known by its date alone.
     var clockTolerance: Int64 {
         switch self {
         case .socket, .feed, .relay(.live): 600
@@ -76,15 +76,15 @@ package enum EventSource: Sendable {
     }
 }
 
-/// How an event of a relay came to be read, as far as that says whether it is news.
+/// How an event of a relay came to be read, which decides whether it is new.
 package enum RelayReading: Sendable, Hashable {
     /// After the end of the stored events (NIP-01).
     case live
-    /// Stored, and published while nobody listened: news as well. Comes in any order.
+    /// Stored, and published while nobody listened: new as well. Comes in any order.
     case stored
-    /// Stored before the key was watched there: no news, to be remembered only.
+    /// Stored before the key was watched there: not new, to be remembered only.
     case baseline
-    /// Asked for by a ``ContextFetcher``: no news, to be learned from only.
+    /// Asked for by a ``ContextFetcher``: not new, to be learned from only.
     case fetched
 }
 

@@ -3,8 +3,8 @@ import Dispatch
 import Nostr
 import Synchronization
 
-/// The queue between sources and the pipeline's thread. Bounded: beyond its limit a submission is refused at once, with an
-/// answer that says so, instead of being kept in memory.
+/// The queue between sources and the pipeline's thread. Bounded: beyond its limit a submission is refused at once, with
+/// an answer that says so, instead of being kept in memory.
 package final class Intake: Sendable {
     private struct State {
         var arrivals = Arrivals()
@@ -28,8 +28,8 @@ package final class Intake: Sendable {
     private let byteLimit: Int
     private let answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)?
 
-    /// `limit` is how many events may wait, `byteLimit` from how many bytes of them on no more are taken. `answered` learns of each
-    /// submission that was taken in how long its answer took, on the pipeline's thread.
+    /// No more events are taken when `limit` events or `byteLimit` bytes of them wait. `answered` is told how long the
+    /// answer to each submission took, on the pipeline's thread.
     package init(
         limit: Int = 100_000,
         byteLimit: Int = 128 << 20,
@@ -104,7 +104,7 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Tells the pipeline what became of deliveries; once it is closed the outbox alone knows. Any thread; never blocks.
+    /// Tells the pipeline how deliveries ended; once it is closed, only the outbox knows. Any thread; never blocks.
     package func ended(_ ends: [PushEnd]) {
         guard !ends.isEmpty else { return }
         change { state in
@@ -114,8 +114,8 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Everything that waits; blocks until there is something, or for `patience` milliseconds. Nil once closed and empty. For
-    /// the pipeline's thread alone.
+    /// Everything that waits; blocks until there is something, or for `patience` milliseconds. Nil once closed and
+    /// empty. For the pipeline's thread alone.
     func next(within patience: Int64? = nil) -> Arrivals? {
         let deadline = patience.map { MonotonicTime(in: $0) }
         while true {
@@ -139,8 +139,8 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Puts other settings in force between two batches; says so, or why not, on the pipeline's thread. A closed intake refuses, on
-    /// the caller's thread.
+    /// Puts other settings in force between two batches; says so, or why not, on the pipeline's thread. A closed intake
+    /// refuses, on the caller's thread.
     package func adopt(
         _ settings: PipelineSettings,
         completion: @escaping @Sendable (Result<Void, any Error>) -> Void
@@ -153,7 +153,7 @@ package final class Intake: Sendable {
         if !isTaken { completion(.failure(CancellationError())) }
     }
 
-    /// Settings that wait, in their order; they wait no more.
+    /// Takes out settings that wait, in their order.
     func takeSettings() -> [SettingsChange] {
         state.withLock { state in
             defer { state.arrivals.settings = [] }
@@ -184,7 +184,7 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Takes nothing more, and refuses what waits: whoever brought it was not told that it is kept.
+    /// Takes nothing more, and refuses what waits: nobody was told that it is kept.
     package func abandon() {
         change { state in
             state.isClosed = true

@@ -1,8 +1,8 @@
 import CSemaphore
 import Glibc
 
-/// A semaphore that waits by a clock nobody can set. A `DispatchSemaphore` waits for a time of day on Linux: where the clock is put back
-/// meanwhile, it sleeps for longer by as much.
+/// A semaphore that waits by a clock nobody can set. A `DispatchSemaphore` waits for a time of day on Linux: where the
+/// clock is put back meanwhile, it sleeps for longer by as much.
 ///
 /// `@unchecked Sendable`: the system's semaphore is made for many threads, and it never moves.
 final class MonotonicSemaphore: @unchecked Sendable {
@@ -42,7 +42,7 @@ final class MonotonicSemaphore: @unchecked Sendable {
 struct MonotonicTime: Sendable {
     let time: timespec
 
-    /// In so many milliseconds.
+    /// That many milliseconds from now.
     init(in milliseconds: Int64) {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

@@ -2,7 +2,7 @@ import Nostr
 import Registry
 import Storage
 
-/// Tells the new follows in contact lists (NIP-02), which name everybody each time.
+/// Finds the new follows in contact lists (NIP-02), which name everybody each time.
 struct Follows {
     private let registry: Registry
     private let trouble: TroubleLog
@@ -37,7 +37,8 @@ struct Follows {
         unwritten = []
     }
 
-    /// The pushes of the batch are kept, or not; if so, its lists are remembered. False when the disk does not have them.
+    /// The pushes of the batch are kept, or not; if so, its lists are remembered. False when the disk does not have
+    /// them.
     mutating func conclude(isKept: Bool) -> Bool {
         defer { fresh = [] }
         guard isKept else { return true }
@@ -46,7 +47,8 @@ struct Follows {
             try catchUp()
             return true
         } catch {
-            // The pushes are on their way, so the sender must not try again. The next contact list does, and waits for it.
+            // The pushes are on their way, so the sender must not try again. The next contact list does, and waits for
+            // it.
             trouble.occurred(error, at: now())
             return false
         }

@@ -4,8 +4,8 @@ import Registry
 import Rules
 import Storage
 
-/// The matching stage: finds what a verified event is to each account that it names, and by which rule it wakes which of the account's
-/// devices.
+/// The matching stage: finds what a verified event is to each account that it names, and by which rule it wakes which
+/// of the account's devices.
 struct Matcher {
     private let registry: Registry
     private var rules: RuleBook
@@ -38,7 +38,7 @@ struct Matcher {
         at now: Int64
     ) throws -> [Plan] {
         let event = addressed.event
-        let newsSince = now / 1000 - addressed.source.clockTolerance
+        let newSince = now / 1000 - addressed.source.clockTolerance
         let newFollows = try contactList(addressed, in: index).map { list in
             try follows.new(in: list, seen: addressed.source.contactListSighting)
         }
@@ -57,7 +57,7 @@ struct Matcher {
                 plans.append(.nobody(.knownFollow, event.id, of: key))
                 continue
             }
-            let plan = try plan(event, reading, facts, for: account, key, newsSince: newsSince, in: index, &context)
+            let plan = try plan(event, reading, facts, for: account, key, newSince: newSince, in: index, &context)
             if let zap = plan.relevance?.zap, try registry.speaks(zap.sender, for: key) {
                 plans.append(.nobody(.own, event.id, of: key))
                 continue
@@ -80,8 +80,8 @@ struct Matcher {
         if let list = contactList(addressed, in: index) { follows.add(list) }
     }
 
-    /// Takes note of whom a list names that was there before anybody listened. False where the event is no contact list. Throws
-    /// when earlier ones cannot be written.
+    /// Remembers a contact list that was there before anybody listened. False where the event is none. Throws when
+    /// earlier ones cannot be written.
     mutating func rememberBaseline(_ addressed: AddressedEvent, in index: borrowing MatchIndex) throws -> Bool {
         guard let list = contactList(addressed, in: index) else { return false }
         try follows.catchUp()
@@ -104,15 +104,15 @@ struct Matcher {
 
     // MARK: One account
 
-    /// What `event`, read as `reading` and for rules as `facts`, comes to for an account that it names. It is news to a device that was
-    /// registered later if it is dated `newsSince` or later, in seconds since 1970.
+    /// What `event`, read as `reading` and for rules as `facts`, comes to for an account that it names. It is news to a
+    /// device that was registered later if it is dated `newSince` or later, in seconds since 1970.
     private func plan(
         _ event: Event,
         _ reading: EventReading,
         _ facts: EventFacts,
         for account: AccountNumber,
         _ key: PublicKey,
-        newsSince: Int64,
+        newSince: Int64,
         in index: borrowing MatchIndex,
         _ context: inout EventContext
     ) throws -> Plan {
@@ -151,7 +151,7 @@ struct Matcher {
                 if isNew { plan.exclusions.append(Plan.Exclusion(step: step, reason: reason)) }
                 return
             }
-            guard event.isNews(to: device, orSince: newsSince) else {
+            guard event.isNew(to: device, orSince: newSince) else {
                 plan.exclusions.append(Plan.Exclusion(step: .beforeRegistration, device: device.device))
                 return
             }
@@ -195,8 +195,8 @@ struct Matcher {
         )
     }
 
-    /// Whether the account itself is behind an event. A gift wrap does not say who made it, and one goes to its author too (NIP-17):
-    /// there a client that signed in on our socket is believed.
+    /// Whether the account itself is behind an event. A gift wrap does not say who made it, and one goes to its author
+    /// too (NIP-17): there a client that signed in on our socket is believed.
     private func isOwn(
         _ event: Event,
         speakingFor root: PublicKey?,
@@ -228,9 +228,9 @@ extension Event {
         return overflow ? .max : max(1, moment)
     }
 
-    /// Whether the event happened since the device was registered, or since `moment`. Gift wraps do not say: they are dated
-    /// back (NIP-59).
-    fileprivate func isNews(to device: DeviceEntry, orSince moment: Int64) -> Bool {
+    /// Whether the event happened since the device was registered, or since `moment`. Gift wraps do not say: they are
+    /// dated back (NIP-59).
+    fileprivate func isNew(to device: DeviceEntry, orSince moment: Int64) -> Bool {
         kind.isGiftWrap || createdAt >= min(device.firstRegisteredAt / 1000, moment)
     }
 }

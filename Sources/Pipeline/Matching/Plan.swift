@@ -48,7 +48,7 @@ struct Plan {
     var exclusions: [Exclusion] = []
     /// Whether knowing more about the event could matter to any device of the account.
     var isOfInterest = true
-    /// Whether rules ask whom the account follows and no contact list of it is known.
+    /// Whether rules ask for the account's follows and no contact list of it is known.
     var lacksContactList = false
 
     /// An event that wakes no device of an account.
@@ -56,7 +56,7 @@ struct Plan {
         Plan(event: event, account: account, exclusions: [Exclusion(step: step, reason: reason)])
     }
 
-    /// What the notifications lack, or the plan itself, that is worth looking for.
+    /// What the plan or its notifications lack and is worth looking for.
     func missing(in context: inout EventContext, at now: Int64) -> ContextWants {
         guard var relevance, isOfInterest || !targets.isEmpty else { return ContextWants() }
         if !isOfInterest { relevance.openQuestion = nil }
@@ -67,7 +67,9 @@ struct Plan {
             mentioning: targets.first?.renderer.facts.references ?? [],
             at: now
         )
-        if lacksContactList, context.isWorthSeeking(.contactList(account), at: now) { wants.contactLists.insert(account) }
+        if lacksContactList, context.isWorthSeeking(.contactList(account), at: now) {
+            wants.contactLists.insert(account)
+        }
         return wants
     }
 }

@@ -1,8 +1,8 @@
 import Nostr
 import Notifications
 
-/// What an event is to one account that it names: the signal, how it refers to the account, which event it is about, and
-/// who did it.
+/// What an event is to one account that it names: the signal, how it refers to the account, which event it is about,
+/// and who did it.
 package struct EventConcern: Sendable, Hashable {
     /// Nil for kinds that only a rules file gives a signal.
     package var signal: Signal?
@@ -80,10 +80,11 @@ struct EventReading {
         }
     }
 
-    /// What the event, which names `account` in a `p` tag, is to that account. `authors` tells who wrote an event, if that is
-    /// known: its signer, and the key that the signer claims to speak for.
+    /// What the event, which names `account` in a `p` tag, is to that account. `authors` gives the authors of an event,
+    /// if they are known: its signer, and the key that the signer claims to speak for.
     ///
-    /// Throws when it does not concern the account: a reaction names everybody in a thread and is for the last `p` (NIP-25).
+    /// Throws when it does not concern the account: a reaction names everybody in a thread and is for the last `p`
+    /// (NIP-25).
     func relevance(to account: PublicKey, authors: (EventID) -> [PublicKey]?) throws(Irrelevance) -> EventConcern {
         switch subject {
         case .message: return EventConcern(signal: .dm, author: author)
@@ -158,7 +159,8 @@ extension Event {
         values(of: "e").lazy.compactMap { EventID(hex: $0) }.first
     }
 
-    /// The event that a note answers, else the one it quotes, else the one that an `e` tag mentions, as seed 000 has it.
+    /// The event that a note answers, else the one it quotes, else the one that an `e` tag mentions, as seed 000 has
+    /// it.
     fileprivate var answeredOrQuoted: EventID? {
         if case .event(let parent)? = comment?.parent { return parent.id }
         if let thread { return thread.parent.id }

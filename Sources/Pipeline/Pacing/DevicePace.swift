@@ -2,8 +2,8 @@ import Delivery
 import Nostr
 import Notifications
 
-/// How one device is woken: its push history, and the groups of matches that wait for it. Knows no clock, no disk and no other device;
-/// all times are in milliseconds since 1970.
+/// How one device is woken: its push history, and the groups of matches that wait for it. Knows no clock, no disk and
+/// no other device; all times are in milliseconds since 1970.
 package struct DevicePace: Hashable, Sendable {
     package enum Admission: Equatable, Sendable {
         /// It goes now, as one push with these, which waited.
@@ -83,8 +83,8 @@ package struct DevicePace: Hashable, Sendable {
     /// The group that goes by an event.
     func heldGroup(of first: EventID) -> HeldGroup? { groups.first { $0.event == first } }
 
-    /// Takes one event out of the group that goes by `first`. Where only the latest counts, that is the latest, and the group goes.
-    /// Returns the group as it was; nil when there is none.
+    /// Takes one event out of the group that goes by `first`. Where only the latest counts, that is the latest, and the
+    /// group goes. Returns the group as it was; nil when there is none.
     mutating func withdraw(fromGroupOf first: EventID) -> HeldGroup? {
         guard let index = groups.firstIndex(where: { $0.event == first }) else { return nil }
         let group = groups[index]
@@ -153,7 +153,8 @@ package struct DevicePace: Hashable, Sendable {
         return group
     }
 
-    /// Brings all times up to now, and lets groups that waited for the end of a window that is over wait for it no longer.
+    /// Brings all times up to now, and lets groups that waited for the end of a window that is over wait for it no
+    /// longer.
     private mutating func settle(_ pace: Pace, at now: Int64) {
         history.settle(at: now)
         guard !history.isWindowOpen(pace, at: now) else { return }
@@ -170,8 +171,8 @@ package struct DevicePace: Hashable, Sendable {
         groups.remove(at: own)
     }
 
-    /// Takes out the groups that are part of the same push as a match that goes now. Other groups that may go now need not wait for the
-    /// next turn.
+    /// Takes out the groups that are part of the same push as a match that goes now. Other groups that may go now need
+    /// not wait for the next turn.
     private mutating func takeAlong(_ match: PaceMatch, _ pace: Pace, at now: Int64) -> [HeldGroup] {
         let ready = readyGroups(pace, at: now)
         guard !ready.isEmpty else { return [] }
@@ -196,8 +197,8 @@ package struct DevicePace: Hashable, Sendable {
         return groups.firstIndex { $0.mark == mark }
     }
 
-    /// The group that gives way to a match of another mark where there is no place for one more that is no alert: the oldest of its
-    /// nature, or else the oldest of all of them.
+    /// The group that gives way to a match of another mark where there is no place for one more that is no alert: the
+    /// oldest of its nature, or else the oldest of all of them.
     private func indexToReplace(by match: PaceMatch) -> Int? {
         guard match.nature != .alert else { return nil }
         let others = groups.indices.filter { groups[$0].isKept(.silent) || groups[$0].isKept(.special) }

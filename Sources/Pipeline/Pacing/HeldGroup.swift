@@ -4,8 +4,8 @@ import Notifications
 
 /// Matches that wait for each other and go as one push.
 ///
-/// Where all of them count, it knows how many they are, and the disk keeps the notification of the first as long as it is alone.
-/// Under a ``mark`` only the latest counts, and the disk keeps its notification.
+/// Where all of them count, it knows how many they are, and the disk keeps the notification of the first as long as it
+/// is alone. Under a ``mark`` only the latest counts, and the disk keeps its notification.
 package struct HeldGroup: Hashable, Sendable {
     /// Which of the device's groups it is; the disk knows it by that.
     let slot: UInt8

@@ -2,8 +2,8 @@ import Delivery
 import Nostr
 import Notifications
 
-/// Which events wait in which groups, so that an event that its author deletes is found. In memory and bounded: of what was
-/// held before a restart only the first event of each group is known.
+/// Which events wait in which groups, so that an event that its author deletes is found. In memory and bounded: of what
+/// was held before a restart only the first event of each group is known.
 struct HeldMatches {
     struct Place: Hashable {
         let device: DeviceID

@@ -1,6 +1,6 @@
 import Registry
 
-/// How often one device may be woken: what it wished, as far as the operator allows it.
+/// How often one device may be woken: its preferences within the operator's bounds.
 package struct Pace: Hashable, Sendable {
     /// Between the end of one push and the next one, in milliseconds; 0: none.
     package internal(set) var cooldown: Int64 = 0

@@ -41,8 +41,8 @@ package struct PaceForecast: Sendable, Hashable {
     package var held: Int { groups.reduce(0) { $0 + $1.count } }
 
     /// `row` and `held` are what the outbox has of the device, `now` is in milliseconds since 1970. `mode` is the most
-    /// that the device is told: silent pushes may have a budget. `isCrowded` says whether the outbox may lack capacity for a group
-    /// whose turn is now.
+    /// that the device is told: silent pushes may have a budget. `isCrowded` says whether the outbox may lack capacity
+    /// for a group whose turn is now.
     package init(
         _ row: PaceRow?,
         _ held: [HeldRow],

@@ -2,17 +2,17 @@ import Nostr
 import Notifications
 import Rules
 
-/// An event that is to wake a device, as far as its pace is concerned.
+/// An event that is to wake a device, with what matters to the device's pace.
 package struct PaceMatch: Sendable {
     let event: EventID
     let signal: Signal
     let mode: Mode
     let urgency: Urgency
-    /// When telling it makes no sense any more, by what the event (NIP-40) or its rule says, in milliseconds since 1970; 0: never.
+    /// When it expires by the event (NIP-40) or its rule, in milliseconds since 1970; 0: never.
     let expiresAt: Int64
     let pace: PushPace
     let nature: PushNature
-    /// What belongs together where only the latest counts; nil: all count.
+    /// Shared by matches of which only the latest counts; nil: all count.
     let mark: Int64?
     /// When the event was made, in seconds since 1970; of use with a mark alone.
     let madeAt: Int64
@@ -54,10 +54,10 @@ package enum HoldReason: String, Sendable, CaseIterable {
     case silentBudget = "silent-budget"
     /// The last push has not found its end.
     case underWay = "under-way"
-    /// The outbox has no room for more of what goes to its push service, or to the host it is at.
+    /// The outbox has no capacity for its push service, or for the host it is at.
     case behind
 
-    /// What stands against a push, in words that a person understands.
+    /// The reason in words for an operator.
     package var words: String {
         switch self {
         case .cooldown: "the device was woken a moment ago"

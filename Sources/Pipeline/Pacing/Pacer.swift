@@ -10,10 +10,10 @@ package struct Release: Equatable, Sendable {
     let groups: [HeldGroup]
 }
 
-/// How all devices are woken: what waits for whom, and who is next. Knows no clock, no disk and no registry.
+/// How all devices are woken: what waits for them, and which is next. Knows no clock, no disk and no registry.
 ///
-/// The changes of a batch are final once the disk took them, by ``commit()``; ``rollBack(until:)`` undoes them. The ends of deliveries
-/// and the removal of devices hold in either case.
+/// The changes of a batch are final once the disk took them, by ``commit()``; ``rollBack(until:)`` undoes them. The
+/// ends of deliveries and the removal of devices hold in either case.
 package struct Pacer {
     private struct Place {
         var pace: DevicePace
@@ -33,7 +33,8 @@ package struct Pacer {
 
     /// How far a clock may go back before all timers are reset, in milliseconds.
     private static let tolerance: Int64 = 1000
-    /// A device that waits for capacity asks again after half the time that it has waited, within these bounds in milliseconds.
+    /// A device that waits for capacity asks again after half the time that it has waited, within these bounds in
+    /// milliseconds.
     static let pauses: ClosedRange<Int64> = 1000...60_000
 
     private var places: [DeviceID: Place] = [:]
@@ -88,8 +89,8 @@ package struct Pacer {
     /// Whether anything waits for a device.
     func isHolding(_ device: DeviceID) -> Bool { places[device]?.pace.groups.isEmpty == false }
 
-    /// Whether one more match for a device could go now if the outbox has capacity. Drops groups that have expired, so that the match
-    /// is neither counted with them nor loses its text to them.
+    /// Whether one more match for a device could go now if the outbox has capacity. Drops groups that have expired, so
+    /// that the match is neither counted with them nor loses its text to them.
     mutating func isReady(
         for match: PaceMatch,
         of device: DeviceID,
@@ -100,7 +101,8 @@ package struct Pacer {
         return (places[device]?.pace ?? DevicePace()).isReady(for: match, pace, at: now)
     }
 
-    /// One more match for a device. `hasCapacity` counts where the device is ready for it; see ``isReady(for:of:_:at:)``.
+    /// One more match for a device. `hasCapacity` counts where the device is ready for it; see
+    /// ``isReady(for:of:_:at:)``.
     package mutating func admit(
         _ match: PaceMatch,
         of device: DeviceID,
@@ -158,7 +160,8 @@ package struct Pacer {
         reconsider(device)
     }
 
-    /// The author deleted an event of the group that goes by `first`. Returns the group as it was; nil when there is none.
+    /// The author deleted an event of the group that goes by `first`. Returns the group as it was; nil when there is
+    /// none.
     mutating func withdraw(fromGroupOf first: EventID, of device: DeviceID) -> HeldGroup? {
         guard places[device] != nil else { return nil }
         return change(device, mayMerge: false) { $0.withdraw(fromGroupOf: first) }
@@ -195,9 +198,9 @@ package struct Pacer {
         }
     }
 
-    /// The groups that go now, about `limit` pushes at most. `pace` is a device's pace; nil: it is no longer registered, and is forgotten.
-    /// `isWanted` says whether the device still wants the only event of a group. `hasCapacity` is asked for each push; a device that
-    /// gets none counts towards `limit` too.
+    /// The groups that go now, about `limit` pushes at most. `pace` is a device's pace; nil: it is no longer
+    /// registered, and is forgotten. `isWanted` says whether the device still wants the only event of a group.
+    /// `hasCapacity` is asked for each push; a device that gets none counts towards `limit` too.
     package mutating func takeDue(
         at now: Int64,
         limit: Int = .max,

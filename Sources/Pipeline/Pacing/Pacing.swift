@@ -4,8 +4,8 @@ import Notifications
 import Registry
 import Rules
 
-/// The pacing stage: decides whether a match goes now, goes with others, or waits for its device's time. It is the ``Pacer`` with the
-/// operator's policy and with what the disk keeps. Without a disk nothing waits.
+/// The pacing stage: decides whether a match goes now, goes with others, or waits for its device's time. It is the
+/// ``Pacer`` with the operator's policy and with what the disk keeps. Without a disk nothing waits.
 struct Pacing {
     /// When a match goes.
     enum Admission {
@@ -109,7 +109,8 @@ struct Pacing {
 
     // MARK: Matches
 
-    /// Whether the outbox's capacity decides about a match. Its answer is handed to ``admit(_:to:at:hasCapacity:now:)``.
+    /// Whether the outbox's capacity decides about a match. Its answer is handed to
+    /// ``admit(_:to:at:hasCapacity:now:)``.
     mutating func dependsOnCapacity(_ match: PaceMatch, of device: DeviceID, at pace: Pace?, now: Int64) -> Bool {
         guard isOn else { return false }
         if bypasses(match, at: pace, now: now) { return true }
@@ -161,8 +162,8 @@ struct Pacing {
         if mayLeaveMore { pacer.arm(device, pace, at: now) }
     }
 
-    /// The groups whose time has come; see ``Pacer/takeDue(at:limit:isWanted:hasCapacity:pace:)``. `preferences` are those of a device and
-    /// its platform; nil: it is no longer registered.
+    /// The groups whose time has come; see ``Pacer/takeDue(at:limit:isWanted:hasCapacity:pace:)``. `preferences` are
+    /// those of a device and its platform; nil: it is no longer registered.
     mutating func takeDue(
         at now: Int64,
         isWanted: (DeviceID, HeldGroup) -> Bool,
@@ -182,7 +183,8 @@ struct Pacing {
         }
     }
 
-    /// Whether alerts and others of that pace go at once. Quiet hours hold alerts all the same: the device asked for them.
+    /// Whether alerts and others of that pace go at once. Quiet hours hold alerts all the same: the device asked for
+    /// them.
     private func bypasses(_ match: PaceMatch, at pace: Pace?, now: Int64) -> Bool {
         guard match.pace == .immediate else { return false }
         return match.nature != .alert || pace?.quietEnd(at: now, isMessage: match.signal == .dm) == nil
@@ -210,8 +212,8 @@ struct Pacing {
     /// Remembers who signed an event that waits.
     mutating func sign(_ event: EventID, by author: PublicKey) { matches.sign(event, by: author) }
 
-    /// Takes an event that `author` deleted out of the groups that it waits in; returns these as they were. `signer` is asked who signed
-    /// an event that was held before a restart.
+    /// Takes an event that `author` deleted out of the groups that it waits in; returns these as they were. `signer` is
+    /// asked who signed an event that was held before a restart.
     mutating func withdraw(
         _ event: EventID,
         by author: PublicKey,

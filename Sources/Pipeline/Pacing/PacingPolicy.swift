@@ -1,9 +1,9 @@
 import Registry
 import Rules
 
-/// What the operator decided about pace: what devices get that wish nothing, and how far wishes are heard.
+/// The operator's pacing: defaults for devices without preferences, and the bounds of preferences.
 package struct PacingPolicy: Sendable, Hashable {
-    /// What the devices of one push service get instead; nil: as others.
+    /// Other defaults for the devices of one push service; nil: as others.
     package struct PlatformDefaults: Sendable, Hashable {
         package var cooldownSeconds: Int?
         package var windowSeconds: Int?
@@ -40,7 +40,7 @@ package struct PacingPolicy: Sendable, Hashable {
     /// A registration gets no shorter one.
     package var leastCooldownSeconds: Int
     package var leastWindowSeconds: Int
-    /// A registration gets no more pushes a UTC day; 0: as many as it wishes.
+    /// A registration gets no more pushes a UTC day; 0: as many as it asks for.
     package var mostDailyCap: Int
 
     /// What DESIGN section 7 names.
@@ -62,8 +62,8 @@ package struct PacingPolicy: Sendable, Hashable {
         self.mostDailyCap = mostDailyCap
     }
 
-    /// What a device of `platform` gets that wishes that. Bounds are for wishes; the defaults are the operator's own
-    /// word. Who gets no cooldown is sent each push, silent ones as well.
+    /// The pace of a device of `platform` with those preferences. Bounds apply to preferences only, not to defaults.
+    /// Without a cooldown every push is sent, silent ones as well.
     package func pace(for wishes: PaceWishes, on platform: String) -> Pace {
         let batch = wishes.batch
         let own = platforms[platform] ?? PlatformDefaults()

@@ -8,8 +8,8 @@ struct Obstacle: Equatable {
     let reason: HoldReason
 }
 
-/// What a device was sent lately, and so when the next push may go. Knows no clock and nothing of what waits; all times are in
-/// milliseconds since 1970.
+/// What a device was sent lately, and so when the next push may go. Knows no clock and nothing of what waits; all times
+/// are in milliseconds since 1970.
 struct PushHistory: Hashable, Sendable {
     /// The properties of a match or a group that decide when it may go.
     struct Turn {
@@ -33,8 +33,8 @@ struct PushHistory: Hashable, Sendable {
     private var dayOfPushes: Int32 = 0
     /// Of that day.
     private(set) var pushes: Int32 = 0
-    /// The delivery that was released last, until its end is known. Without a cooldown earlier ones may be under way too. Their ends
-    /// change nothing, so of those that fail only the last gives its push back.
+    /// The delivery that was released last, until its end is known. Without a cooldown earlier ones may be under way
+    /// too. Their ends change nothing, so of those that fail only the last gives its push back.
     private(set) var underWay: String?
     private var releasedAt: Int64 = 0
     /// How many deliveries in a row stood aside and let the next one go.
@@ -174,8 +174,8 @@ struct PushHistory: Hashable, Sendable {
         return true
     }
 
-    /// A delivery failed so often that the courier lets others pass; false if it is not the one under way, or if too many did so in a
-    /// row. Its later end counts for nothing.
+    /// A delivery failed so often that the courier lets others pass; false if it is not the one under way, or if too
+    /// many did so in a row. Its later end counts for nothing.
     mutating func standAside(_ delivery: String, at now: Int64) -> Bool {
         guard underWay == delivery, aside < PaceRow.mostAside else { return false }
         aside += 1
@@ -183,8 +183,8 @@ struct PushHistory: Hashable, Sendable {
         return true
     }
 
-    /// The device moved to another push service, or another place there. It no longer matters whether the former one is down, nor what
-    /// waits for it. False if that changes nothing.
+    /// The device moved to another push service, or another place there. It no longer matters whether the former one is
+    /// down, nor what waits for it. False if that changes nothing.
     mutating func move() -> Bool {
         guard underWay != nil || aside > 0 else { return false }
         aside = 0

@@ -8,8 +8,8 @@ struct GroupMerge: Equatable {
     /// The other one's first event.
     let into: EventID
 
-    /// The groups of `old` that became part of others. At the end of its window a group joins the one of its sort that did not wait
-    /// for that (``DevicePace``). Only merged groups leave without a release.
+    /// The groups of `old` that became part of others. At the end of its window a group joins the one of its sort that
+    /// did not wait for that (``DevicePace``). Only merged groups leave without a release.
     static func merges(of device: DeviceID, from old: [HeldGroup], to new: [HeldGroup]) -> [GroupMerge] {
         old.compactMap { group in
             guard group.hasOverflowed, group.mark == nil, !new.contains(where: { $0.event == group.event }),
@@ -64,7 +64,9 @@ struct UncommittedPaces {
 
     /// The device moved to another place. This holds whatever becomes of the batch.
     mutating func move(_ device: DeviceID) {
-        if case .some(.some(var former)) = before[device], former.history.move() { before.updateValue(former, forKey: device) }
+        if case .some(.some(var former)) = before[device], former.history.move() {
+            before.updateValue(former, forKey: device)
+        }
     }
 
     /// The disk must take the device's row with this batch.

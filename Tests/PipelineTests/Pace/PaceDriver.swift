@@ -4,7 +4,8 @@ import Registry
 
 @testable import Pipeline
 
-/// One pacer on a clock of its own: it is told what happens when, and writes down who was woken when, and with how many.
+/// One pacer on a clock of its own: it is told what happens when, and writes down who was woken when, and with how
+/// many.
 struct PaceDriver {
     struct Push: Equatable {
         /// In seconds since the start.

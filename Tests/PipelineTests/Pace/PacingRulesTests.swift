@@ -103,7 +103,8 @@ import Testing
             driver.match()
         }
         driver.go(to: 1000)
-        // At 50 the first window's fourth goes with three of the second; that one's fourth waits for 61 and the cooldown.
+        // At 50 the first window's fourth goes with three of the second; that one's fourth waits for 61 and the
+        // cooldown.
         #expect(
             driver.pushes == [
                 Push(at: 0, count: 1), Push(at: 25, count: 2), Push(at: 50, count: 4), Push(at: 75, count: 1),

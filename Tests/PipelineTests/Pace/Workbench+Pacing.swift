@@ -27,7 +27,8 @@ extension Workbench {
         clock.advance(by: max(0, end - clock.now()))
     }
 
-    /// Brings the oldest delivery to its end, as the courier would. With `isTold` the pipeline hears of it; else only the disk.
+    /// Brings the oldest delivery to its end, as the courier would. With `isTold` the pipeline hears of it; else only
+    /// the disk.
     func end(isDelivered: Bool = true, isTold: Bool = true) throws {
         let first = stored.removeFirst()
         let end = PushEnd(

@@ -68,39 +68,46 @@ package final class ContextStore: Sendable {
 
     /// Has these written soon. `now` is in milliseconds since 1970. Never blocks.
     func write(profiles: [PublicKey: ContextProfile], notes: [EventID: ContextNote], at now: Int64) {
-        let (mustWarn, mustSchedule) = pending.withLock { pending in
+        var mustWarn = false
+        schedule { pending in
             guard pending.count < Self.pendingLimit else {
-                defer { pending.isOverflowing = true }
-                return (!pending.isOverflowing, false)
+                mustWarn = !pending.isOverflowing
+                pending.isOverflowing = true
+                return false
             }
             pending.profiles.merge(profiles) { $1 }
             pending.notes.merge(notes) { $1 }
             pending.time = now
-            defer { pending.isScheduled = true }
-            return (false, !pending.isScheduled)
+            return true
         }
         if mustWarn { logger.warning("The disk is too slow for all names and notes; some are not kept") }
-        if mustSchedule { writing.async { self.writePending() } }
     }
 
     /// Removes the file soon; the next write makes a new one.
     func erase() {
-        let mustSchedule = pending.withLock { pending in
-            defer { pending = Pending(mustErase: true, isScheduled: true) }
-            return !pending.isScheduled
+        schedule { pending in
+            pending = Pending(mustErase: true, isScheduled: pending.isScheduled)
+            return true
         }
-        if mustSchedule { writing.async { self.writePending() } }
     }
 
     /// Has these removed soon. Never blocks.
     func forget(notes: Set<EventID>, profiles: Set<PublicKey>, notesBy authors: Set<PublicKey> = []) {
-        let mustSchedule = pending.withLock { pending in
+        schedule { pending in
             for id in notes { pending.notes[id] = nil }
             for author in profiles { pending.profiles[author] = nil }
             if !authors.isEmpty { pending.notes = pending.notes.filter { !authors.contains($0.value.author) } }
             pending.deletedNotes.formUnion(notes)
             pending.deletedProfiles.formUnion(profiles)
             pending.deletedAuthors.formUnion(authors)
+            return true
+        }
+    }
+
+    /// Has what waits written soon, if `change` says that it added anything.
+    private func schedule(_ change: (inout sending Pending) -> Bool) {
+        let mustSchedule = pending.withLock { pending in
+            guard change(&pending) else { return false }
             defer { pending.isScheduled = true }
             return !pending.isScheduled
         }

@@ -80,6 +80,8 @@ package struct ContextWants: Sendable, Hashable {
     }
 
     mutating func formUnion(_ other: ContextWants) {
+        // Most events lack nothing.
+        guard !other.isEmpty else { return }
         for want in other.all { insert(want) }
         authorsOf.formUnion(other.authorsOf)
         laterDistances.formUnion(other.laterDistances)

@@ -172,11 +172,11 @@ package enum MessageError: String, Error {
 
 extension BorrowedText {
     /// The JSON object in this text; an empty one for an empty text.
-    package func object(or mistake: MessageError) throws(MessageError) -> JSONObject {
+    package func object(or failure: MessageError) throws(MessageError) -> JSONObject {
         do throws(JSONError) {
             return try jsonObject()
         } catch {
-            throw mistake
+            throw failure
         }
     }
 }

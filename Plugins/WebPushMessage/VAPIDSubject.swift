@@ -60,7 +60,7 @@ package struct VAPIDSubject: Sendable, Hashable {
     private static func isAddressByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: ","): false
-        default: (0x21...0x7E).contains(byte)
+        default: byte.isVisibleASCII
         }
     }
 }

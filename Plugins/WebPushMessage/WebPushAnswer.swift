@@ -57,7 +57,7 @@ struct WebPushAnswer {
             // The answer asks for a pause of two minutes nevertheless.
             outcome.retryAfter = 0
             return outcome
-        case (502, .bridgeTrouble): return answer.outcome(.retry, reason, .device)
+        case (502, .bridgeError): return answer.outcome(.retry, reason, .device)
         case (0, _), (200...299, _), (404, _), (410, _), (413, _), (500..., _): return answer.outcome
         default:
             var outcome = answer.outcome
@@ -92,7 +92,7 @@ enum WebPushDetail: String, CaseIterable {
     /// Mozilla: the message may be sent again at once.
     case immediateRetry = "retry-at-once"
     /// Mozilla forwards messages for mobile browsers to Google and Apple, and that failed.
-    case bridgeTrouble = "bridge-error"
+    case bridgeError = "bridge-error"
     /// Microsoft accepted the message and dropped it.
     case dropped
     /// Microsoft: too many messages for this subscription, or from us.
@@ -182,7 +182,7 @@ enum WebPushDetail: String, CaseIterable {
         case 111, 112, 114: self = .badTTL
         case 113: self = .badTopic
         case 202: self = .immediateRetry
-        case 900...903: self = .bridgeTrouble
+        case 900...903: self = .bridgeError
         default: return nil
         }
     }

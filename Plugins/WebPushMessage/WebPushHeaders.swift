@@ -35,14 +35,7 @@ package enum Topic {
         Base64URL.encode([UInt8](SHA256.hash(key).prefix(24)))
     }
 
-    private static func isTopicByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
-    }
+    private static func isTopicByte(_ byte: UInt8) -> Bool { byte.isASCIILetterOrDigit || byte.isOne(of: "-_") }
 }
 
 extension Urgency {

@@ -47,7 +47,7 @@ struct APNsConfiguration: Sendable {
         let topic = try block.requiredText("topic", expected: expected)
         let isBundleID =
             (1...255).contains(topic.utf8.count)
-            && topic.utf8.allSatisfy { Authentication.isLetterOrDigit($0) || $0 == 45 || $0 == 46 }
+            && topic.utf8.allSatisfy { $0.isASCIILetterOrDigit || $0.isOne(of: "-.") }
         guard isBundleID else { throw PluginError("topic: expected \(expected)") }
         return topic
     }

@@ -74,15 +74,6 @@ enum Authentication: Sendable {
         }
     }
 
-    static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: false
-        }
-    }
-
     /// Reads the key that signs provider tokens.
     private static func token(_ block: JSONObject) throws(PluginError) -> Authentication {
         .token(
@@ -98,7 +89,7 @@ enum Authentication: Sendable {
         expected: String
     ) throws(PluginError) -> String {
         let identifier = try block.requiredText(name, expected: expected)
-        guard identifier.utf8.count == 10, identifier.utf8.allSatisfy(isLetterOrDigit) else {
+        guard identifier.utf8.count == 10, identifier.utf8.allSatisfy(\.isASCIILetterOrDigit) else {
             throw PluginError("\(name): expected \(expected)")
         }
         return identifier

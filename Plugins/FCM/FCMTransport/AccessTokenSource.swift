@@ -114,7 +114,7 @@ enum TokenAnswer: Sendable, Hashable {
     private static func granted(_ response: borrowing HTTPResponse) -> TokenAnswer {
         let body = try? JSONObject(parsing: response.body.bytes)
         guard let token = body?["access_token"]?.string, (1...tokenLimit).contains(token.utf8.count),
-            token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+            token.utf8.allSatisfy(\.isVisibleASCII),
             let lifetime = body?["expires_in"]?.integer, lifetime > 0,
             body?["token_type"]?.string.map({ $0.lowercased() == "bearer" }) ?? true
         else {

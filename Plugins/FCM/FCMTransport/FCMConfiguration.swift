@@ -108,7 +108,7 @@ struct ServiceAccount: Sendable {
     /// `project_id`, if the file has one.
     let projectID: String?
 
-    /// Throws for the first mistake; `name` is the key of the configuration that the content stands under.
+    /// Throws for the first error. `name` is the setting that holds the content.
     init(parsing text: String, under name: StaticString) throws(PluginError) {
         let object: JSONObject
         do throws(JSONError) {
@@ -119,7 +119,7 @@ struct ServiceAccount: Sendable {
         try self.init(object, under: name)
     }
 
-    /// Throws for the first mistake; `name` is the key of the configuration that the content stands under.
+    /// Throws for the first error. `name` is the setting that holds the content.
     init(_ file: JSONObject, under name: StaticString) throws(PluginError) {
         do throws(PluginError) {
             if let type = try file.text("type", expected: "service_account"), type != "service_account" {
@@ -141,7 +141,7 @@ struct ServiceAccount: Sendable {
         expected: String
     ) throws(PluginError) -> String {
         let word = try file.requiredText(name, expected: expected)
-        guard (1...256).contains(word.utf8.count), word.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        guard (1...256).contains(word.utf8.count), word.utf8.allSatisfy(\.isVisibleASCII) else {
             throw PluginError("\(name): expected \(expected)")
         }
         return word

@@ -176,14 +176,6 @@ enum RegistrationToken {
     static let lengths = 64...1024
 
     static func isPlausible(_ text: BorrowedText) -> Bool {
-        lengths.contains(text.count)
-            && text.bytes.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: ":"):
-                    true
-                default: false
-                }
-            }
+        lengths.contains(text.count) && text.bytes.allSatisfy { $0.isASCIILetterOrDigit || $0.isOne(of: "-_:") }
     }
 }

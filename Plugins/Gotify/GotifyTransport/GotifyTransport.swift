@@ -56,29 +56,22 @@ struct MessageEndpoint {
 
     /// Throws for a URL that is not an application's.
     init(_ token: BorrowedText) throws(PluginError) {
-        let mistake = PluginError(
+        let error = PluginError(
             "token: expected an application's URL such as https://gotify.example.com/message?token=A…, at most "
                 + "\(MessageEndpoint.limit) bytes"
         )
         guard (1...MessageEndpoint.limit).contains(token.count), let url = HTTPURL(token.string),
             let query = url.target.firstRange(of: MessageEndpoint.query),
             url.target[..<query.lowerBound].hasSuffix("/message")
-        else { throw mistake }
+        else { throw error }
         let secret = url.target[query.upperBound...]
-        guard !secret.isEmpty, secret.utf8.allSatisfy(MessageEndpoint.isTokenByte) else { throw mistake }
+        guard !secret.isEmpty, secret.utf8.allSatisfy(MessageEndpoint.isTokenByte) else { throw error }
         self.url = url.origin + url.target[..<query.lowerBound]
         applicationToken = String(secret)
     }
 
     /// Old tokens consist of letters, digits, `.`, `_` and `-`; new ones of base64url and dots.
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."):
-            true
-        default: false
-        }
-    }
+    private static func isTokenByte(_ byte: UInt8) -> Bool { byte.isASCIILetterOrDigit || byte.isOne(of: "_-.") }
 }
 
 /// An answer of a Gotify server and its outcome.

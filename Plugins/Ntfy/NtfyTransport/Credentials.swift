@@ -10,7 +10,7 @@ enum Credentials {
     /// name without a password.
     static func authorization(_ registration: borrowing Registration) throws(PluginError) -> String? {
         let token = try text("access_token", registration, "ntfy's access token, such as tk_…, in printable ASCII") {
-            (0x21...0x7E).contains($0)
+            $0.isVisibleASCII
         }
         let isPrintable = { (byte: UInt8) in byte >= 0x20 && byte != 0x7F }
         // A colon would end the name (RFC 7617 section 2).

@@ -24,7 +24,7 @@ struct NtfyAnswer {
 
     var outcome: Outcome {
         switch answer.status {
-        case 400: answer.outcome(.rejected, mistake)
+        case 400: answer.outcome(.rejected, badRequest)
         case 401: answer.outcome(.rejected, NtfyAnswer.unauthorized)
         case 404, 410: answer.outcome(.rejected, answer.outcome.reason)
         case 429: limit
@@ -33,7 +33,7 @@ struct NtfyAnswer {
     }
 
     /// The part of the message that ntfy refuses, mostly from the rule's block.
-    private var mistake: String {
+    private var badRequest: String {
         switch answer.code ?? 0 {
         case 40001, 40032...40037: "bad-contact"
         case 40002...40006: "bad-delay"

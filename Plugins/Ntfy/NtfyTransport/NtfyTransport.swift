@@ -80,27 +80,20 @@ struct Topic {
 
     /// Throws for a URL that is not a topic's.
     init(_ token: BorrowedText) throws(PluginError) {
-        let mistake = PluginError(
+        let error = PluginError(
             "token: expected a topic's URL such as https://ntfy.sh/my-alerts, at most \(Topic.urlLimit) bytes; a topic has "
                 + "\(Topic.nameLengths.lowerBound) to \(Topic.nameLengths.upperBound) of A-Z, a-z, 0-9, _ and -"
         )
         guard (1...Topic.urlLimit).contains(token.count), let url = HTTPURL(token.string),
             let slash = url.target.lastIndex(of: "/")
-        else { throw mistake }
+        else { throw error }
         let name = url.target[url.target.index(after: slash)...]
         guard Topic.nameLengths.contains(name.utf8.count), name.utf8.allSatisfy(Topic.isNameByte),
             !Topic.reserved.contains(String(name))
-        else { throw mistake }
+        else { throw error }
         self.name = String(name)
         publishingURL = url.origin + url.target[...slash]
     }
 
-    private static func isNameByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
-            true
-        default: false
-        }
-    }
+    private static func isNameByte(_ byte: UInt8) -> Bool { byte.isASCIILetterOrDigit || byte.isOne(of: "_-") }
 }

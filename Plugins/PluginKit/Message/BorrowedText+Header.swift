@@ -3,6 +3,6 @@ extension BorrowedText {
     /// without blanks, otherwise its `digest`. Nil for an empty text.
     public func headerValue(limit: Int, orDigest digest: (UnsafeRawBufferPointer) -> String) -> String? {
         guard !isEmpty else { return nil }
-        return count <= limit && bytes.allSatisfy { (0x21...0x7E).contains($0) } ? string : digest(bytes)
+        return count <= limit && bytes.allSatisfy(\.isVisibleASCII) ? string : digest(bytes)
     }
 }

@@ -64,13 +64,6 @@ struct HostPattern: Sendable {
     }
 
     private static func isLabel(_ label: Substring) -> Bool {
-        !label.isEmpty
-            && label.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
-                    true
-                default: false
-                }
-            }
+        !label.isEmpty && label.utf8.allSatisfy { $0.isASCIILetterOrDigit || $0 == UInt8(ascii: "-") }
     }
 }

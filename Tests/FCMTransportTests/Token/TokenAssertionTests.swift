@@ -1,8 +1,9 @@
 import Cipher
-@testable import FCMTransport
 import Foundation
 import PluginTestSupport
 import Testing
+
+@testable import FCMTransport
 
 struct TokenAssertionTests {
     @Test func isAJWTThatTheAccountSigned() throws {

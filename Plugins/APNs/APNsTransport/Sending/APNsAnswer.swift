@@ -62,7 +62,7 @@ struct APNsAnswer {
         case .gone:
             if recipient.pushType.hasOwnToken {
                 outcome.reason = recipient.pushType.reasonOfDeadToken
-            } else if !mayBeOurMistake(for: recipient) {
+            } else if !mayBeMisconfiguration(for: recipient) {
                 return verdict
             }
         case .misconfigured:
@@ -76,7 +76,7 @@ struct APNsAnswer {
 
     /// Whether Apple answers this for every device when the operator's topic or environment is wrong. A device that
     /// names other servers in its registration does not count.
-    func mayBeOurMistake(for recipient: Recipient) -> Bool {
+    func mayBeMisconfiguration(for recipient: Recipient) -> Bool {
         guard status == 400, !recipient.pushType.hasOwnToken, !recipient.isPlaceProven else { return false }
         return reason == .deviceTokenNotForTopic || reason == .badDeviceToken && recipient.isAtMainOrigin
     }

@@ -9,14 +9,7 @@ enum DeviceToken {
 
     static func isValid(_ text: BorrowedText) -> Bool {
         lengths.contains(text.count) && text.count.isMultiple(of: 2)
-            && text.bytes.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-                    UInt8(ascii: "A")...UInt8(ascii: "F"):
-                    true
-                default: false
-                }
-            }
+            && text.bytes.allSatisfy(\.isASCIIHexDigit)
     }
 }
 

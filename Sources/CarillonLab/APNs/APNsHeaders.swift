@@ -58,13 +58,7 @@ struct APNsHeaders {
         guard let text, !text.isEmpty else { throw APNsRefusal(.missingTopic, "there is no apns-topic") }
         let isWellFormed =
             text.utf8.count <= 255
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
+            && text.consistsOfLettersDigits(and: ".-_")
         guard isWellFormed else { throw APNsRefusal(.badTopic, "apns-topic is not a bundle id") }
         return text
     }

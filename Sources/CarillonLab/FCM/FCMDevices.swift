@@ -18,13 +18,7 @@ struct FCMDevices {
     func check(_ token: String, of project: String) throws(FCMRefusal) {
         let isPlausible =
             (32...4096).contains(token.utf8.count)
-            && token.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: ":"):
-                    true
-                default: false
-                }
-            }
+            && token.consistsOfLettersDigits(and: "-_:")
         guard isPlausible else { throw .invalidToken("the token is none by its length or its characters") }
         let device = devices[token]
         switch device?.state ?? (acceptsUndeclared ? .registered : .invalid) {

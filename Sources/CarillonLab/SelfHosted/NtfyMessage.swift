@@ -136,11 +136,6 @@ struct NtfyPublication {
 
     private static func isTopic(_ topic: String) -> Bool {
         (1...64).contains(topic.utf8.count)
-            && topic.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "_"): true
-                default: false
-                }
-            }
+            && topic.consistsOfLettersDigits(and: "-_")
     }
 }

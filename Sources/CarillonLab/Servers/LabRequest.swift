@@ -48,3 +48,13 @@ struct LabRequest: Sendable {
         headers.first { $0.name == name }?.value
     }
 }
+
+extension StringProtocol {
+    /// Whether the text has only ASCII letters, digits and the characters of `others`, which are ASCII.
+    func consistsOfLettersDigits(and others: StaticString) -> Bool {
+        let others = UnsafeBufferPointer(start: others.utf8Start, count: others.utf8CodeUnitCount)
+        return utf8.allSatisfy { byte in
+            (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20) || others.contains(byte)
+        }
+    }
+}

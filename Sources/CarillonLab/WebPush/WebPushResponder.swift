@@ -54,12 +54,7 @@ struct WebPushResponder: Sendable {
     /// Whether a path's last part can be a subscription's id.
     static func isSubscription(_ text: Substring) -> Bool {
         (1...128).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "_"): true
-                default: false
-                }
-            }
+            && text.consistsOfLettersDigits(and: "-_")
     }
 
     private func accept(

@@ -33,8 +33,8 @@ struct ClientAuthentication {
 
     /// Checks the event of an AUTH message and answers with OK or a reason. `now` is in milliseconds since 1970.
     mutating func authenticate(_ event: Event, now: Int64) -> RelayMessage {
-        if let mistake = mistake(in: event, now: now) {
-            return .ok(event.id, isAccepted: false, message: MachineReadablePrefix.invalid.message(mistake))
+        if let reason = rejectionReason(for: event, now: now) {
+            return .ok(event.id, isAccepted: false, message: MachineReadablePrefix.invalid.message(reason))
         }
         guard publicKeys.count < Self.keys || publicKeys.contains(event.pubkey) else {
             let reason = "at most \(Self.keys) keys a connection"
@@ -44,7 +44,7 @@ struct ClientAuthentication {
         return .ok(event.id, isAccepted: true, message: "")
     }
 
-    private func mistake(in event: Event, now: Int64) -> String? {
+    private func rejectionReason(for event: Event, now: Int64) -> String? {
         guard event.kind == .clientAuthentication else { return "AUTH takes an event of kind 22242" }
         guard event.value(of: "challenge") == challenge else { return "the challenge tag must be this connection's" }
         // Proxies and ports make URLs differ, so that comparing hosts is what NIP-42 advises.

@@ -3,7 +3,9 @@ import Testing
 @testable import RelayPool
 
 @Test func eventsAreBatchedByHowTheyWereRead() {
-    var batches = EventBatches(limit: 2)
+    var limits = ConnectionLimits()
+    limits.batch = 2
+    var batches = EventBatches(limits: limits)
     let live = Arrival(reading: .live, sweep: nil, epoch: 0)
     #expect(batches.add([1], live) == nil)
     #expect(batches.add([2], Arrival(reading: .stored, sweep: 1, epoch: 0)) == nil)
@@ -23,17 +25,16 @@ import Testing
     var limits = ConnectionLimits()
     limits.eventsInWork = 2
     limits.bytesInWork = 10
-    var batches = EventBatches(limit: 3)
-    var work = EventsInWork(limits: limits)
-    #expect(work.isEmpty)
-    _ = batches.add([0, 0], Arrival(reading: .live, sweep: nil, epoch: 0))
-    work.add(bytes: 2)
-    #expect(!work.isFull)
-    _ = batches.add([0], Arrival(reading: .live, sweep: nil, epoch: 0))
-    work.add(bytes: 1)
-    #expect(work.isFull)
-    for batch in batches.takeAll() { work.settle(batch) }
-    #expect(work.isEmpty)
-    work.add(bytes: 10)
-    #expect(work.isFull)
+    limits.batch = 3
+    var batches = EventBatches(limits: limits)
+    let live = Arrival(reading: .live, sweep: nil, epoch: 0)
+    #expect(batches.isSettled)
+    _ = batches.add([0, 0], live)
+    #expect(!batches.isFull)
+    _ = batches.add([0], live)
+    #expect(batches.isFull)
+    for batch in batches.takeAll() { batches.settle(batch) }
+    #expect(batches.isSettled)
+    _ = batches.add([UInt8](repeating: 0, count: 10), live)
+    #expect(batches.isFull)
 }

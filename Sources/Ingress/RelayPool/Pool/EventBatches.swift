@@ -1,4 +1,4 @@
-/// The events of one relay that were read and not handed over yet, grouped by their reading.
+/// The events of one relay that were read, in batches to hand over, and how many of them are not settled.
 struct EventBatches {
     /// What is handed over at once.
     struct Batch: Equatable {
@@ -18,54 +18,40 @@ struct EventBatches {
         }
     }
 
-    private let limit: Int
+    private let limits: ConnectionLimits
+    /// Not handed over yet.
     private var open: [Reading: Batch] = [:]
+    private var unsettled = (events: 0, bytes: 0)
 
-    /// - Parameter limit: Events in one batch at most.
-    init(limit: Int) {
-        self.limit = max(1, limit)
+    init(limits: ConnectionLimits) {
+        self.limits = limits
     }
+
+    /// Whether every event is settled.
+    var isSettled: Bool { unsettled.events == 0 }
+    /// Whether so many are not settled that reading must stop.
+    var isFull: Bool { unsettled.events >= limits.eventsInWork || unsettled.bytes >= limits.bytesInWork }
 
     /// Adds an event. Returns the batch if this fills it.
     mutating func add(_ event: [UInt8], _ arrival: Arrival) -> Batch? {
+        unsettled.events += 1
+        unsettled.bytes += event.count
         var batch = open.removeValue(forKey: arrival.reading) ?? Batch(arrival.reading)
         batch.append(event, arrival)
-        guard batch.events.count < limit else { return batch }
+        guard batch.events.count < limits.batch else { return batch }
         open[arrival.reading] = batch
         return nil
     }
 
-    /// All that is there.
+    mutating func settle(_ batch: Batch) {
+        unsettled.events -= batch.events.count
+        unsettled.bytes -= batch.bytes
+    }
+
+    /// Returns everything that is not handed over yet.
     mutating func takeAll() -> [Batch] {
         guard !open.isEmpty else { return [] }
         defer { open.removeAll(keepingCapacity: true) }
         return Array(open.values)
-    }
-}
-
-/// Counts the events of one relay that were read and are not settled.
-struct EventsInWork {
-    private let maximumCount: Int
-    private let maximumBytes: Int
-    private var count = 0
-    private var bytes = 0
-
-    init(limits: ConnectionLimits) {
-        maximumCount = limits.eventsInWork
-        maximumBytes = limits.bytesInWork
-    }
-
-    var isEmpty: Bool { count == 0 }
-    /// Whether there are so many that reading must stop.
-    var isFull: Bool { count >= maximumCount || bytes >= maximumBytes }
-
-    mutating func add(bytes: Int) {
-        count += 1
-        self.bytes += bytes
-    }
-
-    mutating func settle(_ batch: EventBatches.Batch) {
-        count -= batch.events.count
-        bytes -= batch.bytes
     }
 }

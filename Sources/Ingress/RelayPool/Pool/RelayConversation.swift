@@ -20,7 +20,6 @@ final class RelayConversation: RelayWireOwner {
     private var session: RelaySession
     private var pending = PendingRequests()
     private var batches: EventBatches
-    private var work: EventsInWork
     private var wire: RelayWire?
     /// Messages that came before the session could begin.
     private var early: [ByteBuffer] = []
@@ -38,8 +37,7 @@ final class RelayConversation: RelayWireOwner {
         settings.requestedKinds = environment.kinds.withLockedValue { $0 }
         session = RelaySession(settings: settings)
         _ = session.watchOwnKey(at: .users, now: environment.now())
-        batches = EventBatches(limit: environment.limits.batch)
-        work = EventsInWork(limits: environment.limits)
+        batches = EventBatches(limits: environment.limits)
         idleTalk = RequestPace(burst: Self.idleTalk.burst, perSecond: Self.idleTalk.perSecond, now: environment.now())
     }
 
@@ -49,8 +47,8 @@ final class RelayConversation: RelayWireOwner {
     /// Whether there is a reason for a connection.
     var isNeeded: Bool { session.keyCount > 0 || session.hasPendingRequests }
     /// Whether events are handed over and not settled.
-    var isWorking: Bool { !work.isEmpty }
-    var wantsMore: Bool { hasBegun && !isOver && !work.isFull }
+    var isWorking: Bool { !batches.isSettled }
+    var wantsMore: Bool { hasBegun && !isOver && !batches.isFull }
 
     func update(_ changes: [WatchChange]) {
         perform(session.update(changes, now: environment.now()))
@@ -143,7 +141,7 @@ final class RelayConversation: RelayWireOwner {
             hasBegun = false
             perform(
                 session.disconnected(
-                    isClean: failure == nil && work.isEmpty,
+                    isClean: failure == nil && batches.isSettled,
                     isMessageTooLong: failure == .messageRefused,
                     now: environment.now()
                 )
@@ -154,7 +152,6 @@ final class RelayConversation: RelayWireOwner {
 
     private func take(_ event: UnsafeRawBufferPointer, on subscription: SubscriptionID) {
         guard let arrival = session.received(event, on: subscription, now: environment.now()) else { return }
-        work.add(bytes: event.count)
         if let full = batches.add(Array(event), arrival) { handOver([full]) }
     }
 
@@ -168,7 +165,7 @@ final class RelayConversation: RelayWireOwner {
     }
 
     private func settled(_ batch: EventBatches.Batch, _ isDealtWith: [Bool]) {
-        work.settle(batch)
+        batches.settle(batch)
         perform(
             session.settled(batch.arrivals, batch.events, isDealtWith: isDealtWith, now: environment.now())
         )

@@ -124,7 +124,8 @@ package struct YAMLValue {
 
     /// A mapping with no keys but `keys`. An unknown key is a mistake that names the nearest known one. Without `keys`,
     /// any key goes.
-    package func mapping(keys: [String]? = nil) -> YAMLMapping? {
+    /// `missing` is said of an unknown key that holds a mapping and resembles no known one.
+    package func mapping(keys: [String]? = nil, missing: String? = nil) -> YAMLMapping? {
         guard case .mapping(let mapping) = node, !isBareTemplate else {
             mistake("expected a mapping" + (keys.map { " with " + $0.joined(separator: ", ") } ?? ""))
             return nil
@@ -141,10 +142,13 @@ package struct YAMLValue {
                 continue
             }
             if let keys, !keys.contains(name) {
-                let known = NearestName.hint(name, among: keys)
+                var hint = NearestName.hint(name, among: keys)
+                if hint.isEmpty {
+                    if let missing, value.mapping != nil { hint = "; " + missing }
+                    hint += "; known here: " + keys.joined(separator: ", ")
+                }
                 file.note(
-                    (path.isEmpty ? "" : "\(path): ") + "unknown key '\(name.prefix(64))'"
-                        + (known.isEmpty ? "; known here: " + keys.joined(separator: ", ") : known),
+                    (path.isEmpty ? "" : "\(path): ") + "unknown key '\(name.prefix(64))'" + hint,
                     at: key.mark
                 )
                 continue

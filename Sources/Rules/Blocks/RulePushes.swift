@@ -65,7 +65,8 @@ struct RulePace: Sendable {
         self.pushes = pushes
         others = (hasTexts ? PacedPush.alert : .data).paced(stated)
         key = rule["key"].flatMap { Template.read($0, in: .identifier) } ?? .empty
-        if let key = rule["key"], !pushes.values.contains(where: { $0.pace == .latest || $0.nature == .special }) {
+        let mayReplace = (pushes.values + [others]).contains { $0.pace == .latest || $0.nature == .special }
+        if let key = rule["key"], !mayReplace {
             key.mistake("'pace: latest' is missing: 'key' says which pushes replace each other")
         }
     }

@@ -1,22 +1,30 @@
 import JSON
 import Nostr
 import Notifications
+import PlatformDocuments
+import Platforms
 import Rules
 
-/// A rules file, and behind a line of `---8<---` what an event says that the rules are tried on: whatever is a rule book renders
-/// any text in any mode, and what a platform is told in JSON is JSON.
+/// A rules file, and after a line of `---8<---` the content of an event to try the rules on. Every rule book that can be read
+/// renders any text in any mode, and every block for a platform is JSON.
 enum RulesJudge {
     private static let separator = "\n---8<---\n"
     private static let standard = "hello {{event.id}} \"\\ \u{202E}👩\u{200D}👩\n\u{7}https://example.com/?a=b#c"
     private static let zero = Bytes32(words: (0, 0, 0, 0))
     private static let kinds: [UInt16] = [0, 1, 3, 4, 6, 7, 1_059, 1_111, 9_735, 20_062, 30_023]
 
+    private static let platforms = PlatformCatalog(
+        ["ios": APNsDescription.json, "android": FCMDescription.json].compactMapValues {
+            try? PlatformDescription(parsing: "\($0)")
+        }
+    )
+
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let text = String(validating: bytes, as: UTF8.self) else { return false }
         let parts = text.split(separator: separator, maxSplits: 1, omittingEmptySubsequences: false)
-        guard let yaml = parts.first, let book = try? RuleBook(yaml: String(yaml), name: "rules.yaml") else {
-            return true
-        }
+        guard let yaml = parts.first,
+            let book = try? RuleBook(yaml: String(yaml), name: "rules.yaml", platforms: platforms)
+        else { return true }
         let said = parts.count > 1 ? String(parts[1]) : standard
         for kind in kinds { judge(book, event(kind, said)) }
         for mode in Mode.allCases {

@@ -1,122 +1,221 @@
+import Nostr
 import Notifications
 import Platforms
 
+/// A rule as the file says it.
+struct RuleDefinition: Sendable {
+    var name: String
+    var place: RulePlace?
+    var match: RuleMatch
+    /// The signal that device filters and wake-ups use; nil: the one that the match stage chose.
+    var signal: Signal?
+    /// Such events wake nobody.
+    var drops = false
+    /// The most that a push service may see.
+    var mode: Mode
+    var urgency: Urgency
+    var texts: RuleTexts
+    var payload: RulePayload
+    var pace: RulePace
+    /// How texts show what they mention.
+    var mentions: MentionStyle
+}
+
 /// What one kind of event becomes. A class, because each decision returns one.
 package final class Rule: Sendable {
-    /// For traces and for `carillon rules try`.
-    package let name: String
-    /// Its place in the file.
-    package let place: RulePlace?
-    let match: RuleMatch
-    /// The signal that device filters and wake-ups use; nil: the one that the match stage chose.
-    let signal: Signal?
-    /// Such events wake nobody.
-    let drops: Bool
-    /// The most a push service may see.
-    package let mode: Mode
-    package let urgency: Urgency
-    let texts: RuleTexts
-    let payload: RulePayload
-    let pace: RulePace
-    /// Replaces its texts in ``Mode/nudge``.
-    let nudge: NeutralTemplates
-    /// Wraps them in ``Mode/sealed``.
-    let cover: NeutralTemplates
-    /// How platforms show wake-ups to people.
-    let blocksOfWakeUps: PlatformBlocks
-    private let visibility: RuleVisibility
-    /// How texts spell what they mention.
-    let mentions: MentionStyle
+    private let definition: RuleDefinition
+    private let forms: StricterForms
     private let needs: RuleNeeds
     private let platforms: PlatformCatalog
 
     /// `nudge` is the rule book's, and `shared` what all of its rules have in common.
     init(
-        name: String,
-        place: RulePlace? = nil,
-        match: RuleMatch,
-        signal: Signal?,
-        drops: Bool,
-        mode: Mode,
-        urgency: Urgency,
-        texts: RuleTexts,
-        payload: RulePayload,
-        pace: RulePace,
+        _ definition: RuleDefinition,
         nudge: NeutralTemplates,
-        mentions: MentionStyle = .raw,
         shared: SharedPresentation = SharedPresentation(),
         platforms: PlatformCatalog
     ) {
+        self.definition = definition
         self.platforms = platforms
-        self.name = name
-        self.place = place
-        self.match = match
-        self.signal = signal
-        self.drops = drops
-        self.mode = mode
-        self.urgency = urgency
-        self.texts = texts
-        self.payload = payload
-        self.pace = pace
-        let presentation = RulePresentation(texts, payload.blocks, mode: mode, platforms)
-        let common = nudge.template.payload.blocks
-        self.nudge = nudge.with(presentation.joined(with: common), category: presentation.category)
-        cover = nudge.with(presentation.joined(with: common, sealedAmong: shared), category: shared.category)
-        blocksOfWakeUps = presentation.blocksOfWakeUps
-        visibility = RuleVisibility(texts, payload.blocks, mode: mode, platforms)
-        self.mentions = mentions
-        needs = Self.needs(of: texts, payload, pace, mentions)
+        forms = StricterForms(definition, nudge, shared, platforms)
+        needs = Self.needs(of: definition)
     }
 
     /// The same rule in a book whose rules have `shared` in common.
-    convenience init(_ rule: Rule, nudge: NeutralTemplates, shared: SharedPresentation) {
-        self.init(
-            name: rule.name,
-            place: rule.place,
-            match: rule.match,
-            signal: rule.signal,
-            drops: rule.drops,
-            mode: rule.mode,
-            urgency: rule.urgency,
-            texts: rule.texts,
-            payload: rule.payload,
-            pace: rule.pace,
-            nudge: nudge,
-            mentions: rule.mentions,
-            shared: shared,
-            platforms: rule.platforms
-        )
+    func sharing(_ shared: SharedPresentation, nudge: NeutralTemplates) -> Rule {
+        Rule(definition, nudge: nudge, shared: shared, platforms: platforms)
+    }
+
+    /// For traces and for `carillon rules try`.
+    package var name: String { definition.name }
+    /// Its place in the file.
+    package var place: RulePlace? { definition.place }
+    /// The most that a push service may see.
+    package var mode: Mode { definition.mode }
+    package var urgency: Urgency { definition.urgency }
+    var match: RuleMatch { definition.match }
+    var signal: Signal? { definition.signal }
+    var drops: Bool { definition.drops }
+    var texts: RuleTexts { definition.texts }
+    var payload: RulePayload { definition.payload }
+    var mentions: MentionStyle { definition.mentions }
+
+    /// Whether its condition on kinds holds for `kind`.
+    package func isFor(_ kind: Kind) -> Bool {
+        match.kinds?.contains(kind.rawValue) ?? true
     }
 
     /// Whether its notifications show nothing on devices of `platform` in mode alert, and so may show nothing in any
     /// other mode.
-    package func isSilent(on platform: String) -> Bool { visibility.isSilent(on: platform) }
+    package func isSilent(on platform: String) -> Bool { forms.visibility.isSilent(on: platform) }
 
     /// What a notification in `mode` needs besides the event. It goes out without what is still unknown then.
     package func needs(in mode: Mode) -> RuleNeeds {
         min(mode, self.mode) > .nudge ? needs : []
     }
 
-    private static func needs(
-        of texts: RuleTexts,
-        _ payload: RulePayload,
-        _ pace: RulePace,
-        _ mentions: MentionStyle
-    ) -> RuleNeeds {
+    private static func needs(of rule: RuleDefinition) -> RuleNeeds {
         func speaks(of variable: String) -> Bool {
-            texts.speaksOf(variable) || payload.variables.contains(variable) || pace.key.variables.contains(variable)
+            rule.texts.speaksOf(variable) || rule.payload.variables.contains(variable)
+                || rule.pace.key.variables.contains(variable)
         }
         var needs: RuleNeeds = []
         if speaks(of: "author.name") { needs.insert(.authorName) }
         // The event's own keys carry it, whatever the texts say.
-        if payload.customKeys.saysEvent || speaks(of: "referenced.kind") || speaks(of: "referenced.content") {
+        if rule.payload.customKeys.saysEvent || speaks(of: "referenced.kind") || speaks(of: "referenced.content") {
             needs.insert(.referencedEvent)
         }
         if speaks(of: "referenced.author.pubkey") { needs.insert(.referencedEvent) }
         if speaks(of: "referenced.author.name") { needs.formUnion([.referencedEvent, .referencedAuthorName]) }
         let written = ["event.content", "event.subject", "referenced.content", "zap.comment"]
-        if mentions == .names, written.contains(where: speaks) { needs.insert(.mentions) }
+        if rule.mentions == .names, written.contains(where: speaks) { needs.insert(.mentions) }
         return needs
+    }
+
+    // MARK: Pacing
+
+    /// This rule's push to a device of `platform` in `mode`, for pacing.
+    package func push(on platform: String, in mode: Mode) -> PacedPush {
+        definition.pace.push(on: platform, in: min(mode, self.mode))
+    }
+
+    /// The key of a push: pushes of one type with the same key replace each other.
+    package func paceKey(of push: PacedPush, _ input: RuleInput, now: Int64) -> String {
+        let key = definition.pace.key.render(TemplateValues(input, now: now, mentions: mentions))
+        // Alerts of two rules say different things. A device has one Live Activity, one widget state and one sync.
+        return push.type + "\n" + (key.isEmpty && push.nature == .alert ? name : key)
+    }
+
+    // MARK: Rendering
+
+    /// This rule's notification for `input` in the device's `language`, in the stricter of `mode` and the rule's mode.
+    ///
+    /// `now` is in milliseconds since 1970; relative times need it. `isSilent`: no stricter form may show anything, see
+    /// ``isSilent(on:)``.
+    package func rendering(
+        _ input: RuleInput,
+        signal: Signal,
+        mode: Mode,
+        language: LanguageTag? = nil,
+        isSilent: Bool = false,
+        now: Int64 = 0
+    ) -> Rendering {
+        var rendering = content(of: input, signal: signal, mode: min(mode, self.mode), language: language, now: now)
+        if isSilent { rendering.notification.silence() }
+        rendering.notification.expiresAt = expiresAt(from: now)
+        return rendering
+    }
+
+    /// The notification of ``rendering(_:signal:mode:language:isSilent:now:)``.
+    package func render(
+        _ input: RuleInput,
+        signal: Signal,
+        mode: Mode,
+        language: LanguageTag? = nil,
+        isSilent: Bool = false,
+        now: Int64 = 0
+    ) -> Notification {
+        rendering(input, signal: signal, mode: mode, language: language, isSilent: isSilent, now: now).notification
+    }
+
+    /// Whether the rule sends nothing to `platform` for some events.
+    package func mayWithhold(_ platform: String) -> Bool { payload.blocks.mayWithhold(platform) }
+
+    /// When a push service should give up the rule's notification, in milliseconds since 1970, as is `now`; 0: the
+    /// transport decides.
+    package func expiresAt(from now: Int64) -> Int64 { payload.lifetime.end(from: now) }
+
+    private func content(
+        of input: RuleInput,
+        signal: Signal,
+        mode: Mode,
+        language: LanguageTag?,
+        now: Int64
+    ) -> Rendering {
+        guard mode > .wake else {
+            var wakeUp = Notification.wake(signal, urgency: urgency)
+            wakeUp.neutralPresentation.native = forms.blocksOfWakeUps.render(TemplateValues(count: 1), now: now)
+            return Rendering(notification: wakeUp)
+        }
+        let form = mode == .sealed ? forms.cover : forms.nudge
+        let neutral = form.texts(count: 1, in: language)
+        let presentation = form.presentation(count: 1, in: language, now: now)
+        guard mode > .nudge else {
+            return Rendering(notification: .nudge(signal, urgency: form.urgency(urgency), neutral, presentation))
+        }
+        let values = TemplateValues(input, now: now, mentions: mentions)
+        var rendering = Rendering(
+            notification: Notification(
+                mode: mode,
+                signal: signal,
+                urgency: mode == .sealed ? form.urgency(urgency) : urgency,
+                title: texts.title.render(values, in: language),
+                subtitle: texts.subtitle.render(values, in: language),
+                body: texts.body.render(values, in: language),
+                category: texts.category.render(values),
+                thread: texts.thread.render(values),
+                collapseKey: texts.collapse.render(values),
+                neutral: neutral,
+                neutralPresentation: presentation
+            )
+        )
+        rendering.notification.url = rendering.url(texts.url, values, of: "url")
+        rendering.notification.actions = texts.actions.enumerated().map { number, action in
+            NotificationAction(
+                id: action.id.render(values),
+                label: action.label.render(values, in: language),
+                url: rendering.url(action.url, values, of: "actions[\(number)].url"),
+                icon: action.icon.render(values)
+            )
+        }
+        rendering.notification.data = payload.customKeys.render(input, values, now: now, into: &rendering)
+        rendering.notification.native = payload.blocks.render(values, now: now, into: &rendering)
+        return rendering
+    }
+}
+
+/// What stricter modes show instead of a rule's notification.
+private struct StricterForms: Sendable {
+    /// Replaces its texts in ``Mode/nudge``.
+    let nudge: NeutralTemplates
+    /// Wraps them in ``Mode/sealed``.
+    let cover: NeutralTemplates
+    /// How platforms show wake-ups to people.
+    let blocksOfWakeUps: PlatformBlocks
+    let visibility: RuleVisibility
+
+    init(
+        _ rule: RuleDefinition,
+        _ nudge: NeutralTemplates,
+        _ shared: SharedPresentation,
+        _ platforms: PlatformCatalog
+    ) {
+        let presentation = RulePresentation(rule.texts, rule.payload.blocks, mode: rule.mode, platforms)
+        let common = nudge.template.payload.blocks
+        self.nudge = nudge.with(presentation.joined(with: common), category: presentation.category)
+        cover = nudge.with(presentation.joined(with: common, sealedAmong: shared), category: shared.category)
+        blocksOfWakeUps = presentation.blocksOfWakeUps
+        visibility = RuleVisibility(rule.texts, rule.payload.blocks, mode: rule.mode, platforms)
     }
 }
 

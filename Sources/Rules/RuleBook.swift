@@ -6,13 +6,14 @@ import Platforms
 package struct RuleBook: Sendable {
     package let rules: [Rule]
     /// The file's texts for several events.
-    let summary: NotificationTemplate
-    let nudge: NeutralTemplates
+    private let summary: NotificationTemplate
+    private let nudge: NeutralTemplates
     /// What several events say together.
-    let batch: BatchTemplates
+    private let batch: BatchTemplates
     /// The same if none of them is more urgent than low.
-    let quietBatch: BatchTemplates
-    let index: RuleIndex
+    private let quietBatch: BatchTemplates
+    private let index: RuleIndex
+    private let platforms: PlatformCatalog
     /// The languages that conditions name and that texts are written in, each once.
     package let languages: [LanguageTag]
     /// Whether any rule depends on contact lists; else they need not be known.
@@ -35,6 +36,7 @@ package struct RuleBook: Sendable {
         let telling = rules.filter { !$0.drops && $0.mode > .wake }
         self.rules = rules
         self.ofApps = ofApps
+        self.platforms = platforms
         self.summary = summary
         self.nudge = nudge
         batch = BatchTemplates(summary, nudge, standingFor: telling, isQuiet: false, platforms)
@@ -45,6 +47,11 @@ package struct RuleBook: Sendable {
         asksForFollows = rules.contains { $0.match.isFollowed != nil } || apps.contains(where: \.asksForFollows)
         asksForPlatform = rules.contains { $0.match.platforms != nil } || apps.contains(where: \.asksForPlatform)
         asksForApp = rules.contains { $0.match.apps != nil } || !ofApps.isEmpty
+    }
+
+    /// The same with books of apps.
+    func with(_ ofApps: [String: RuleBook]) -> RuleBook {
+        RuleBook(rules: rules, summary: summary, nudge: nudge, ofApps: ofApps, platforms: platforms)
     }
 
     /// The book for devices of that app.
@@ -65,9 +72,7 @@ package struct RuleBook: Sendable {
         /// No rule matches, or the event has no signal.
         case unmatched
     }
-}
 
-extension RuleBook {
     /// The decision of the first rule that matches.
     package func decide(_ question: RuleQuestion) -> Decision {
         if let book = ofApps[question.app] { return book.decide(question) }
@@ -119,6 +124,35 @@ extension RuleBook {
         }
         return ofApps.values.reduce(into: counts) { $0.merge($1.exceededPatterns, uniquingKeysWith: +) }
     }
+
+    /// One notification for `count` events that waited for each other, in the device's language; `now` is in
+    /// milliseconds since 1970.
+    package func renderSummary(
+        count: UInt32,
+        signal: Signal,
+        urgency: Urgency,
+        mode: Mode,
+        language: LanguageTag? = nil,
+        now: Int64 = 0
+    ) -> Notification {
+        guard mode > .wake else { return .wake(signal, urgency: urgency, count: count) }
+        return (urgency == .low ? quietBatch : batch)
+            .render(count: count, signal: signal, urgency: urgency, mode: mode, language: language, now: now)
+    }
+
+    /// The languages of conditions and texts; a default's language is unknown.
+    private static func languages(
+        of rules: [Rule],
+        _ summary: RuleTexts,
+        _ nudge: RuleTexts,
+        _ further: [LanguageTag]
+    ) -> [LanguageTag] {
+        let all = rules.reduce(into: summary.languages.union(nudge.languages).union(further)) {
+            $0.formUnion($1.texts.languages)
+            $0.formUnion($1.match.languages ?? [])
+        }
+        return all.sorted { $0.description < $1.description }
+    }
 }
 
 /// The rules that can match a kind, in order.
@@ -138,22 +172,6 @@ struct RuleIndex: Sendable {
     }
 
     subscript(kind: UInt16) -> [Rule] { byKind[kind] ?? others }
-}
-
-extension RuleBook {
-    /// The languages of conditions and texts; a default's language is unknown.
-    static func languages(
-        of rules: [Rule],
-        _ summary: RuleTexts,
-        _ nudge: RuleTexts,
-        _ further: [LanguageTag]
-    ) -> [LanguageTag] {
-        let all = rules.reduce(into: summary.languages.union(nudge.languages).union(further)) {
-            $0.formUnion($1.texts.languages)
-            $0.formUnion($1.match.languages ?? [])
-        }
-        return all.sorted { $0.description < $1.description }
-    }
 }
 
 /// A summary of what rules are for.
@@ -192,12 +210,5 @@ extension RuleBook {
             }
         }
         return outline
-    }
-}
-
-extension Rule {
-    /// Whether its condition on kinds holds for `kind`.
-    package func isFor(_ kind: Kind) -> Bool {
-        match.kinds?.contains(kind.rawValue) ?? true
     }
 }

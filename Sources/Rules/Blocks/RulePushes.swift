@@ -78,20 +78,6 @@ struct RulePace: Sendable {
     }
 }
 
-extension Rule {
-    /// This rule's push to a device of `platform` in `mode`, for pacing.
-    package func push(on platform: String, in mode: Mode) -> PacedPush {
-        pace.push(on: platform, in: min(mode, self.mode))
-    }
-
-    /// The key of a push: pushes of one type with the same key replace each other.
-    package func paceKey(of push: PacedPush, _ input: RuleInput, now: Int64) -> String {
-        let key = pace.key.render(TemplateValues(input, now: now, mentions: mentions))
-        // Alerts of two rules say different things. A device has one Live Activity, one widget state and one sync.
-        return push.type + "\n" + (key.isEmpty && push.nature == .alert ? name : key)
-    }
-}
-
 /// A push, as far as pacing needs to know it.
 package struct PacedPush: Sendable, Hashable {
     /// The push service's word for its type, such as `liveactivity`. Pushes of different types are never merged.

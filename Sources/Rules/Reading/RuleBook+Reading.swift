@@ -40,14 +40,7 @@ extension RuleBook {
             mistakes += further.filter { !mistakes.contains($0) }
         }
         guard mistakes.isEmpty else { throw Mistakes(mistakes) }
-        let book = common.book
-        self.init(
-            rules: book.rules,
-            summary: book.summary,
-            nudge: book.nudge,
-            ofApps: books,
-            platforms: platforms
-        )
+        self = common.book.with(books)
     }
 
     private static func read(
@@ -144,7 +137,7 @@ extension RuleBook {
             rules.filter { !$0.drops && $0.mode > .nudge }.map { ($0.texts, $0.payload.blocks) },
             platforms
         )
-        return shared == SharedPresentation() ? rules : rules.map { Rule($0, nudge: nudge, shared: shared) }
+        return shared == SharedPresentation() ? rules : rules.map { $0.sharing(shared, nudge: nudge) }
     }
 
     private static func checkVersion(_ top: YAMLMapping) {

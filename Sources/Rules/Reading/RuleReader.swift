@@ -26,7 +26,7 @@ struct RuleReader {
         let match = MatchReader(file: file, platforms: context.platforms).match(rule["match"])
         let drops = rule["drop"]?.bool() ?? false
         if drops { checkSilence(of: rule) } else if rule["signal"] == nil { checkSignals(of: match, value) }
-        return Rule(
+        let definition = RuleDefinition(
             name: name(rule),
             place: RulePlace(file: value.file.name, line: value.line),
             match: match,
@@ -37,10 +37,9 @@ struct RuleReader {
             texts: RuleTexts(reading: rule),
             payload: RulePayload(reading: rule, context),
             pace: RulePace(reading: rule, context.platforms),
-            nudge: nudge,
-            mentions: rule["mentions"].flatMap(MentionStyle.init) ?? mentions,
-            platforms: context.platforms
+            mentions: rule["mentions"].flatMap(MentionStyle.init) ?? mentions
         )
+        return Rule(definition, nudge: nudge, platforms: context.platforms)
     }
 
     private var keys: [String] {

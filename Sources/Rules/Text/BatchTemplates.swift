@@ -135,20 +135,3 @@ struct BatchTemplates: Sendable {
         return isSame ? first : member.differing.map(json)
     }
 }
-
-extension RuleBook {
-    /// One notification for `count` events that waited for each other, in the device's language; `now` is in
-    /// milliseconds since 1970.
-    package func renderSummary(
-        count: UInt32,
-        signal: Signal,
-        urgency: Urgency,
-        mode: Mode,
-        language: LanguageTag? = nil,
-        now: Int64 = 0
-    ) -> Notification {
-        guard mode > .wake else { return .wake(signal, urgency: urgency, count: count) }
-        return (urgency == .low ? quietBatch : batch)
-            .render(count: count, signal: signal, urgency: urgency, mode: mode, language: language, now: now)
-    }
-}

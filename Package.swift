@@ -481,11 +481,17 @@ if Context.environment["CARILLON_FUZZ"] == "1" {
                 path: "Sources/HTTPLanes",
                 sources: ["AddressGuard.swift", "IPAddress.swift", "URLParts.swift"]
             ),
+            .target(
+                name: "PlatformDocuments",
+                path: "Plugins",
+                sources: ["APNs/APNsTransport/APNsDescription.swift", "FCM/FCMTransport/FCMDescription.swift"]
+            ),
             .systemLibrary(name: "CLibFuzzer", path: "contrib/fuzz/CLibFuzzer"),
             .executableTarget(
                 name: "CarillonFuzz",
                 dependencies: [
-                    "CLibFuzzer", "CCurl", "Cipher", "HTTPLanes", "JSON", "Nostr", "Notifications", "Registry", "Rules",
+                    "CLibFuzzer", "CCurl", "Cipher", "HTTPLanes", "JSON", "Nostr", "Notifications", "PlatformDocuments",
+                    "Platforms", "Registry", "Rules",
                     "WebIngress", "WebPushEncryption",
                 ],
                 path: "contrib/fuzz/Sources"

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Pipeline
 
-@Suite struct EventConcernTests {
+@Suite struct RelevanceTests {
     private static let account = PublicKey(Bytes32(words: (1, 1, 1, 1)))
     private static let other = PublicKey(Bytes32(words: (2, 2, 2, 2)))
     private static let author = PublicKey(Bytes32(words: (0, 0, 0, 0)))

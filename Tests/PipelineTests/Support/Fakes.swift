@@ -1,0 +1,162 @@
+import Delivery
+import Nostr
+import Notifications
+import Pipeline
+import Synchronization
+
+/// Relays that answer when a test lets them.
+final class FakeFetcher: ContextFetcher {
+    struct Asked: Sendable {
+        let wants: ContextWants
+        let end: @Sendable (_ isAnswered: Bool) -> Void
+
+        func completion() { end(true) }
+    }
+
+    let asked = Mutex<[Asked]>([])
+
+    func fetch(_ wants: ContextWants, completion: @escaping @Sendable (Bool) -> Void) {
+        asked.withLock { $0.append(Asked(wants: wants, end: completion)) }
+    }
+
+    var last: Asked? { asked.withLock { $0.last } }
+    var count: Int { asked.withLock { $0.count } }
+}
+
+final class FakeHintObserver: HintObserver {
+    struct Heard: Sendable, Hashable {
+        let account: PublicKey
+        let partner: PublicKey
+        let moment: Int64
+    }
+
+    let heard = Mutex<[Heard]>([])
+
+    func heard(account: PublicKey, partner: PublicKey, at moment: Int64) {
+        heard.withLock { $0.append(Heard(account: account, partner: partner, moment: moment)) }
+    }
+
+    var all: [Heard] { heard.withLock { $0 } }
+}
+
+/// Room for so many deliveries of the queues that are said to be behind, and for any number of others.
+final class FakeRoom: DeliveryRoom {
+    private struct State {
+        var room: [QueueName: Int] = [:]
+        var asked = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Nil: as many as there are.
+    func set(_ room: Int?, of queue: QueueName) { state.withLock { $0.room[queue] = room } }
+
+    /// How often anybody asked.
+    var asked: Int { state.withLock { $0.asked } }
+
+    func take(for device: DeviceID, of queue: QueueName) -> Bool {
+        state.withLock { state in
+            state.asked += 1
+            guard let room = state.room[queue] else { return true }
+            guard room > 0 else { return false }
+            state.room[queue] = room - 1
+            return true
+        }
+    }
+
+    func settle() {}
+}
+
+/// Seals by writing down what it was given, unless it is told to refuse.
+final class FakeSealer: NotificationSealer {
+    let given = Mutex<[(id: String, device: DeviceID, notification: Notification)]>([])
+    let refuses: Bool
+    /// Which key all devices have.
+    let key = Mutex<Int64>(1)
+
+    init(refuses: Bool = false) {
+        self.refuses = refuses
+    }
+
+    func seal(_ notification: Notification, id: String, for device: DeviceID) -> Notification? {
+        given.withLock { $0.append((id, device, notification)) }
+        guard !refuses else { return nil }
+        return Notification(
+            mode: .sealed,
+            signal: notification.signal,
+            urgency: notification.urgency,
+            neutral: notification.neutral,
+            sealed: "{\"for\":\(device.rawValue)}"
+        )
+    }
+
+    func keyMark(of device: DeviceID) -> Int64? { key.withLock(\.self) }
+}
+
+/// A signer that admits the keys that a test names, and takes requests in plain text.
+final class FakeSigner: RemoteSigner {
+    private struct State {
+        var admitted: Set<PublicKey> = []
+        var carried: Event?
+        var requests: [EventID] = []
+        var sources: [EventSource] = []
+        var results: [EventVerdict.Result] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Whose registrations may come as events.
+    func admit(_ keys: some Sequence<KeyPair>) {
+        let keys = Set(keys.map(\.publicKey))
+        state.withLock { $0.admitted = keys }
+    }
+
+    /// What further requests carry.
+    func carry(_ registration: Event) { state.withLock { $0.carried = registration } }
+
+    /// The requests handed over.
+    var requests: [EventID] { state.withLock { $0.requests } }
+    /// Where those came in.
+    var sources: [EventSource] { state.withLock { $0.sources } }
+    /// What became of the registrations in them.
+    var results: [EventVerdict.Result] { state.withLock { $0.results } }
+
+    func receive(_ event: Event, from source: EventSource, register: (Event) -> EventVerdict.Result) {
+        let carried = state.withLock { state in
+            state.requests.append(event.id)
+            state.sources.append(source)
+            return state.carried
+        }
+        guard let carried else { return }
+        let result = register(carried)
+        state.withLock { $0.results.append(result) }
+    }
+
+    func admits(_ registration: Event) -> Bool {
+        state.withLock { $0.admitted.contains(registration.pubkey) }
+    }
+}
+
+/// What a submission is told, when it is told.
+final class Answer: Sendable {
+    private let told = Mutex<[[EventVerdict]]>([])
+
+    @Sendable func take(_ verdicts: [EventVerdict]) { told.withLock { $0.append(verdicts) } }
+
+    /// How often it was told something.
+    var count: Int { told.withLock { $0.count } }
+    var results: [EventVerdict.Result] { told.withLock { $0.last ?? [] }.map(\.result) }
+}
+
+/// Time that passes when a test says so, in milliseconds since 1970.
+final class ManualClock: Sendable {
+    private let time: Mutex<Int64>
+
+    init(_ time: Int64) {
+        self.time = Mutex(time)
+    }
+
+    @Sendable func now() -> Int64 { time.withLock { $0 } }
+
+    func advance(by milliseconds: Int64) { time.withLock { $0 += milliseconds } }
+}

@@ -14,12 +14,12 @@ struct FCMAnswer {
     /// The shortest pause of a project that sends too much, in milliseconds.
     static let shortestQuotaPause: UInt32 = 60_000
 
-    let status: UInt32
-    let error: GoogleError?
+    private let status: UInt32
+    private let error: GoogleError?
     /// The pause that `Retry-After` asks for, in milliseconds.
-    let retryAfter: UInt32
+    private let retryAfter: UInt32
     /// Why there is no answer; only with status 0.
-    let failure: String
+    private let failure: String
 
     init(_ response: borrowing HTTPResponse, now: Int64) {
         status = response.status

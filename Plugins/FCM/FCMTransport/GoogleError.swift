@@ -4,13 +4,13 @@ import PluginKit
 struct GoogleError {
     /// A canonical code such as `NOT_FOUND`.
     let status: String?
-    let message: String
+    private let message: String
     /// The code in the detail of type FcmError.
     let errorCode: FCMErrorCode?
     /// The fields that the details of type BadRequest complain about.
-    let violations: [String]
+    private let violations: [String]
     /// The exhausted quotas in the details of type QuotaFailure: subjects and descriptions.
-    let quotaViolations: [String]
+    private let quotaViolations: [String]
 
     /// Bodies of proxies and overloaded servers need not be JSON. Then all members are empty.
     init(parsing body: BorrowedText) {

@@ -103,9 +103,7 @@ struct Base64Alphabet: Sendable {
         var bits: UInt32 = 0
         for character in text[..<count] {
             let value = self.values[Int(character)]
-            guard value != Base64Alphabet.invalid else {
-                return nil
-            }
+            guard value != Base64Alphabet.invalid else { return nil }
             group = group << 6 | UInt32(value)
             bits += 6
             if bits >= 8 {

@@ -27,9 +27,7 @@ package enum ChaCha20 {
             Library.clearErrors()
             throw CipherError.libraryFailure(operation: "ChaCha20")
         }
-        guard count > 0 else {
-            return []
-        }
+        guard count > 0 else { return [] }
         return try [UInt8](unsafeUninitializedCapacity: bytes.count) { buffer, initialized in
             var written: Int32 = 0
             guard EVP_EncryptUpdate(context, buffer.baseAddress, &written, bytes, count) == 1, written == count else {

@@ -19,12 +19,8 @@ package struct ClientIdentity: Sendable, Concealed {
     /// to none of the certificates.
     package init(certificates: String, key: String, passphrase: String? = nil) throws {
         let found = try PEM.certificates(certificates).map { try X509Certificate(adopting: $0) }
-        guard !found.isEmpty else {
-            throw CipherError.unreadableCertificate
-        }
-        guard let key = PEM.privateKey(key, passphrase: passphrase) else {
-            throw CipherError.unreadableKey
-        }
+        guard !found.isEmpty else { throw CipherError.unreadableCertificate }
+        guard let key = PEM.privateKey(key, passphrase: passphrase) else { throw CipherError.unreadableKey }
         defer { EVP_PKEY_free(key) }
         try self.init(found, key: key)
     }
@@ -43,9 +39,7 @@ package struct ClientIdentity: Sendable, Concealed {
     private init(_ certificates: [X509Certificate], key: OpaquePointer) throws {
         let own = certificates.firstIndex { X509_check_private_key($0.certificate, key) == 1 }
         Library.clearErrors()
-        guard let own else {
-            throw CipherError.keyOfAnotherCertificate
-        }
+        guard let own else { throw CipherError.keyOfAnotherCertificate }
         self.certificates = [certificates[own]] + certificates[..<own] + certificates[(own + 1)...]
         self.keyPEM = PEM.write(privateKey: key)
     }
@@ -147,9 +141,7 @@ final class PKCS12Content {
     private static func copy(of certificate: OpaquePointer) throws -> X509Certificate {
         defer { X509_free(certificate) }
         let text = PEM.write(certificate: certificate)
-        guard let copy = PEM.certificates(text).first else {
-            throw CipherError.unreadableCertificate
-        }
+        guard let copy = PEM.certificates(text).first else { throw CipherError.unreadableCertificate }
         return try X509Certificate(adopting: copy)
     }
 

@@ -35,18 +35,14 @@ public enum Hex {
     }
 
     private static func decode(contiguous text: UnsafeBufferPointer<UInt8>, uppercase: Bool) -> [UInt8]? {
-        guard text.count.isMultiple(of: 2) else {
-            return nil
-        }
+        guard text.count.isMultiple(of: 2) else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count / 2)
         for index in stride(from: 0, to: text.count, by: 2) {
             guard
                 let high = self.value(of: text[index], uppercase: uppercase),
                 let low = self.value(of: text[index + 1], uppercase: uppercase)
-            else {
-                return nil
-            }
+            else { return nil }
             bytes.append(high << 4 | low)
         }
         return bytes
@@ -67,8 +63,7 @@ public enum Hex {
 /// Public, because the compiler inlines only public code into other modules.
 extension Hex {
     /// Reads 64 lowercase digits into 32 bytes; `nil` if one is not of `0123456789abcdef`. All 64 must be readable.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public static func words(_ digits: UnsafeRawPointer) -> (UInt64, UInt64, UInt64, UInt64)? {
         var faults: UInt64 = 0
         let words = (
@@ -79,27 +74,23 @@ extension Hex {
     }
 
     /// Appends the 64 lowercase digits of 32 bytes.
-    @inlinable
-    public static func append(_ words: (UInt64, UInt64, UInt64, UInt64), to text: inout [UInt8]) {
+    @inlinable public static func append(_ words: (UInt64, UInt64, UInt64, UInt64), to text: inout [UInt8]) {
         append(words.0, to: &text)
         append(words.1, to: &text)
         append(words.2, to: &text)
         append(words.3, to: &text)
     }
 
-    @inlinable
-    static var ones: UInt64 { 0x0101_0101_0101_0101 }
+    @inlinable static var ones: UInt64 { 0x0101_0101_0101_0101 }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     static func append(_ word: UInt64, to text: inout [UInt8]) {
         let bytes = UInt64(littleEndian: word)
         var digits = (encodeEight(bytes & 0xffff_ffff).littleEndian, encodeEight(bytes &>> 32).littleEndian)
         withUnsafeBytes(of: &digits) { text.append(contentsOf: $0) }
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     static func decodeSixteen(_ digits: UnsafeRawPointer, _ faults: inout UInt64) -> UInt64 {
         let low = decodeEight(UInt64(littleEndian: digits.loadUnaligned(as: UInt64.self)), &faults)
         let high = decodeEight(
@@ -110,8 +101,7 @@ extension Hex {
     }
 
     /// Eight digits to four bytes. `faults` is left as it was if all are digits.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     static func decodeEight(_ digits: UInt64, _ faults: inout UInt64) -> UInt64 {
         let letters = (digits &>> 6) & ones
         let nibbles = (digits & 0x0f0f_0f0f_0f0f_0f0f) &+ letters &* 9
@@ -124,8 +114,7 @@ extension Hex {
     }
 
     /// Four bytes to eight digits.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     static func encodeEight(_ bytes: UInt64) -> UInt64 {
         var spread = (bytes | (bytes &<< 16)) & 0x0000_ffff_0000_ffff
         spread = (spread | (spread &<< 8)) & 0x00ff_00ff_00ff_00ff

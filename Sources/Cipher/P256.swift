@@ -64,9 +64,7 @@ enum P256 {
         guard
             scalar.count == self.scalarByteCount, BN_is_zero(number) == 0,
             BN_cmp(number, EC_GROUP_get0_order(group)) < 0
-        else {
-            return nil
-        }
+        else { return nil }
         Library.require(EC_POINT_mul(group, point, number, nil, nil, nil) == 1, "EC_POINT_mul")
         var encoded = [UInt8](repeating: 0, count: self.pointByteCount)
         let count = EC_POINT_point2oct(

@@ -36,9 +36,7 @@ package final class P256PrivateKey: @unchecked Sendable, Concealed {
         guard
             let point = P256.point(of: rawRepresentation),
             let key = P256.makeKey(point: point, scalar: rawRepresentation)
-        else {
-            throw CipherError.invalidSecretKey
-        }
+        else { throw CipherError.invalidSecretKey }
         self.init(adopting: key, point: point)
     }
 

@@ -37,17 +37,13 @@ package final class P256PublicKey: @unchecked Sendable {
     ///
     /// Throws when there is none, or its key is not on P-256.
     package convenience init(pem: String) throws {
-        guard let key = PEM.publicKey(pem) else {
-            throw CipherError.unreadablePEM(expected: "a PUBLIC KEY block")
-        }
+        guard let key = PEM.publicKey(pem) else { throw CipherError.unreadablePEM(expected: "a PUBLIC KEY block") }
         defer { EVP_PKEY_free(key) }
         guard
             P256.isOnCurve(key),
             let x = P256.number(OSSL_PKEY_PARAM_EC_PUB_X, of: key),
             let y = P256.number(OSSL_PKEY_PARAM_EC_PUB_Y, of: key)
-        else {
-            throw CipherError.notP256
-        }
+        else { throw CipherError.notP256 }
         try self.init(x963Representation: [4] + x + y)
     }
 
@@ -63,9 +59,7 @@ package final class P256PublicKey: @unchecked Sendable {
     /// Whether `signature`, 64 bytes of r and s, was made over `message` with the private half of this key
     /// (RFC 7518 section 3.4).
     package func isValidES256(_ signature: [UInt8], for message: [UInt8]) -> Bool {
-        guard let encoded = ECDSASignature.der(of: signature) else {
-            return false
-        }
+        guard let encoded = ECDSASignature.der(of: signature) else { return false }
         let context = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(context) }
         let isValid =
@@ -89,9 +83,7 @@ enum ECDSASignature {
             var start = bytes.baseAddress
             return d2i_ECDSA_SIG(nil, &start, bytes.count)
         }
-        guard let signature else {
-            return nil
-        }
+        guard let signature else { return nil }
         defer { ECDSA_SIG_free(signature) }
         var r = [UInt8](repeating: 0, count: P256.scalarByteCount)
         var s = r
@@ -99,16 +91,12 @@ enum ECDSASignature {
         guard
             BN_bn2binpad(ECDSA_SIG_get0_r(signature), &r, size) == size,
             BN_bn2binpad(ECDSA_SIG_get0_s(signature), &s, size) == size
-        else {
-            return nil
-        }
+        else { return nil }
         return r + s
     }
 
     static func der(of raw: [UInt8]) -> [UInt8]? {
-        guard raw.count == self.rawByteCount, let signature = ECDSA_SIG_new() else {
-            return nil
-        }
+        guard raw.count == self.rawByteCount, let signature = ECDSA_SIG_new() else { return nil }
         defer { ECDSA_SIG_free(signature) }
         let size = Int32(P256.scalarByteCount)
         let r = BN_bin2bn(raw, size, nil)

@@ -56,9 +56,7 @@ enum PEM {
     private static func read(_ text: String, _ parse: (OpaquePointer?) -> OpaquePointer?) -> OpaquePointer? {
         var text = text
         return text.withUTF8 { bytes in
-            guard let count = Int32(exactly: bytes.count), count > 0 else {
-                return nil
-            }
+            guard let count = Int32(exactly: bytes.count), count > 0 else { return nil }
             let source = BIO_new_mem_buf(bytes.baseAddress, count)
             defer { BIO_free(source) }
             let key = parse(source)

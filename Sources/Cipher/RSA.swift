@@ -94,9 +94,7 @@ package final class RSAPublicKey: @unchecked Sendable {
     ///
     /// Throws when there is none, and when its key is no RSA key of 2048 bits or more.
     package convenience init(pem: String) throws {
-        guard let key = PEM.publicKey(pem) else {
-            throw CipherError.unreadablePEM(expected: "a PUBLIC KEY block")
-        }
+        guard let key = PEM.publicKey(pem) else { throw CipherError.unreadablePEM(expected: "a PUBLIC KEY block") }
         do {
             try RSA.check(key)
         } catch {
@@ -137,12 +135,8 @@ enum RSA {
     /// Throws unless a key of libcrypto is a plain RSA key of a length that is safe. RSA-PSS keys are none: they must
     /// not sign with PKCS#1 v1.5 padding (RFC 8017).
     static func check(_ key: OpaquePointer) throws {
-        guard EVP_PKEY_is_a(key, "RSA") == 1 else {
-            throw CipherError.notRSA
-        }
+        guard EVP_PKEY_is_a(key, "RSA") == 1 else { throw CipherError.notRSA }
         let bitCount = Int(EVP_PKEY_get_bits(key))
-        guard bitCount >= self.minimumBitCount else {
-            throw CipherError.shortRSAKey(bitCount: bitCount)
-        }
+        guard bitCount >= self.minimumBitCount else { throw CipherError.shortRSAKey(bitCount: bitCount) }
     }
 }

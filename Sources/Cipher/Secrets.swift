@@ -32,9 +32,7 @@ package typealias RandomBytes = @Sendable (_ count: Int) -> [UInt8]
 package enum SecureRandom {
     /// Returns `count` unpredictable bytes; none if `count` is not positive.
     package static func bytes(_ count: Int) -> [UInt8] {
-        guard count > 0 else {
-            return []
-        }
+        guard count > 0 else { return [] }
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             var filled = 0
             while filled < count {

@@ -3,19 +3,15 @@ public struct JSONString {
     public struct Traits: OptionSet {
         public let rawValue: UInt8
 
-        @inlinable
-        public init(rawValue: UInt8) {
+        @inlinable public init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        @inlinable
-        public static var escaped: Traits { Traits(rawValue: 1) }
+        @inlinable public static var escaped: Traits { Traits(rawValue: 1) }
         /// Not written as in NIP-01's canonical form, for example `\/`, `\u0041`, `\u000A`.
-        @inlinable
-        public static var recoded: Traits { Traits(rawValue: 2) }
+        @inlinable public static var recoded: Traits { Traits(rawValue: 2) }
         /// Has control characters for which NIP-01 defines no escape, such as `\u0001`.
-        @inlinable
-        public static var control: Traits { Traits(rawValue: 4) }
+        @inlinable public static var control: Traits { Traits(rawValue: 4) }
     }
 
     /// Offset of the first byte after the opening quotation mark.
@@ -24,23 +20,19 @@ public struct JSONString {
     public let end: Int
     public let traits: Traits
 
-    @inlinable
-    init(start: Int, end: Int, traits: Traits) {
+    @inlinable init(start: Int, end: Int, traits: Traits) {
         self.start = start
         self.end = end
         self.traits = traits
     }
 
-    @inlinable
-    public var count: Int { end &- start }
-    @inlinable
-    public var range: Range<Int> { Range(uncheckedBounds: (start, end)) }
+    @inlinable public var count: Int { end &- start }
+    @inlinable public var range: Range<Int> { Range(uncheckedBounds: (start, end)) }
 }
 
 extension JSONReader {
     /// Reads a string with both its quotation marks.
-    @inline(__always)
-    @inlinable
+    @inlinable @inline(__always)
     public mutating func string() throws(Failure) -> JSONString {
         guard next == UInt8(ascii: "\"") else { throw fault(.string) }
         let start = position &+ 1
@@ -60,8 +52,7 @@ extension JSONReader {
     }
 
     /// Goes on where plain ASCII ends, or where fewer than eight bytes are left.
-    @inline(never)
-    @inlinable
+    @inlinable @inline(never)
     mutating func stringRest(start: Int, from: Int) throws(Failure) -> JSONString {
         var traits: JSONString.Traits = []
         position = from
@@ -84,8 +75,7 @@ extension JSONReader {
         throw fault(.quote)
     }
 
-    @inline(__always)
-    @inlinable
+    @inlinable @inline(__always)
     mutating func skipPlainText() {
         while position &+ 8 <= count {
             let marks = ByteLanes.endOfPlainText(word(position))
@@ -98,8 +88,7 @@ extension JSONReader {
     }
 
     /// Checks a backslash and what it escapes.
-    @inlinable
-    mutating func escape() throws(Failure) -> JSONString.Traits {
+    @inlinable mutating func escape() throws(Failure) -> JSONString.Traits {
         guard position &+ 1 < count else { throw fault(.escape) }
         switch byte(position &+ 1) {
         case UInt8(ascii: "n"), UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "r"), UInt8(ascii: "t"),
@@ -116,8 +105,7 @@ extension JSONReader {
         }
     }
 
-    @inlinable
-    mutating func unicodeEscape() throws(Failure) -> JSONString.Traits {
+    @inlinable mutating func unicodeEscape() throws(Failure) -> JSONString.Traits {
         guard let unit = hexUnit(at: position &+ 2) else { throw fault(.escape) }
         switch unit {
         case 0xdc00...0xdfff:
@@ -140,8 +128,7 @@ extension JSONReader {
     }
 
     /// The four hexadecimal digits, of either case, at `offset`.
-    @inlinable
-    public func hexUnit(at offset: Int) -> UInt32? {
+    @inlinable public func hexUnit(at offset: Int) -> UInt32? {
         guard offset &+ 4 <= count else { return nil }
         var unit: UInt32 = 0
         for index in offset..<offset &+ 4 {
@@ -157,8 +144,7 @@ extension JSONReader {
     }
 
     /// Checks a run of characters of two to four bytes (RFC 3629: shortest form, no surrogates, none above U+10FFFF).
-    @inlinable
-    mutating func charactersBeyondASCII() throws(Failure) {
+    @inlinable mutating func charactersBeyondASCII() throws(Failure) {
         while position < count, byte(position) >= 0x80 {
             let length = characterLength()
             guard length > 0 else { throw fault(.utf8) }
@@ -168,8 +154,7 @@ extension JSONReader {
 
     /// The bytes of the character at ``position``; 0 if it is not well-formed. Bytes stand in `sequence` in their
     /// order, the first lowest.
-    @inline(__always)
-    @inlinable
+    @inlinable @inline(__always)
     func characterLength() -> Int {
         var sequence: UInt32 = 0
         if position &+ 4 <= count {
@@ -196,8 +181,7 @@ extension JSONReader {
     /// Appends what a string says to `text`, its own escapes undone and those of `spelling` put in their place.
     ///
     /// `string` must come from this reader: its escapes have been checked.
-    @inlinable
-    public func decode(_ string: JSONString, as spelling: JSONSpelling, into text: inout [UInt8]) {
+    @inlinable public func decode(_ string: JSONString, as spelling: JSONSpelling, into text: inout [UInt8]) {
         var at = string.start
         var run = at
         while at < string.end {
@@ -213,8 +197,7 @@ extension JSONReader {
     }
 
     /// What a string says.
-    @inlinable
-    public func text(_ string: JSONString) -> String {
+    @inlinable public func text(_ string: JSONString) -> String {
         guard string.traits.contains(.escaped) else {
             return String(
                 decoding: UnsafeRawBufferPointer(start: base + string.start, count: string.count),
@@ -225,8 +208,7 @@ extension JSONReader {
     }
 
     /// What a string says, in UTF-8.
-    @inlinable
-    public func bytes(_ string: JSONString) -> [UInt8] {
+    @inlinable public func bytes(_ string: JSONString) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(string.count)
         decode(string, as: .plain, into: &bytes)
@@ -234,8 +216,7 @@ extension JSONReader {
     }
 
     /// Whether a string says `text`, however it is written.
-    @inlinable
-    public func says(_ string: JSONString, _ text: StaticString) -> Bool {
+    @inlinable public func says(_ string: JSONString, _ text: StaticString) -> Bool {
         let expected = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
         if string.traits.contains(.escaped) { return bytes(string).elementsEqual(expected) }
         guard string.count == expected.count else { return false }
@@ -243,14 +224,12 @@ extension JSONReader {
         return true
     }
 
-    @inlinable
-    public func copy(_ range: Range<Int>, into text: inout [UInt8]) {
+    @inlinable public func copy(_ range: Range<Int>, into text: inout [UInt8]) {
         text.append(contentsOf: UnsafeRawBufferPointer(start: base + range.lowerBound, count: range.count))
     }
 
     /// Reads the escape at `at`, which ``string()`` has checked, and goes past it.
-    @inlinable
-    func decodeEscape(_ at: inout Int) -> Unicode.Scalar {
+    @inlinable func decodeEscape(_ at: inout Int) -> Unicode.Scalar {
         let letter = byte(at &+ 1)
         guard letter == UInt8(ascii: "u") else {
             at &+= 2
@@ -275,16 +254,13 @@ extension JSONReader {
 /// Examines eight bytes as one word. Swift's SIMD types compile to code that is thirty times slower.
 @usableFromInline
 enum ByteLanes {
-    @inlinable
-    static var ones: UInt64 { 0x0101_0101_0101_0101 }
-    @inlinable
-    static var highBits: UInt64 { 0x8080_8080_8080_8080 }
+    @inlinable static var ones: UInt64 { 0x0101_0101_0101_0101 }
+    @inlinable static var highBits: UInt64 { 0x8080_8080_8080_8080 }
 
     /// Marks, in its top bit, the first byte that is not plain text of a string: a quotation mark, a backslash, a
     /// control character or a part of a character beyond ASCII. Marks after the first may be wrong, because the
     /// subtractions borrow upwards.
-    @inline(__always)
-    @inlinable
+    @inlinable @inline(__always)
     static func endOfPlainText(_ word: UInt64) -> UInt64 {
         let controls = word &- 0x2020_2020_2020_2020
         let quotes = (word ^ 0x2222_2222_2222_2222) &- ones
@@ -293,8 +269,7 @@ enum ByteLanes {
     }
 
     /// Index of the first byte marked by ``endOfPlainText(_:)``.
-    @inline(__always)
-    @inlinable
+    @inlinable @inline(__always)
     static func first(_ marks: UInt64) -> Int {
         marks.trailingZeroBitCount &>> 3
     }

@@ -10,8 +10,7 @@ public struct JSONReader<Failure: JSONFailure> {
     public var position: Int
 
     /// Starts at `position`, which may be anywhere in the text.
-    @inlinable
-    public init(_ text: UnsafeRawBufferPointer, at position: Int = 0) throws(Failure) {
+    @inlinable public init(_ text: UnsafeRawBufferPointer, at position: Int = 0) throws(Failure) {
         guard let base = text.baseAddress, position >= 0, position < text.count else {
             throw Failure(JSONFault(expectation: .value, offset: text.count))
         }
@@ -20,41 +19,35 @@ public struct JSONReader<Failure: JSONFailure> {
         self.position = position
     }
 
-    @inline(__always)
-    @inlinable
+    @inlinable @inline(__always)
     public func byte(_ offset: Int) -> UInt8 {
         base.load(fromByteOffset: offset, as: UInt8.self)
     }
 
-    @inline(__always)
-    @inlinable
+    @inlinable @inline(__always)
     public func word(_ offset: Int) -> UInt64 {
         UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
     /// The next byte; 0, which is nowhere allowed in JSON, at the end of the text.
-    @inline(__always)
-    @inlinable
+    @inlinable @inline(__always)
     public var next: UInt8 {
         position < count ? byte(position) : 0
     }
 
-    @inlinable
-    public func fault(_ expectation: JSONFault.Expectation) -> Failure {
+    @inlinable public func fault(_ expectation: JSONFault.Expectation) -> Failure {
         Failure(JSONFault(expectation: expectation, offset: position))
     }
 
     /// Returns whether there was any.
     @inline(__always)
     @discardableResult
-    @inlinable
-    public mutating func skipWhitespace() -> Bool {
+    @inlinable public mutating func skipWhitespace() -> Bool {
         guard position < count, byte(position) <= 0x20 else { return false }
         return skipWhitespaceRun()
     }
 
-    @inline(never)
-    @inlinable
+    @inlinable @inline(never)
     mutating func skipWhitespaceRun() -> Bool {
         let start = position
         while position < count {
@@ -67,23 +60,20 @@ public struct JSONReader<Failure: JSONFailure> {
     }
 
     /// Goes past `character` if it is next.
-    @inline(__always)
-    @inlinable
+    @inlinable @inline(__always)
     public mutating func take(_ character: Unicode.Scalar) -> Bool {
         guard position < count, UInt32(byte(position)) == character.value else { return false }
         position &+= 1
         return true
     }
 
-    @inline(__always)
-    @inlinable
+    @inlinable @inline(__always)
     public mutating func expect(_ character: Unicode.Scalar, _ expectation: JSONFault.Expectation) throws(Failure) {
         guard take(character) else { throw fault(expectation) }
     }
 
     /// Reads a key, the colon after it and the whitespace around both.
-    @inline(__always)
-    @inlinable
+    @inlinable @inline(__always)
     public mutating func key() throws(Failure) -> JSONString {
         skipWhitespace()
         let key = try string()
@@ -94,8 +84,7 @@ public struct JSONReader<Failure: JSONFailure> {
     }
 
     /// Only whitespace may be left.
-    @inlinable
-    public mutating func end() throws(Failure) {
+    @inlinable public mutating func end() throws(Failure) {
         skipWhitespace()
         guard position == count else { throw fault(.endOfText) }
     }
@@ -103,8 +92,7 @@ public struct JSONReader<Failure: JSONFailure> {
 
 extension JSONReader {
     /// Goes past one value of any kind, nested at most 64 levels deep.
-    @inline(never)
-    @inlinable
+    @inlinable @inline(never)
     public mutating func skipValue() throws(Failure) {
         /// One bit a level, the innermost lowest: 1 for an object.
         var levels: UInt64 = 0
@@ -131,8 +119,7 @@ extension JSONReader {
     }
 
     /// After a value: closes what ends here, or goes to the next member's value. Returns whether there is one.
-    @inlinable
-    mutating func nextMember(_ levels: inout UInt64, _ depth: inout Int) throws(Failure) -> Bool {
+    @inlinable mutating func nextMember(_ levels: inout UInt64, _ depth: inout Int) throws(Failure) -> Bool {
         while depth > 0 {
             let isObject = levels & 1 == 1
             skipWhitespace()
@@ -149,8 +136,7 @@ extension JSONReader {
         return false
     }
 
-    @inlinable
-    mutating func skipScalar() throws(Failure) {
+    @inlinable mutating func skipScalar() throws(Failure) {
         switch next {
         case UInt8(ascii: "\""): _ = try string()
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try skipNumber()
@@ -161,8 +147,7 @@ extension JSONReader {
         }
     }
 
-    @inlinable
-    public mutating func literal(_ word: StaticString) throws(Failure) {
+    @inlinable public mutating func literal(_ word: StaticString) throws(Failure) {
         guard position &+ word.utf8CodeUnitCount <= count else { throw fault(.literal) }
         for index in 0..<word.utf8CodeUnitCount where byte(position &+ index) != word.utf8Start[index] {
             throw fault(.literal)
@@ -170,8 +155,7 @@ extension JSONReader {
         position &+= word.utf8CodeUnitCount
     }
 
-    @inlinable
-    mutating func skipNumber() throws(Failure) {
+    @inlinable mutating func skipNumber() throws(Failure) {
         _ = take("-")
         if !take("0") { try skipDigits() }
         if take(".") { try skipDigits() }
@@ -181,16 +165,14 @@ extension JSONReader {
         }
     }
 
-    @inlinable
-    mutating func skipDigits() throws(Failure) {
+    @inlinable mutating func skipDigits() throws(Failure) {
         guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next) else { throw fault(.number) }
         while (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next) { position &+= 1 }
     }
 
     /// Reads a number written as digits only, from 0 to 2^63 - 1. `nil`, and no further than that, if something else
     /// stands there: a sign, a fraction, an exponent, a leading zero, another type.
-    @inline(__always)
-    @inlinable
+    @inlinable @inline(__always)
     public mutating func natural() -> Int64? {
         let start = position
         var value: UInt64 = 0

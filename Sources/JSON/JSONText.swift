@@ -13,19 +13,16 @@ public struct JSONText {
         append("\"")
     }
 
-    @inlinable
-    public mutating func append(_ text: StaticString) {
+    @inlinable public mutating func append(_ text: StaticString) {
         bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    @inlinable
-    public mutating func append(_ number: some BinaryInteger) {
+    @inlinable public mutating func append(_ number: some BinaryInteger) {
         var digits = String(number)
         digits.withUTF8 { bytes.append(contentsOf: $0) }
     }
 
-    @inlinable
-    public mutating func appendArray<Element>(
+    @inlinable public mutating func appendArray<Element>(
         _ elements: [Element],
         _ appendElement: (inout JSONText, Element) -> Void
     ) {

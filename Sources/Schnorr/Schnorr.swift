@@ -30,13 +30,9 @@ package enum Schnorr {
             signature.count == self.signatureByteCount, publicKey.count == self.publicKeyByteCount,
             let signatureStart = signature.assumingMemoryBound(to: UInt8.self).baseAddress,
             let publicKeyStart = publicKey.assumingMemoryBound(to: UInt8.self).baseAddress
-        else {
-            return false
-        }
+        else { return false }
         var parsed = secp256k1_xonly_pubkey()
-        guard secp256k1_xonly_pubkey_parse(context, &parsed, publicKeyStart) == 1 else {
-            return false
-        }
+        guard secp256k1_xonly_pubkey_parse(context, &parsed, publicKeyStart) == 1 else { return false }
         let messageStart = message.assumingMemoryBound(to: UInt8.self).baseAddress
         return secp256k1_schnorrsig_verify(context, signatureStart, messageStart, message.count, &parsed) == 1
     }

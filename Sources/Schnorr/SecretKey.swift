@@ -23,17 +23,13 @@ package final class SecretKey: @unchecked Sendable, Concealed {
         }
         var keypair = secp256k1_keypair()
         defer { wipe(&keypair) }
-        guard secp256k1_keypair_create(context, &keypair, bytes) == 1 else {
-            throw CipherError.invalidSecretKey
-        }
+        guard secp256k1_keypair_create(context, &keypair, bytes) == 1 else { throw CipherError.invalidSecretKey }
         var publicKey = secp256k1_xonly_pubkey()
         var publicKeyBytes = [UInt8](repeating: 0, count: 32)
         guard
             secp256k1_keypair_xonly_pub(context, &publicKey, nil, &keypair) == 1,
             secp256k1_xonly_pubkey_serialize(context, &publicKeyBytes, &publicKey) == 1
-        else {
-            throw CipherError.libraryFailure(operation: "deriving a public key")
-        }
+        else { throw CipherError.libraryFailure(operation: "deriving a public key") }
         self.keypair = .allocate(capacity: 1)
         self.keypair.initialize(to: keypair)
         self.publicKeyBytes = publicKeyBytes
@@ -85,9 +81,7 @@ package final class SecretKey: @unchecked Sendable, Concealed {
                 &parameters
             )
         }
-        guard status == 1 else {
-            throw CipherError.libraryFailure(operation: "signing")
-        }
+        guard status == 1 else { throw CipherError.libraryFailure(operation: "signing") }
         return signature
     }
 
@@ -119,9 +113,7 @@ private func copyX(
     y: UnsafePointer<UInt8>?,
     data: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let output, let x else {
-        return 0
-    }
+    guard let output, let x else { return 0 }
     output.update(from: x, count: 32)
     return 1
 }

@@ -40,9 +40,7 @@ package struct MessageKeys: Sendable, Concealed {
     ///
     /// Throws unless `nonce` has 32 bytes.
     package init(conversation: ConversationKey, nonce: [UInt8]) throws {
-        guard nonce.count == NIP44.nonceByteCount else {
-            throw NIP44Error.invalidNonce
-        }
+        guard nonce.count == NIP44.nonceByteCount else { throw NIP44Error.invalidNonce }
         let keys = try HKDFSHA256.expand(pseudoRandomKey: conversation.reveal(), info: nonce, length: 76)
         self.chachaKey = Array(keys[..<32])
         self.chachaNonce = Array(keys[32..<44])

@@ -43,24 +43,12 @@ package enum NIP44 {
         limit: Int = defaultPayloadLimit
     ) throws -> [UInt8] {
         // Says that a future version does not use base64.
-        guard payload.utf8.first != UInt8(ascii: "#") else {
-            throw NIP44Error.unsupportedVersion
-        }
-        guard payload.utf8.count <= limit else {
-            throw NIP44Error.tooLong(limit: limit)
-        }
-        guard payload.utf8.count >= self.minimumLength else {
-            throw NIP44Error.invalidLength
-        }
-        guard let bytes = Base64.decode(payload) else {
-            throw NIP44Error.notBase64
-        }
-        guard bytes.first == self.version else {
-            throw NIP44Error.unsupportedVersion
-        }
-        guard bytes.count >= self.minimumByteCount else {
-            throw NIP44Error.invalidLength
-        }
+        guard payload.utf8.first != UInt8(ascii: "#") else { throw NIP44Error.unsupportedVersion }
+        guard payload.utf8.count <= limit else { throw NIP44Error.tooLong(limit: limit) }
+        guard payload.utf8.count >= self.minimumLength else { throw NIP44Error.invalidLength }
+        guard let bytes = Base64.decode(payload) else { throw NIP44Error.notBase64 }
+        guard bytes.first == self.version else { throw NIP44Error.unsupportedVersion }
+        guard bytes.count >= self.minimumByteCount else { throw NIP44Error.invalidLength }
         return try self.open(
             bytes.dropFirst().dropLast(self.macByteCount),
             mac: bytes.suffix(self.macByteCount),
@@ -89,9 +77,7 @@ package enum NIP44 {
         let ciphertext = Array(authenticated.dropFirst(self.nonceByteCount))
         let keys = try MessageKeys(conversation: key, nonce: nonce)
         let expected = HMACSHA256.authenticationCode(for: Array(authenticated), key: keys.hmacKey)
-        guard ConstantTime.areEqual(expected, Array(mac)) else {
-            throw NIP44Error.invalidMAC
-        }
+        guard ConstantTime.areEqual(expected, Array(mac)) else { throw NIP44Error.invalidMAC }
         return try Padding.unpad(ChaCha20.apply(to: ciphertext, key: keys.chachaKey, nonce: keys.chachaNonce))
     }
 }
@@ -103,9 +89,7 @@ enum Padding {
 
     /// How many bytes plaintext and zeros have together; the prefix is not counted.
     static func paddedLength(_ length: Int) -> Int {
-        guard length > 32 else {
-            return 32
-        }
+        guard length > 32 else { return 32 }
         let nextPower = 1 << (Int.bitWidth - (length - 1).leadingZeroBitCount)
         let chunk = nextPower <= 256 ? 32 : nextPower / 8
         return chunk * ((length - 1) / chunk + 1)
@@ -128,9 +112,7 @@ enum Padding {
     }
 
     static func unpad(_ padded: [UInt8]) throws -> [UInt8] {
-        guard let (length, prefix) = self.prefix(of: padded) else {
-            throw NIP44Error.invalidPadding
-        }
+        guard let (length, prefix) = self.prefix(of: padded) else { throw NIP44Error.invalidPadding }
         let end = prefix + length
         // The zeros themselves are not looked at: the MAC vouches for them.
         guard length > 0, end <= padded.count, padded.count == prefix + self.paddedLength(length) else {
@@ -144,16 +126,10 @@ enum Padding {
         func number(_ range: Range<Int>) -> Int {
             padded[range].reduce(0) { $0 << 8 | Int($1) }
         }
-        guard padded.count >= 2 else {
-            return nil
-        }
+        guard padded.count >= 2 else { return nil }
         let short = number(0..<2)
-        guard short == 0 else {
-            return (short, 2)
-        }
-        guard padded.count >= 6 else {
-            return nil
-        }
+        guard short == 0 else { return (short, 2) }
+        guard padded.count >= 6 else { return nil }
         let long = number(2..<6)
         return long >= self.extendedLength ? (long, 6) : nil
     }

@@ -57,9 +57,7 @@ extension Signature {
             bytes.count == 64,
             let first = Bytes32(bytes: bytes.prefix(32)),
             let second = Bytes32(bytes: bytes.dropFirst(32))
-        else {
-            return nil
-        }
+        else { return nil }
         self.init(first: first, second: second)
     }
 

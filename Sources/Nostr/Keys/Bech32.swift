@@ -45,9 +45,7 @@ package struct Bech32: Hashable, Sendable {
         guard
             lowercase.count <= limit, !(hasUppercase && hasLowercase),
             let separator = lowercase.lastIndex(of: Self.separator)
-        else {
-            return nil
-        }
+        else { return nil }
         let prefix = lowercase[..<separator]
         let values = lowercase[(separator + 1)...].compactMap { character in
             Self.alphabet.firstIndex(of: character).map { UInt8(truncatingIfNeeded: $0) }
@@ -56,9 +54,7 @@ package struct Bech32: Hashable, Sendable {
             !prefix.isEmpty, prefix.allSatisfy({ (0x21...0x7e).contains($0) }),
             values.count == lowercase.count - separator - 1, values.count >= Self.checksumCount,
             Self.checksum(Self.expanded(prefix) + values) == 1
-        else {
-            return nil
-        }
+        else { return nil }
         self.init(prefix: String(decoding: prefix, as: UTF8.self), values: values.dropLast(Self.checksumCount))
     }
 

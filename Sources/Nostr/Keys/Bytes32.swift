@@ -25,9 +25,7 @@ package struct Bytes32: Hashable, Sendable {
 extension Bytes32 {
     /// Takes exactly 32 bytes.
     package init?(bytes: some Collection<UInt8>) {
-        guard bytes.count == 32 else {
-            return nil
-        }
+        guard bytes.count == 32 else { return nil }
         self.init(words: (0, 0, 0, 0))
         withUnsafeMutableBytes(of: &self.words) { $0.copyBytes(from: bytes) }
     }
@@ -47,9 +45,7 @@ extension Bytes32 {
     /// Reads 64 lowercase digits, the only spelling NIP-01 allows.
     package init?(hex: some StringProtocol) {
         let contiguous = hex.utf8.withContiguousStorageIfAvailable { Self(digits: UnsafeRawBufferPointer($0)) }
-        guard let bytes = contiguous ?? Array(hex.utf8).withUnsafeBytes({ Self(digits: $0) }) else {
-            return nil
-        }
+        guard let bytes = contiguous ?? Array(hex.utf8).withUnsafeBytes({ Self(digits: $0) }) else { return nil }
         self = bytes
     }
 
@@ -97,17 +93,13 @@ package protocol WrapsBytes32: Comparable {
 extension WrapsBytes32 {
     /// Reads 64 lowercase digits, the only spelling NIP-01 allows.
     package init?(hex: some StringProtocol) {
-        guard let bytes = Bytes32(hex: hex) else {
-            return nil
-        }
+        guard let bytes = Bytes32(hex: hex) else { return nil }
         self.init(bytes)
     }
 
     /// Takes exactly 32 bytes.
     package init?(bytes: some Collection<UInt8>) {
-        guard let bytes = Bytes32(bytes: bytes) else {
-            return nil
-        }
+        guard let bytes = Bytes32(bytes: bytes) else { return nil }
         self.init(bytes)
     }
 

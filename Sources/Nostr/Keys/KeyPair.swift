@@ -22,9 +22,7 @@ package struct KeyPair: Sendable, Concealed {
     /// Signs the id of an event (NIP-01); `random` yields the 32 bytes that BIP-340 mixes into the nonce.
     package func sign(_ id: EventID, random: RandomBytes = SecureRandom.bytes) throws -> Signature {
         let bytes = try self.secret.sign(id.array, auxiliaryRandomness: random(32))
-        guard let signature = Signature(bytes: bytes) else {
-            throw CipherError.libraryFailure(operation: "signing")
-        }
+        guard let signature = Signature(bytes: bytes) else { throw CipherError.libraryFailure(operation: "signing") }
         return signature
     }
 }
@@ -36,20 +34,14 @@ package enum KeyFile {
     /// Throws a ``KeyFileError``, which never quotes the text.
     package static func parse(_ text: String) throws -> SecretKey {
         let words = text.split(whereSeparator: \.isWhitespace)
-        guard let word = words.first else {
-            throw KeyFileError.empty
-        }
-        guard words.count == 1 else {
-            throw KeyFileError.severalWords
-        }
+        guard let word = words.first else { throw KeyFileError.empty }
+        guard words.count == 1 else { throw KeyFileError.severalWords }
         if let bytes = Hex.decode(anyCase: word), bytes.count == SecretKey.byteCount {
             return try self.key(bytes)
         }
         switch Bech32(String(word)) {
         case .some(let entity) where entity.prefix == NIP19.secretKeyPrefix:
-            guard let bytes = entity.bytes, bytes.count == SecretKey.byteCount else {
-                throw KeyFileError.notAKey
-            }
+            guard let bytes = entity.bytes, bytes.count == SecretKey.byteCount else { throw KeyFileError.notAKey }
             return try self.key(bytes)
         case .some(let entity) where entity.prefix == NIP19.publicKeyPrefix:
             throw KeyFileError.publicKey

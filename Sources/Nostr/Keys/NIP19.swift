@@ -124,9 +124,7 @@ package enum NIP19 {
     }
 
     private static func bytes(of text: String, prefix: String) -> [UInt8]? {
-        guard let entity = Bech32(text), entity.prefix == prefix else {
-            return nil
-        }
+        guard let entity = Bech32(text), entity.prefix == prefix else { return nil }
         return entity.bytes
     }
 }

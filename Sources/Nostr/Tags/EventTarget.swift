@@ -60,9 +60,7 @@ package struct EventAddress: Hashable, Sendable, CustomStringConvertible {
     /// Reads the value of an `a` tag. The colon after the pubkey must be there even if nothing follows it.
     package init?(_ text: String) {
         let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, let kind = UInt16(parts[0]), let pubkey = PublicKey(hex: parts[1]) else {
-            return nil
-        }
+        guard parts.count == 3, let kind = UInt16(parts[0]), let pubkey = PublicKey(hex: parts[1]) else { return nil }
         self.init(kind: Kind(kind), pubkey: pubkey, identifier: String(parts[2]))
     }
 

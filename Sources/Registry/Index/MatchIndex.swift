@@ -172,9 +172,7 @@ package struct MatchIndex: ~Copyable, Sendable {
 
     private mutating func remove(_ device: DeviceID, of account: PublicKey) {
         guard let account = table.find(account.bytes), let node = node(of: device, of: PublicKey(table.keys[account]))
-        else {
-            return
-        }
+        else { return }
         wishes[device] = nil
         deviceModes[Self.place(of: nodes[node].entry.mode)] -= 1
         unlink(node, from: account)

@@ -91,11 +91,6 @@ package struct MessageKey: Hashable, Sendable {
     package var key: PublicKey
     /// Until when a former key counts, in milliseconds since 1970; nil for a key of the newest list.
     package var until: Int64?
-
-    package init(key: PublicKey, until: Int64? = nil) {
-        self.key = key
-        self.until = until
-    }
 }
 
 /// The keys an account receives messages under, as its lists come and go.

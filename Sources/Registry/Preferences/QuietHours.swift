@@ -134,9 +134,7 @@ package struct UTCOffset: Hashable, Sendable {
         }
         let parts = rest.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count <= 2, let first = parts.first, (1...2).contains(first.utf8.count), let hours = decimal(first)
-        else {
-            return nil
-        }
+        else { return nil }
         var past = 0
         if parts.count == 2 {
             guard parts[1].utf8.count == 2, let value = decimal(parts[1]), value < 60 else { return nil }

@@ -73,9 +73,7 @@ extension RegistrationContent {
         }
         let reader = FieldReader(try Self.object(json))
         let platform = try reader.word("platform", limit: RegistrationLimits.name, of: .lowerCaseName)
-        guard let platform else {
-            throw reader.refusal("platform", expected: Self.expectedPlatform(platforms))
-        }
+        guard let platform else { throw reader.refusal("platform", expected: Self.expectedPlatform(platforms)) }
         let target = try PushTarget(platforms[platform]?.target, reader: reader)
         let code =
             platforms.hasChosenTargets(platform)

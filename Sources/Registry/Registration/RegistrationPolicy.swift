@@ -78,9 +78,7 @@ package struct RegistrationDesk: Sendable {
             }
             // Events are kept to be served back: what their authors may put into them is bounded.
             guard event.tags.reduce(0, { $1.reduce($0 + 1) { $0 + $1.utf8.count + 1 } }) <= RegistrationLimits.tags
-            else {
-                throw .invalid("tags: expected at most \(RegistrationLimits.tags) bytes in all")
-            }
+            else { throw .invalid("tags: expected at most \(RegistrationLimits.tags) bytes in all") }
             return .request(request)
         } catch {
             return .done(.refused(error))
@@ -130,7 +128,7 @@ package struct RegistrationDesk: Sendable {
     }
 
     /// Compares a request with what is remembered; nil: go on.
-    package func weigh(_ request: Request, mark: SlotMark, against account: AccountState) -> RegistrationResult? {
+    func weigh(_ request: Request, mark: SlotMark, against account: AccountState) -> RegistrationResult? {
         if let known = account.mark {
             if mark == known {
                 guard case .register = request, account.isEnded else { return .duplicate }
@@ -149,7 +147,7 @@ package struct RegistrationDesk: Sendable {
     }
 
     /// What happens to the other slots that hold the same token.
-    package enum TokenRuling: Hashable, Sendable {
+    enum TokenRuling: Hashable, Sendable {
         /// They lose it, or there are none.
         case take(from: [RegisteredDevice])
         /// One of them has it by a later registration, which a late arrival must not undo.
@@ -160,7 +158,7 @@ package struct RegistrationDesk: Sendable {
     /// Whoever knows a token may take it, because nothing in it says who owns it. The owner of the phone takes it back
     /// with the next registration, because one that is dated ahead counts from its arrival. `now` is in milliseconds
     /// since 1970.
-    package func rule(on holders: [RegisteredDevice], mark: SlotMark, shared: Bool, now: Int64) -> TokenRuling {
+    func rule(on holders: [RegisteredDevice], mark: SlotMark, shared: Bool, now: Int64) -> TokenRuling {
         if shared { return .take(from: []) }
         let claimedAt = min(mark.createdAt, now / 1000)
         if holders.contains(where: { $0.claimedAt > claimedAt }) { return .leave }
@@ -169,30 +167,16 @@ package struct RegistrationDesk: Sendable {
 }
 
 /// What is known of a slot and an account before an event for them is decided.
-package struct AccountState: Hashable, Sendable {
+struct AccountState: Hashable, Sendable {
     /// The newest event that the slot has seen.
-    package var mark: SlotMark?
+    var mark: SlotMark?
     /// Whether the slot holds a device now.
-    package var isRegistered: Bool
+    var isRegistered = false
     /// Whether the event of ``mark`` left the slot empty: nothing that it registered is in force.
-    package var isEnded: Bool
+    var isEnded = false
     /// How many devices the account has, this slot's included if it is the account's.
-    package var devices: Int
+    var devices = 0
     /// Events for a slot without a mark must be newer than this, in seconds since 1970: when an author has more marks
     /// of former devices than are kept, the oldest ones are folded into it.
-    package var floor: Int64?
-
-    package init(
-        mark: SlotMark? = nil,
-        isRegistered: Bool = false,
-        isEnded: Bool = false,
-        devices: Int = 0,
-        floor: Int64? = nil
-    ) {
-        self.mark = mark
-        self.isRegistered = isRegistered
-        self.isEnded = isEnded
-        self.devices = devices
-        self.floor = floor
-    }
+    var floor: Int64?
 }

@@ -44,28 +44,14 @@ package struct SlotMark: Hashable, Sendable {
 }
 
 /// A device in its slot.
-package struct RegisteredDevice: Hashable, Sendable {
-    package var device: DeviceID
-    package var slot: RegistrationSlot
+struct RegisteredDevice: Hashable, Sendable {
+    var device: DeviceID
+    var slot: RegistrationSlot
     /// The account that the device belongs to.
-    package var account: PublicKey
-    package var mark: SlotMark
+    var account: PublicKey
+    var mark: SlotMark
     /// Its own date, or when it came if it was dated ahead, in milliseconds since 1970.
-    package var registeredAt: Int64
-
-    package init(
-        device: DeviceID,
-        slot: RegistrationSlot,
-        account: PublicKey,
-        mark: SlotMark,
-        registeredAt: Int64 = .max
-    ) {
-        self.device = device
-        self.slot = slot
-        self.account = account
-        self.mark = mark
-        self.registeredAt = registeredAt
-    }
+    var registeredAt: Int64 = .max
 
     /// Since when it has its token, in seconds since 1970. Dating a registration ahead does not change that.
     var claimedAt: Int64 { min(mark.createdAt, registeredAt / 1000) }

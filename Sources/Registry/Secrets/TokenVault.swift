@@ -102,9 +102,7 @@ package struct TokenVault: Sendable, Concealed {
 
     func openPreferences(_ sealed: [UInt8], of device: DeviceID, _ zones: TimeZones) throws -> DeviceWishes {
         guard let preferences = DevicePreferencesCodec.decode(try open(sealed, of: device, for: .preferences), zones)
-        else {
-            throw RegistryStoreError.unreadableSeal(device)
-        }
+        else { throw RegistryStoreError.unreadableSeal(device) }
         return preferences
     }
 

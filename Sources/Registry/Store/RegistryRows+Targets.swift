@@ -50,9 +50,7 @@ extension RegistryRows {
 
     /// Replaces the chosen target of a device; nil when it has none.
     func putTarget(_ target: [UInt8]?, of device: DeviceID, isConfirmed: Bool) throws {
-        guard let target else {
-            return try execute("DELETE FROM chosen_targets WHERE device = ?", [device.rawValue])
-        }
+        guard let target else { return try execute("DELETE FROM chosen_targets WHERE device = ?", [device.rawValue]) }
         try execute(
             """
             INSERT INTO chosen_targets (device, target, confirmed) VALUES (?, ?, ?)

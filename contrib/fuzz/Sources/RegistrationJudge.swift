@@ -1,5 +1,6 @@
 import Nostr
 import Notifications
+import Platforms
 
 @testable import Registry
 
@@ -10,12 +11,24 @@ enum RegistrationJudge {
     private static let desk = RegistrationDesk(ourKey: PublicKey(zero))
     private static let ourKey = PublicKey(zero).hex
 
+    /// A platform of each kind of target; any other name is one without a description.
+    private static let platforms = PlatformCatalog(
+        [
+            "ios": #"{"kind": "token", "pattern": "^[ -~]*$"}"#, "ntfy": #"{"kind": "endpoint", "chosen": true}"#,
+            "unifiedpush": #"{"kind": "endpoint"}"#, "web": #"{"kind": "subscription"}"#,
+        ].mapValues { target in
+            promised("a platform is described") {
+                try PlatformDescription(parsing: #"{"version": 1, "name": "x", "target": \#(target)}"#)
+            }
+        }
+    )
+
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let text = String(validating: bytes, as: UTF8.self) else { return false }
         judgeSlot(text)
         let content: RegistrationContent
         do throws(RegistrationRefusal) {
-            content = try RegistrationContent(json: text)
+            content = try RegistrationContent(json: text, platforms: platforms)
         } catch {
             promise(error.description.utf8.count < 1_024, "a refusal is short")
             return true
@@ -31,7 +44,7 @@ enum RegistrationJudge {
         return true
     }
 
-    /// The address codec reads what only we can have sealed, the desk what anybody signs.
+    /// The address codec reads what only we can have sealed, the policy what anybody signs.
     private static func judgeSlot(_ text: String) {
         _ = AddressCodec.decode(Array(text.utf8))
         let event = Event(

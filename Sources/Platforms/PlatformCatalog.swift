@@ -33,6 +33,11 @@ package struct PlatformCatalog: Sendable, Hashable {
         return platforms.count == 1 ? platforms[0] : nil
     }
 
+    /// Keys of payloads that a rule's `data` may not have, each with what to say about it.
+    package var reservedData: [String: String] {
+        descriptions.values.reduce(into: [:]) { $0.merge($1.reservedData) { first, _ in first } }
+    }
+
     /// How many silent pushes a device gets in an hour, by platform; others get as many as of anything else.
     package var silentPushesPerHour: [String: Int] {
         descriptions.compactMapValues(\.pushes.silentPerHour)

@@ -22,6 +22,8 @@ package struct PlatformDescription: Sendable, Hashable {
     package let rules: ObjectSchema
     /// What the built-in rules say in the block; nil: nothing.
     package let defaultBlock: JSONValue?
+    /// Keys of the payload that a rule's `data` may not have, each with what to say about it.
+    package let reservedData: [String: String]
     /// Where texts go that the app has itself, by the rule's key.
     package let texts: [LocalizedText]
     package let pushes: PushKinds
@@ -73,6 +75,7 @@ package struct PlatformDescription: Sendable, Hashable {
             "configuration",
             "rules",
             "default_block",
+            "reserved_data",
             "texts",
             "pushes",
             "presentation",
@@ -95,6 +98,9 @@ package struct PlatformDescription: Sendable, Hashable {
         configuration = try PlatformConfiguration(members["configuration"])
         rules = try members["rules"].map { try ObjectSchema($0) } ?? .open
         defaultBlock = members["default_block"]?.value
+        reservedData = try Dictionary(
+            members["reserved_data"]?.members().map { ($0.name, try $0.value.text()) } ?? []
+        ) { first, _ in first }
         texts = try members["texts"]?.members().map { try LocalizedText($0, $1) } ?? []
         pushes = try members["pushes"].map { try PushKinds($0) } ?? PushKinds()
         presentation = try members["presentation"]?.list().map { try PresentationKey($0) } ?? []

@@ -105,7 +105,7 @@ import YAMLReading
         ("title: x\n    title: y", "'title' is given more than once"),
         ("title: @alice", "not YAML: found character that cannot start any token"),
         ("\tbody: x", "not YAML: found character that cannot start any token (a tab, perhaps"),
-        ("data: { \"{{signal}}\": x }", "3:27: rules[0].data.{{signal}}: a key is the same for every event"),
+        ("data: { \"{{signal}}\": x }", "3:27: rules[0].data.{{signal}}: expected no variables in a key"),
         ("data: { <<: *d }", "not YAML: "),
         ("data: { a: &d { b: 1 }, c: { <<: *d } }", "3:34: rules[0].data.c: keys are not merged here"),
         ("title: \"${{zap.amount}}\"", ""),

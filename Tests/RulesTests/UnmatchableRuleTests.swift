@@ -45,11 +45,14 @@ import YAMLReading
             "tags: { expiration: no }",
             "tags.expiration: expected true or false, or quotes around it if it is the tag's value"
         ),
-        ("kinds: 7, signal: dm", "signal: no event of these kinds is taken for that"),
-        ("kinds: [1, 7], signal: [zap, follow]", "signal: no event of these kinds is taken for that"),
-        ("kinds: 30402, signal: mention", "signal: no event of these kinds is taken for that"),
-        ("zap: { min: 21 }, signal: reaction", "signal: 'zap' leaves only zaps, whose signal is zap"),
-        ("zap: { min: 21 }, relation: reply", "relation: 'zap' leaves only zaps, which are no reply, quote or mention"),
+        ("kinds: 7, signal: dm", "signal: no event of these kinds has this signal"),
+        ("kinds: [1, 7], signal: [zap, follow]", "signal: no event of these kinds has this signal"),
+        ("kinds: 30402, signal: mention", "signal: no event of these kinds has this signal"),
+        ("zap: { min: 21 }, signal: reaction", "signal: 'zap' matches only zaps, whose signal is zap"),
+        (
+            "zap: { min: 21 }, relation: reply",
+            "relation: 'zap' matches only zaps, which are never a reply, a quote or a mention"
+        ),
         (
             "relation: quote, signal: reply",
             "relation: a reply has the signal reply, a quote or a mention has mention, others have none"
@@ -60,14 +63,17 @@ import YAMLReading
         ),
         (
             "relation: quote, tags: { q: false }",
-            "relation: a quote is what a q tag names (NIP-18), and 'tags' leaves none"
+            "relation: a quote needs a q tag (NIP-18), which 'tags' excludes"
         ),
         (
             "kinds: 1, relation: reply, tags: { e: false }",
-            "relation: what a note replies to is what an e tag names (NIP-10), and 'tags' leaves none"
+            "relation: a reply needs an e tag (NIP-10), which 'tags' excludes"
         ),
         ("p_tags: { max: 0 }", "p_tags: every event that gets here names its recipient in a p tag"),
-        ("tags: { p: false }", "tags: p: false never holds: every event that gets here names its recipient in a p tag"),
+        (
+            "tags: { p: false }",
+            "tags: 'p: false' never holds: every event that gets here names its recipient in a p tag"
+        ),
         ("language: de-AT-1996", "language: expected a language, as in de, pt-BR or zh-Hant"),
     ])
     func conditionsThatNeverHold(_ match: String, _ mistake: String) {

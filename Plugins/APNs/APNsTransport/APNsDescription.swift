@@ -540,6 +540,7 @@ public enum APNsDescription {
             ]
           },
           "default_block": {"badge": 1, "sound": "default", "mutable-content": 1},
+          "reserved_data": {"aps": "Apple's own keys belong in 'apns'"},
           "texts": {
             "title": {"key": "alert.title-loc-key", "arguments": "alert.title-loc-args"},
             "subtitle": {"key": "alert.subtitle-loc-key", "arguments": "alert.subtitle-loc-args"},

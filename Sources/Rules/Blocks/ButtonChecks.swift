@@ -55,7 +55,7 @@ struct ButtonCategories: Sendable {
             actions.map { Self.check($0, of: category, names) }
         } else if !name.isEmpty, !listed.contains(name) {
             category.mistake(
-                "nobody registered '\(name.prefix(64))': expected "
+                "the app has not registered '\(name.prefix(64))': expected "
                     + [names.names, listed].filter { !$0.isEmpty }.map { $0.joined(separator: ", ") + ", or " }.joined()
                     + "one listed at the file's top under 'categories'"
             )

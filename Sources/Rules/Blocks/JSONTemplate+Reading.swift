@@ -45,7 +45,7 @@ extension JSONTemplate {
         self = .joined(
             members.compactMap { key, value in
                 if key.contains("{{") {
-                    value.mistake("a key is the same for every event: expected no variables in it")
+                    value.mistake("expected no variables in a key: it is the same for every event")
                 }
                 return read(value).map { Member(key: key, value: $0, isRequired: areRequired) }
             }

@@ -29,7 +29,7 @@ struct RulePayload: Sendable {
     init(reading rule: YAMLMapping, _ context: RuleContext, isAboutEvent: Bool = true) {
         ButtonChecks.check(rule)
         blocks = BlockReader(context: context, rule: rule, isSummary: !isAboutEvent).blocks()
-        customKeys = CustomKeys(reading: rule, isAboutEvent: isAboutEvent)
+        customKeys = CustomKeys(reading: rule, context.platforms, isAboutEvent: isAboutEvent)
         lifetime = Lifetime(reading: rule)
         variables = blocks.variables.union(customKeys.variables)
     }
@@ -38,9 +38,14 @@ struct RulePayload: Sendable {
 /// The app's custom keys: those of seed 000 about the event, and a rule's own `data`.
 struct CustomKeys: Sendable {
     /// The notification's own keys, which `data` may not replace.
-    static let reserved = [
-        "aps", "t", "n", "id", "title", "subtitle", "body", "category", "thread", "url", "actions", "sealed",
+    private static let reserved = [
+        "t", "n", "id", "title", "subtitle", "body", "category", "thread", "url", "actions", "sealed",
     ]
+
+    /// All keys that `data` may not have.
+    static func reserved(_ platforms: PlatformCatalog) -> [String] {
+        platforms.reservedData.keys.sorted() + reserved
+    }
 
     private let own: JSONTemplate?
     /// Whether seed 000's keys are included, which also describe the referenced event.
@@ -53,21 +58,21 @@ struct CustomKeys: Sendable {
     }
 
     /// `isAboutEvent`: there is an event for seed 000's keys.
-    init(reading rule: YAMLMapping, isAboutEvent: Bool = true) {
+    init(reading rule: YAMLMapping, _ platforms: PlatformCatalog, isAboutEvent: Bool = true) {
         saysEvent = isAboutEvent && rule["event_data"]?.bool() ?? true
         guard let data = rule["data"], let members = data.mapping()?.members else {
             own = nil
             return
         }
         for (key, value) in members {
-            if key == "aps" {
-                value.mistake("Apple's own keys belong into 'apns'")
+            if let message = platforms.reservedData[key] {
+                value.mistake(message)
             } else if Self.reserved.contains(key) {
                 value.mistake(
                     "'\(key)' is a key of the notification itself, which 'data' cannot replace; name it otherwise"
                 )
             } else if saysEvent, EventData.keys.contains(key) {
-                value.mistake("the event's own keys say '\(key)' already; 'event_data: false' leaves them out")
+                value.mistake("the event's own keys include '\(key)' already; 'event_data: false' leaves them out")
             }
         }
         own = members.isEmpty ? nil : JSONTemplate(free: data)

@@ -99,7 +99,7 @@ struct KeyListReader {
                 break
             }
         }
-        if mistakes > Self.mistakeLimit { place.mistake("\(name.prefix(200)): \(mistakes) lines are no keys") }
+        if mistakes > Self.mistakeLimit { place.mistake("\(name.prefix(200)): \(mistakes) lines are not keys") }
         if mistakes == 0, keys.count <= Self.limit { file.keySets[name] = keys }
         return keys
     }

@@ -70,7 +70,7 @@ enum ValueConditionReader {
         if recipient.bool() == false {
             recipient.mistake("expected true: the tag's first value is the recipient's key")
         }
-        if mapping["1"] != nil { recipient.mistake("the tag's first value is said under '1' already") }
+        if mapping["1"] != nil { recipient.mistake("'1' gives the tag's first value already") }
         if patterns > 0 { value.mistake("a regular expression does not go together with 'recipient'") }
         return TagCondition(name, conditions, namesRecipient: true)
     }

@@ -92,10 +92,10 @@ import YAMLReading
             "native: { ios: { badge: 2 } }",
             "rules[0].native.ios: this is the rule's own 'apns'; here stands what other plugins get"
         ),
-        Case("data: { aps: {} }", "rules[0].data.aps: Apple's own keys belong into 'apns'"),
+        Case("data: { aps: {} }", "rules[0].data.aps: Apple's own keys belong in 'apns'"),
         Case(
             "data: { event_id: x }",
-            "rules[0].data.event_id: the event's own keys say 'event_id' already; 'event_data: false' leaves them out"
+            "rules[0].data.event_id: the event's own keys include 'event_id' already; 'event_data: false' leaves them out"
         ),
         Case("expires: 59s", "rules[0].expires: " + lifetime),
         Case("expires: 29d", "rules[0].expires: " + lifetime),

@@ -37,7 +37,7 @@ import Testing
         ),
         (
             "apns: { category: unknown.category, actions: { a: {} } }",
-            "rules[0].apns.category: nobody registered 'unknown.category': expected \(predefined), "
+            "rules[0].apns.category: the app has not registered 'unknown.category': expected \(predefined), "
                 + "or one listed at the file's top under 'categories'"
         ),
         (
@@ -66,7 +66,7 @@ import Testing
         ),
         (
             "apns: { category: unknown.category }",
-            "rules[0].apns.category: nobody registered 'unknown.category': expected \(predefined), "
+            "rules[0].apns.category: the app has not registered 'unknown.category': expected \(predefined), "
                 + "or one listed at the file's top under 'categories'"
         ),
         (

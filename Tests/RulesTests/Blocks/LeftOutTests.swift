@@ -2,6 +2,7 @@ import Foundation
 import Nostr
 import Notifications
 import PlatformTestSupport
+import Platforms
 import Testing
 
 @testable import Rules
@@ -171,7 +172,7 @@ import Testing
         #expect(json("8") == #"{"badge":1}"#)
     }
 
-    @Test(arguments: CustomKeys.reserved)
+    @Test(arguments: CustomKeys.reserved(.builtIn))
     func dataReplacesNoKeyOfTheNotification(_ key: String) {
         let told = BlockFixture.mistakes("title: t, data: { \(key): x, mine: { \(key): x } }")
         #expect(told.count == 1 && told[0].hasPrefix("rules[0].data.\(key): "), "\(told)")

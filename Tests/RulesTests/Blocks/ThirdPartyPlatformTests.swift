@@ -97,8 +97,8 @@ import YAMLReading
         #expect(mistakes("native: { pager: { tone: soft } }", document: Self.nameless) == [])
         #expect(mistakes("native: { other: { tnoe: soft } }", document: Self.nameless) == [])
         #expect(
-            mistakes("pager: { tone: soft }", document: Self.nameless).first?.contains(
-                "unknown key 'pager'; no loaded plugin has a block of that name; known here: "
+            mistakes("buzzer: { tone: soft }").first?.contains(
+                "unknown key 'buzzer'; no loaded plugin has a block of that name; known here: "
             ) == true
         )
     }

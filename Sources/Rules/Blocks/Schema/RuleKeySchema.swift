@@ -6,7 +6,7 @@ enum RuleKeySchema {
     static func rule(_ platforms: PlatformCatalog) -> JSONTree {
         [
             "type": "object", "additionalProperties": false,
-            "properties": .object(head + texts + payload + blocks(platforms)),
+            "properties": .object(head + texts + payload(platforms) + blocks(platforms)),
         ]
     }
 
@@ -116,14 +116,14 @@ enum RuleKeySchema {
         ]
     }
 
-    private static var payload: [(key: String, value: JSONTree)] {
+    private static func payload(_ platforms: PlatformCatalog) -> [(key: String, value: JSONTree)] {
         [
             (
                 "data",
                 [
                     "description":
                         "Further keys for the app; any JSON, its texts are templates, and a template under the tag !!int or !!float becomes a number.",
-                    "type": "object", "properties": .object(CustomKeys.reserved.map { ($0, false) }),
+                    "type": "object", "properties": .object(CustomKeys.reserved(platforms).map { ($0, false) }),
                 ]
             ),
             (

@@ -105,4 +105,34 @@ package struct PushLimits: Hashable, Sendable {
                 )
             } ?? []
     }
+
+    /// The size of a request as the service counts it, and the most that it takes, both in bytes; nil if that is not known.
+    package func size(ofBody body: [UInt8], headers: [(name: String, value: String)]) -> (count: Int, limit: Int)? {
+        let limit = payload.first { limit in
+            limit.headers.allSatisfy { name, value in headers.contains { $0.name == name && $0.value == value } }
+        }
+        guard let limit else { return nil }
+        guard let pointers = limit.counts else { return (body.count, limit.bytes) }
+        guard let json = try? JSONValue(parsing: String(decoding: body, as: UTF8.self)) else { return nil }
+        return (pointers.reduce(0) { $0 + (json.value(at: $1)?.textByteCount ?? 0) }, limit.bytes)
+    }
+}
+
+extension JSONValue {
+    /// The value at a JSON pointer into objects.
+    fileprivate func value(at pointer: String) -> JSONValue? {
+        pointer.split(separator: "/").map(String.init).reduce(self) { value, step in
+            guard case .object(let object)? = value else { return nil }
+            return object[step.replacing("~1", with: "/").replacing("~0", with: "~")]
+        }
+    }
+
+    /// The bytes of a text, or of an object's keys and texts.
+    fileprivate var textByteCount: Int {
+        switch self {
+        case .string(let text): text.utf8.count
+        case .object(let object): object.members.reduce(0) { $0 + $1.name.utf8.count + $1.value.textByteCount }
+        default: 0
+        }
+    }
 }

@@ -78,4 +78,15 @@ struct PlatformDescriptionTests {
         )
         #expect(sample.fields.map(\.name) == ["p256dh", "auth"])
     }
+
+    @Test(arguments: [
+        ("ios", "{}", "alert", 2, 4096), ("ios", "{}", "voip", 2, 5120), ("web", "abc", "", 3, 4096),
+        ("ntfy", #"{"topic":"t","message":"abc"}"#, "", 3, 4096),
+        ("android", #"{"message":{"token":"x","data":{"ab":"cde"},"notification":{"f":"g"}}}"#, "", 7, 4096),
+    ])
+    func countsPushesAsTheirServicesDo(platform: String, body: String, type: String, count: Int, limit: Int) throws {
+        let limits = try #require(PlatformCatalog.builtIn[platform]).limits
+        let size = limits.size(ofBody: Array(body.utf8), headers: [("apns-push-type", type)])
+        #expect(size?.count == count && size?.limit == limit)
+    }
 }

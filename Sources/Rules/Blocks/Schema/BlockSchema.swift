@@ -59,10 +59,11 @@ extension ValueSchema {
                 ]
             ]
         case .list(let element, let count):
-            [
-                "type": "array", "minItems": .number(Double(count.lowerBound)),
-                "maxItems": .number(Double(count.upperBound)), "items": element.jsonSchema,
-            ]
+            .object(
+                [("type", "array"), ("minItems", .number(Double(count.lowerBound)))]
+                    + (count.upperBound == .max ? [] : [("maxItems", .number(Double(count.upperBound)))])
+                    + [("items", element.jsonSchema)]
+            )
         case .object(let object): object.jsonSchema
         case .dictionary(let element): ["type": "object", "additionalProperties": element.jsonSchema]
         case .freeObject: ["type": "object"]
@@ -73,8 +74,10 @@ extension ValueSchema {
 
     private static let numericTemplate: JSONTree = ["type": "string", "pattern": .text(NumericVariable.pattern)]
 
+    /// What no document gives a bound is as large as a number can be.
     private static func bounded(_ type: String, _ least: Double, _ most: Double) -> JSONTree {
-        ["type": .text(type), "minimum": .number(least), "maximum": .number(most)]
+        let bounds = [("minimum", least), ("maximum", most)].filter { abs($0.1) < Double(Int.max) }
+        return .object([("type", .text(type))] + bounds.map { ($0.0, .number($0.1)) })
     }
 }
 
@@ -84,6 +87,39 @@ extension FlagSpelling {
         case .bool: [true, false]
         case .oneOrZero: [1, 0, true, false]
         case .yesOrNo: ["yes", "no", true, false]
+        }
+    }
+}
+
+/// The schema of a platform's block in the configuration, which takes no templates.
+extension PlatformConfiguration {
+    package var jsonSchema: JSONTree {
+        let properties = schema.keys.map { key in
+            (key.name, JSONTree.object([("description", .text(key.doc))] + key.schema.plainJSONSchema.members))
+        }
+        return .object(
+            [("description", .text(doc)), ("type", "object"), ("additionalProperties", .flag(schema.isOpen))]
+                + (schema.required.isEmpty ? [] : [("required", .texts(schema.required))])
+                + [("properties", .object(properties))]
+        )
+    }
+}
+
+extension ValueSchema {
+    /// A JSON Schema of such values without templates. What YAML takes for a number or a flag is text where text is wanted.
+    fileprivate var plainJSONSchema: JSONTree {
+        switch self {
+        case .text, .textOrNull, .moment, .span: ["type": ["string", "number", "boolean"]]
+        case .flag: ["type": "boolean"]
+        case .integer(let range):
+            Self.bounded("integer", Double(range.lowerBound), Double(range.upperBound))
+        case .integers(let numbers): ["enum": .list(numbers.map { .number(Double($0)) })]
+        case .number(let range): Self.bounded("number", range.lowerBound, range.upperBound)
+        case .choice(let choices, _): ["enum": .texts(choices)]
+        case .list: ["type": "array", "items": ["type": "string"]]
+        case .object, .dictionary, .freeObject: ["type": "object"]
+        case .either: ["type": ["object", "string"]]
+        case .any: [:]
         }
     }
 }

@@ -83,10 +83,7 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     put_member(&json, "title", notification->title);
     put_member(&json, "body", notification->body);
     put_member(&json, "url", notification->url);
-    if (notification->native.len > 2) { /* the rule's block, a JSON object as it is; "{}" says nothing */
-        put(&json, ",\"native\":", 10);
-        put(&json, notification->native.ptr, notification->native.len);
-    }
+    if (notification->native.len > 2) put_member(&json, "native", notification->native); /* the rule's block, as text */
     put(&json, "}", 1);
     job *context = malloc(sizeof *context);
     carillon_status status = CARILLON_BUSY; /* out of memory */

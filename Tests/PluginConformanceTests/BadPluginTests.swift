@@ -94,12 +94,15 @@ struct BadPluginTests {
 
     /// Hosts ignore these mistakes, or never come to them.
     @Test(arguments: [
-        (#""smell":1"#, "/smell: no such member"),
+        (#""smell":1"#, "/smell: version 1 of the format does not know this"),
         (
             #""rules":{"properties":{"a":{"type":"string","colour":"red"}}}"#,
-            "/rules/properties/a/colour: no such member"
+            "/rules/properties/a/colour: version 1 of the format does not know this"
         ),
-        (#""rules":{"properties":{"a":{"type":"strin"}}}"#, "/rules/properties/a/type: no such member"),
+        (
+            #""rules":{"properties":{"a":{"type":"strin"}}}"#,
+            "/rules/properties/a/type: version 1 of the format does not know this"
+        ),
         (#""fields":[{"name":"a"},{"name":"a"}]"#, "/fields/1/name: there are two fields a"),
         (#""fields":[{"name":"a","for":"voip"}]"#, "/fields/0/for: there is no kind of push voip"),
         (

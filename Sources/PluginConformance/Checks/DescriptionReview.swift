@@ -17,7 +17,7 @@ struct DescriptionReview {
     }
 
     private var unknownMembers: [String] {
-        PlatformDescription.unknownMembers(in: document).map { "\($0): no such member in version 1 of the format" }
+        PlatformDescription.unknownMembers(in: document).map { "\($0): version 1 of the format does not know this" }
     }
 
     // MARK: Registrations

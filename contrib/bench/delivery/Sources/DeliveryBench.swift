@@ -3,9 +3,10 @@ import Dispatch
 import Foundation
 import Logging
 import Notifications
+import Synchronization
 
-/// What a durable delivery costs, from acceptance to its final outcome, as ratios to bare SQLite in one run on one disk:
-/// `swift run -c release DeliveryBench [folder]`.
+/// What a durable delivery costs, from acceptance to its final outcome, as ratios to bare SQLite in one run on one
+/// disk: `swift run -c release DeliveryBench [folder]`.
 @main
 struct DeliveryBench {
     private let folder: URL
@@ -101,4 +102,49 @@ struct DeliveryBench {
     private func rounded(_ rate: Double) -> String { "\(Int(rate / 1000))k" }
 
     private func ratio(_ rate: Double, _ base: Double) -> String { String(format: "%.2f", rate / base) }
+}
+
+/// Counts what ended.
+final class CountingObserver: DeliveryObserver {
+    private let ended = Atomic<Int>(0)
+    private let all = DispatchSemaphore(value: 0)
+    private let expected: Int
+
+    init(expected: Int) {
+        self.expected = expected
+    }
+
+    func wait() { all.wait() }
+
+    func deliveriesReported(_ reports: [DeliveryReport]) {
+        let count = ended.add(reports.count, ordering: .relaxed).newValue
+        if count == expected { all.signal() }
+    }
+
+    func queuePaused(_ pause: QueuePause) {}
+
+    func queueResumed(_ queue: QueueName) {}
+
+    func outboxFailed(_ error: any Error) { print("outbox failed: \(error)") }
+}
+
+/// Delivers everything on the spot.
+struct InstantTransport: Transport {
+    func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
+        completion(Outcome(.delivered, status: 200, reason: "ok"))
+    }
+}
+
+/// Every device has the same address.
+struct OneDirectory: DeviceDirectory {
+    private let address = DeviceAddress(
+        platform: "ios",
+        app: "default",
+        token: String(repeating: "ab", count: 32),
+        registeredAt: 1
+    )
+
+    func address(of device: DeviceID) -> DeviceAddress? { address }
+
+    func removeGone(_ device: DeviceID, registeredAt: Int64) {}
 }

@@ -1,8 +1,10 @@
 import Foundation
+import Glibc
 import HTTPLanes
 import Logging
 import NIOCore
 import NIOPosix
+import Synchronization
 
 /// Pushes notifications of APNs' size over one connection, 500 at a time, and prints what that took.
 ///
@@ -60,4 +62,123 @@ enum LaneBench {
         )
         return failed
     }
+}
+
+/// What the command line asks for.
+struct Arguments {
+    enum Subject {
+        case lane
+        case plugin(folder: String, keyFile: String)
+    }
+
+    struct Mistake: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    let subject: Subject
+    let origin: String
+    let caFile: String
+    let requests: Int
+
+    init(_ words: some Collection<String>) throws(Mistake) {
+        var options: [String: String] = [:]
+        var rest = words.dropFirst()
+        while let name = rest.popFirst() {
+            guard let value = rest.popFirst() else { throw Mistake(description: "\(name): expected a value") }
+            options[name] = value
+        }
+        func option(_ name: String) throws(Mistake) -> String {
+            guard let value = options[name] else { throw Mistake(description: "\(name) is missing") }
+            return value
+        }
+        switch words.first {
+        case "lane": subject = .lane
+        case "plugin": subject = .plugin(folder: try option("--folder"), keyFile: try option("--key"))
+        default: throw Mistake(description: "expected lane or plugin")
+        }
+        origin = try option("--origin")
+        caFile = try option("--ca")
+        guard let requests = Int(try option("--requests")), requests > 0 else {
+            throw Mistake(description: "--requests: expected a number")
+        }
+        self.requests = requests
+    }
+}
+
+/// Keeps 500 pushes of a load in flight until all are done.
+final class Run: Sendable {
+    private struct State {
+        var started = 0
+        var ended = 0
+        var failed = 0
+        var waiter: CheckedContinuation<Int, Never>?
+    }
+
+    private static let inFlight = 500
+
+    private let load: any Load
+    private let requests: Int
+    private let state = Mutex(State())
+
+    init(load: any Load, requests: Int) {
+        self.load = load
+        self.requests = requests
+    }
+
+    /// Runs, once; returns how many failed.
+    func failures() async -> Int {
+        await withCheckedContinuation { waiter in
+            state.withLock { $0.waiter = waiter }
+            for _ in 0..<Self.inFlight { next() }
+        }
+    }
+
+    private func next() {
+        let number = state.withLock { state -> Int? in
+            guard state.started < requests else { return nil }
+            state.started += 1
+            return state.started
+        }
+        guard let number else { return }
+        load.push(number) { [self] isGood in
+            let over = state.withLock { state -> (CheckedContinuation<Int, Never>?, Int) in
+                state.ended += 1
+                if !isGood { state.failed += 1 }
+                guard state.ended == requests else { return (nil, 0) }
+                defer { state.waiter = nil }
+                return (state.waiter, state.failed)
+            }
+            over.0?.resume(returning: over.1)
+            next()
+        }
+    }
+}
+
+/// What this process has used.
+struct Usage {
+    let seconds: Double
+    let cpuSeconds: Double
+    let largestResidentKiB: Int
+
+    static var now: Usage {
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Usage(
+            seconds: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9,
+            cpuSeconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+            largestResidentKiB: usage.ru_maxrss
+        )
+    }
+
+    func since(_ earlier: Usage) -> Usage {
+        Usage(
+            seconds: seconds - earlier.seconds,
+            cpuSeconds: cpuSeconds - earlier.cpuSeconds,
+            largestResidentKiB: largestResidentKiB
+        )
+    }
+
+    private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
 }

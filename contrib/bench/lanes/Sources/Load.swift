@@ -1,3 +1,8 @@
+import HTTPLanes
+import Logging
+import Notifications
+import PluginHost
+
 /// Something that pushes.
 protocol Load: Sendable {
     /// Starts the push of that number, and calls `completion` with whether the server answered 200.
@@ -19,5 +24,85 @@ extension Load {
             }
             return 36
         }
+    }
+}
+
+/// Requests as the APNs plugin makes them, straight to the lanes.
+struct LaneLoad: Load {
+    private let lanes: HTTPLanes
+    private let url: String
+    private let body = [UInt8](
+        #"{"aps":{"alert":{"title":"bench","body":"\#(String(repeating: "b", count: 158))"}}}"#.utf8
+    )
+    private let token = "bearer " + String(repeating: "t", count: 200)
+
+    init(lanes: HTTPLanes, origin: String) {
+        self.lanes = lanes
+        url = origin + "/3/device/" + Self.device
+    }
+
+    func push(_ number: Int, completion: @escaping @Sendable (Bool) -> Void) {
+        var headers = HTTPFields(reservingFields: 6, bytes: 384)
+        headers.append("authorization", token)
+        headers.append("apns-id", Self.identifier(number))
+        headers.append("apns-topic", "com.example.app")
+        headers.append("apns-push-type", "alert")
+        headers.append("apns-priority", "10")
+        headers.append("apns-expiration", "0")
+        let request = HTTPRequest(method: "POST", url: url, headers: headers, body: body, multiplexed: true)
+        lanes.send(request) { result in
+            if case .success(let response) = result { completion(response.status == 200) } else { completion(false) }
+        }
+    }
+}
+
+/// Notifications through the built APNs plugin: in as the courier hands them over, out as outcomes.
+final class PluginLoad: Load {
+    private let host: PluginHost
+    private let instance: TransportInstance
+    private let keeper: Task<Void, Never>
+    private let address = DeviceAddress(
+        platform: "ios",
+        app: "bench",
+        token: PluginLoad.device,
+        registeredAt: 1_700_000_000_000
+    )
+    /// Becomes a payload of some 214 bytes.
+    private let notification = Notification(
+        mode: .alert,
+        signal: .mention,
+        urgency: .high,
+        title: "Alice mentioned you",
+        body: "\"Did you see the new relay? It answers in no time at all.\"",
+        category: "mention",
+        thread: "3bf0c63fcb934634",
+        url: "nostr:note1qqqqqqqqqqqqqqqqqqqq"
+    )
+
+    /// `origin` stands in for Apple; the only file in `folder` is the plugin.
+    init(lanes: HTTPLanes, origin: String, folder: String, keyFile: String) throws {
+        let log = Logger(label: "bench") { _ in StreamLogHandler.standardError(label: "bench") }
+        host = PluginHost(loading: PluginSearch(folders: [folder]), log: log)
+        instance = try host.makeTransport(
+            platform: "ios",
+            app: "bench",
+            configuration: """
+                {"topic":"com.example.app","team_id":"TEAM123456","key_id":"KEY1234567","key_file":"\(keyFile)",
+                "environment":"\(origin)"}
+                """,
+            settings: InstanceSettings(sender: lanes, log: log)
+        )
+        keeper = Task { [host] in await host.run() }
+    }
+
+    func push(_ number: Int, completion: @escaping @Sendable (Bool) -> Void) {
+        instance.deliver(notification, id: Self.identifier(number), to: address) { outcome in
+            completion(outcome.kind == .delivered && outcome.status == 200)
+        }
+    }
+
+    func end() async {
+        keeper.cancel()
+        await host.shutDown(within: 5_000)
     }
 }

@@ -21,7 +21,8 @@ package final class MischiefMaker: Sendable {
         var tokenMischiefs = 0
     }
 
-    /// So often in a row, and no more, a device's request goes without the answer it has earned: every delivery finds its end.
+    /// So often in a row, and no more, a device's request goes without the answer it has earned: every delivery finds
+    /// its end.
     private static let mostInARow = 5
 
     private let plan: ChaosPlan

@@ -1,5 +1,7 @@
 import Delivery
+import HTTPLanes
 import Notifications
+import PluginHost
 import Synchronization
 
 /// What happened on our side, in the order in which it happened.
@@ -144,4 +146,81 @@ extension JournalKeeper: DeliveryObserver {
     func queueResumed(_ queue: QueueName) {}
 
     func outboxFailed(_ error: any Error) { state.withLock { $0.journal.outboxFailures.append("\(error)") } }
+}
+
+/// A plugin's instance as the courier knows it, with every attempt in the journal.
+///
+/// How long FCM's plugin waits before it asks for another access token it measures by the real clock, and the courier's
+/// goes faster: what it says of that is made longer, or the courier would come back a hundred times in vain.
+struct JournalledTransport: Transport {
+    let instance: TransportInstance
+    let journal: JournalKeeper
+    /// How many times faster than ours the courier's clock goes.
+    let haste: Int64
+
+    func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
+        let number = journal.attemptBegan(delivery)
+        instance.deliver(delivery.notification, id: delivery.id, to: address) { [journal] outcome in
+            journal.attemptEnded(number, to: delivery.device, outcome)
+            completion(outcome.isOfTokenEndpoint ? outcome.waiting(times: haste) : outcome)
+        }
+    }
+}
+
+extension Outcome {
+    /// No access token is to be had: a wait without an answer to the message itself.
+    fileprivate var isOfTokenEndpoint: Bool { reason.hasPrefix("token-") || status == 0 && retryAfter > 0 }
+
+    fileprivate func waiting(times factor: Int64) -> Outcome {
+        var longer = self
+        longer.retryAfter = UInt32(clamping: Int64(retryAfter) * factor)
+        return longer
+    }
+}
+
+/// The lanes as plugins get them in a run: every request for a device gets a number of its own in a header and a short
+/// deadline, and the journal learns of it.
+struct NumberedSender: HTTPSender {
+    static let header = "x-chaos-sending"
+    private static let token = Array(#""token":""#.utf8)
+
+    let lanes: HTTPLanes
+    let journal: JournalKeeper
+    /// By the lab's name for it.
+    let devices: [String: DeviceID]
+    /// In milliseconds.
+    let timeout: UInt32
+
+    func send(_ request: HTTPRequest, completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void) {
+        var request = request
+        request.timeout = min(request.timeout, timeout)
+        guard let device = target(of: request).flatMap({ devices[$0] }), let number = journal.sendingBegan(to: device)
+        else { return lanes.send(request, completion: completion) }
+        request.headers.append(HTTPField(Self.header, String(number)))
+        lanes.send(request) { [journal] result in
+            switch result {
+            case .success(let response): journal.sendingEnded(number, .answered(status: response.status))
+            case .failure(let failure):
+                journal.sendingEnded(
+                    number,
+                    .failed(
+                        reason: failure.reason.rawValue,
+                        mayHaveBeenProcessed: failure.mayHaveBeenProcessed
+                    )
+                )
+            }
+            completion(result)
+        }
+    }
+
+    func retire(_ scope: ConnectionScope) { lanes.retire(scope) }
+
+    /// What the lab will call the device: the end of the path, or FCM's token in the body.
+    private func target(of request: HTTPRequest) -> String? {
+        if request.url.hasSuffix("/messages:send") {
+            guard let start = request.body.firstRange(of: Self.token)?.upperBound else { return nil }
+            return String(decoding: request.body[start...].prefix { $0 != UInt8(ascii: "\"") }, as: UTF8.self)
+        }
+        return URLParts(request.url)?.target.split(separator: "?").first?.split(separator: "/").last.map(String.init)
+    }
 }

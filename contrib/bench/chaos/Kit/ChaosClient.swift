@@ -1,11 +1,13 @@
 import CarillonLab
 import Delivery
+import Dispatch
 import HTTPLanes
 import Logging
 import NIOCore
 import NIOPosix
 import Notifications
 import PluginHost
+import Synchronization
 
 /// Our side of a run, connected as in the router.
 final class ChaosClient {
@@ -126,5 +128,56 @@ final class ChaosClient {
         case .unifiedPush: block = .object([:])
         }
         return block.prettyPrinted
+    }
+}
+
+/// The registry of a run: devices leave it when their push service calls them gone.
+final class RegisteredPopulation: DeviceDirectory {
+    private let addresses: Mutex<[DeviceID: DeviceAddress]>
+
+    init(_ addresses: [DeviceID: DeviceAddress]) {
+        self.addresses = Mutex(addresses)
+    }
+
+    func address(of device: DeviceID) -> DeviceAddress? { addresses.withLock { $0[device] } }
+
+    func removeGone(_ device: DeviceID, registeredAt: Int64) {
+        addresses.withLock { addresses in
+            guard let known = addresses[device], known.registeredAt <= registeredAt else { return }
+            addresses[device] = nil
+        }
+    }
+
+    /// Those that are left.
+    var devices: Set<DeviceID> { addresses.withLock { Set($0.keys) } }
+}
+
+/// A clock that goes `speed` times as fast as ours, from the present time on, and never back.
+package struct FastClock: Sendable {
+    private let speed: Int64
+    private let start: Int64
+    private let startedAt = ContinuousClock.now
+
+    /// `start` in milliseconds since 1970.
+    package init(speed: Int64, start: Int64) {
+        self.speed = speed
+        self.start = start
+    }
+
+    /// Milliseconds since 1970.
+    package var now: Int64 {
+        let passed = (ContinuousClock.now - startedAt).components
+        return start + passed.seconds * 1_000 * speed + passed.attoseconds / 1_000_000_000_000 * speed / 1_000
+    }
+}
+
+/// Rings by a fast clock.
+struct FastAlarm: Alarm {
+    let clock: FastClock
+    let speed: Int64
+
+    func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
+        let wait = max(0, time - clock.now) / speed + 1
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(min(wait, 60_000))), execute: action)
     }
 }

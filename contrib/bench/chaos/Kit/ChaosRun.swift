@@ -103,3 +103,95 @@ package struct ChaosRun {
         return watch
     }
 }
+
+/// All that is known of a run when it is over: what the judge judges.
+package struct ChaosRecord: Sendable {
+    package var plan: ChaosPlan
+    package var population: Population
+    package var journal: Journal
+    /// What the lab saw, in its order.
+    package var arrivals: [Arrival]
+    /// Requests to the lab's token endpoint.
+    package var tokenRequests = 0
+    /// Devices that are registered still.
+    package var registered: Set<Int64>
+    /// Deliveries in the outbox, opened anew.
+    package var leftInOutbox: Int
+    /// What plugins did against the rules of the ABI.
+    package var pluginMistakes: [String] = []
+    package var injected: [ChaosTransport: [Mischief: Int]] = [:]
+    package var tokenMischiefs = 0
+    package var scripts: [ChaosTransport: PhaseScript] = [:]
+    /// From the first acceptance to the last final report, in seconds.
+    package var seconds: [ChaosTransport: Double] = [:]
+    /// Nobody heard anything any more while deliveries were open.
+    package var wasStuck = false
+
+    package init(
+        plan: ChaosPlan,
+        population: Population,
+        journal: Journal,
+        arrivals: [Arrival],
+        registered: Set<Int64>,
+        leftInOutbox: Int
+    ) {
+        self.plan = plan
+        self.population = population
+        self.journal = journal
+        self.arrivals = arrivals
+        self.registered = registered
+        self.leftInOutbox = leftInOutbox
+    }
+}
+
+/// Why a run could not be made at all.
+package struct ChaosError: Error, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// Looks on while a run is going on: which transport has ended when, and whether anything ends at all.
+struct Watch {
+    private let plan: ChaosPlan
+    private let total: Int
+    private let ordered: [String: Int]
+    private var open: [ChaosTransport: Int]
+    private let began = ContinuousClock.now
+    private var lastNews = ContinuousClock.now
+    private(set) var seconds: [ChaosTransport: Double] = [:]
+    private(set) var wasStuck = false
+
+    init(_ plan: ChaosPlan, _ population: Population) {
+        self.plan = plan
+        total = population.deliveries.count
+        let ordered = Dictionary(grouping: population.deliveries, by: \.platform).mapValues(\.count)
+        open = Dictionary(uniqueKeysWithValues: plan.transports.map { ($0, ordered[$0.platform] ?? 0) })
+        self.ordered = ordered
+    }
+
+    var ended: Int { total - open.values.reduce(0, +) }
+
+    var isOver: Bool { wasStuck || open.values.allSatisfy { $0 <= 0 } }
+
+    /// When only the transport that hangs has deliveries open.
+    var onlyHangingIsLeft: Bool {
+        guard case .hanging(let hanging) = plan.weather else { return false }
+        return open.allSatisfy { $0.key == hanging || $0.value <= 0 }
+    }
+
+    /// `ended` is how many deliveries have ended, by platform.
+    mutating func look(at ended: [String: Int]) {
+        let now = ContinuousClock.now
+        for transport in plan.transports {
+            let left = (ordered[transport.platform] ?? 0) - (ended[transport.platform] ?? 0)
+            guard left != open[transport] else { continue }
+            lastNews = now
+            open[transport] = left
+            if left == 0 { seconds[transport] = (now - began) / .seconds(1) }
+        }
+        wasStuck = now - lastNews > .seconds(plan.patience)
+    }
+}

@@ -1,0 +1,132 @@
+import CarillonLab
+import Cipher
+import Notifications
+
+/// What a run does, all of it drawn from the seed.
+package struct ChaosPlan: Sendable {
+    /// What goes wrong while it runs.
+    package enum Weather: Sendable, Equatable {
+        /// Nothing.
+        case calm
+        /// Everything, in phases.
+        case chaos
+        /// One transport's push service answers nothing until all others have ended; nothing else goes wrong.
+        case hanging(ChaosTransport)
+    }
+
+    package var seed: UInt64
+    /// Over all transports.
+    package var deliveries: Int
+    package var transports: [ChaosTransport]
+    package var weather: Weather
+    /// How often a device is pushed to.
+    package var deliveriesPerDevice = 4
+    /// One device of so many goes away during a chaotic run.
+    package var devicesPerDeath = 25
+    /// How many times faster than ours the courier's clock goes: its waits of minutes pass in seconds.
+    package var haste: Int64 = 100
+    /// How long a request may take, in milliseconds: plugins ask for more than a run has time for.
+    package var requestTimeout: UInt32 = 2_000
+    /// Attempts under way at a time for each transport.
+    package var inFlight = 64
+    /// When no delivery ends for so many seconds a run is given up as stuck.
+    package var patience = 120
+
+    package init(
+        seed: UInt64,
+        deliveries: Int,
+        transports: [ChaosTransport] = ChaosTransport.allCases,
+        weather: Weather = .chaos
+    ) {
+        self.seed = seed
+        self.deliveries = max(deliveries, transports.count)
+        self.transports = transports
+        self.weather = weather
+    }
+}
+
+/// The transports that take part.
+package enum ChaosTransport: String, CaseIterable, Sendable, Codable {
+    case apns
+    case fcm
+    case webPush = "webpush"
+    case unifiedPush = "unifiedpush"
+
+    /// What registrations and plugins call it.
+    package var platform: String {
+        switch self {
+        case .apns: "ios"
+        case .fcm: "android"
+        case .webPush: "web"
+        case .unifiedPush: "unifiedpush"
+        }
+    }
+
+    /// The lab's service that its pushes reach.
+    package var service: LabService {
+        switch self {
+        case .apns: .apns
+        case .fcm: .fcm
+        case .webPush: .webPush
+        case .unifiedPush: .unifiedPush
+        }
+    }
+
+    package init?(service: LabService) {
+        guard let transport = Self.allCases.first(where: { $0.service == service }) else { return nil }
+        self = transport
+    }
+
+    /// Whether the lab speaks HTTP/2 there, and streams can be reset one by one.
+    package var speaksHTTP2: Bool { self == .apns || self == .fcm }
+}
+
+/// A device that is pushed to.
+package struct ChaosDevice: Sendable {
+    package let id: DeviceID
+    package let transport: ChaosTransport
+    /// What the lab's record calls it: token, subscription or topic.
+    package let target: String
+    /// What it decrypts with, where messages are encrypted to it.
+    package let receiver: WebPushReceiver?
+    /// How many of its requests the push service sees before it says that the device is gone; nil: it lives on.
+    package let requestsBeforeDeath: Int?
+
+    init(_ number: Int, _ transport: ChaosTransport, seed: UInt64, requestsBeforeDeath: Int?) {
+        id = DeviceID(rawValue: Int64(number) + 1)
+        self.transport = transport
+        self.requestsBeforeDeath = requestsBeforeDeath
+        var random = SplitMix64(seed: seed, for: "device \(number)")
+        let bytes = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+        switch transport {
+        case .apns: target = Hex.encode(bytes)
+        case .fcm:
+            target = "c\(Base64URL.encode(Array(bytes.prefix(15))))0:APA91b" + Hex.encode(bytes) + Hex.encode(bytes)
+        case .webPush: target = Base64URL.encode(bytes)
+        case .unifiedPush: target = "up" + Hex.encode(Array(bytes.prefix(12)))
+        }
+        // Its keys are the system's: they decide nothing about the course of a run.
+        let isEncrypted = transport == .webPush || transport == .unifiedPush
+        receiver = isEncrypted ? WebPushReceiver(topic: target) : nil
+    }
+
+    /// Where a running lab takes its pushes. Throws `LabError` where the lab lacks the service.
+    func address(at lab: Lab) throws -> DeviceAddress {
+        var address = DeviceAddress(platform: transport.platform, app: Population.app, token: target, registeredAt: 1)
+        switch transport {
+        case .apns, .fcm: break
+        case .webPush: address.token = try Self.url(lab.webPushURL) + "/push/" + target
+        case .unifiedPush: address.token = try Self.url(lab.unifiedPushURL) + "/" + target + "?up=1"
+        }
+        if let receiver {
+            let keys = try receiver.publicKeys()
+            address.fields = ["p256dh": keys.p256dh, "auth": keys.auth]
+        }
+        return address
+    }
+
+    private static func url(_ url: String?) throws -> String {
+        guard let url else { throw ChaosError("the lab lacks a service that takes part") }
+        return url
+    }
+}

@@ -205,7 +205,8 @@ let stages: [[Target]] = [
         uses: [
             "CSemaphore", "Cipher", "Nostr", "Notifications", "Registry", "Rules", "Delivery", "Storage", grdb,
             collections, heap, logging,
-        ]
+        ],
+        tests: ["Platforms", "PlatformTestSupport"]
     ),
     module("Sealing", uses: ["Nostr", "Cipher", "Notifications", "WebPushEncryption"], tests: ["Schnorr"]),
     module("EventTrace", uses: ["Nostr", "Notifications", "Pipeline", "Delivery", "Cipher", "Storage", grdb, logging]),
@@ -313,7 +314,8 @@ let router: [[Target]] = [
             name: "EndToEndTests",
             dependencies: [
                 "CarillonRouter", "Operations", "RouterConfiguration", "Rules", "PluginHost", "HTTPLanes", "Pipeline",
-                "Nostr", "Notifications", "Platforms", "Cipher", "Schnorr", "YAMLReading", logging,
+                "Nostr", "Notifications", "Platforms", "PlatformTestSupport", "Cipher", "Schnorr", "YAMLReading",
+                logging,
             ]
         ),
     ],

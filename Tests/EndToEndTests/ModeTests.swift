@@ -4,6 +4,7 @@ import Foundation
 import HTTPLanes
 import Nostr
 import Notifications
+import PlatformTestSupport
 import Schnorr
 import Testing
 

@@ -3,6 +3,7 @@ import Foundation
 import HTTPLanes
 import Nostr
 import Notifications
+import PlatformTestSupport
 import Rules
 import Schnorr
 import Testing

@@ -2,6 +2,7 @@ import Delivery
 import Foundation
 import Nostr
 import Notifications
+import PlatformTestSupport
 import Rules
 import Testing
 

@@ -3,6 +3,7 @@ import Delivery
 import Nostr
 import Notifications
 import Pipeline
+import PlatformTestSupport
 import Rules
 import Testing
 

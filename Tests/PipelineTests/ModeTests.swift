@@ -2,6 +2,7 @@ import Delivery
 import Nostr
 import Notifications
 import Pipeline
+import PlatformTestSupport
 import Rules
 import Synchronization
 import Testing

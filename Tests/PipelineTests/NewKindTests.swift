@@ -2,6 +2,7 @@ import Cipher
 import Delivery
 import Nostr
 import Notifications
+import PlatformTestSupport
 import Rules
 import Testing
 

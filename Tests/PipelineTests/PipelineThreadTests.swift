@@ -1,6 +1,7 @@
 import Cipher
 import Logging
 import Nostr
+import PlatformTestSupport
 import Registry
 import Rules
 import Synchronization

@@ -1,6 +1,7 @@
 import Delivery
 import Nostr
 import Notifications
+import PlatformTestSupport
 import Registry
 import Rules
 import Synchronization

@@ -1,5 +1,6 @@
 import Notifications
 import Pipeline
+import PlatformTestSupport
 import Rules
 import Testing
 import YAMLReading

@@ -2,6 +2,7 @@ import Delivery
 import Logging
 import Nostr
 import Notifications
+import PlatformTestSupport
 import Registry
 import Rules
 import Synchronization

@@ -1,6 +1,7 @@
 import Delivery
 import Nostr
 import Notifications
+import PlatformTestSupport
 import Rules
 import Synchronization
 import Testing

@@ -5,6 +5,7 @@ import GRDB
 import Logging
 import Nostr
 import Notifications
+import PlatformTestSupport
 import Registry
 import Rules
 import Synchronization

@@ -127,9 +127,11 @@ struct Serve: AsyncParsableCommand {
     }
 
     /// Reads the same file again; nil where there was none.
-    private static func rereading(_ configuration: Configuration) -> (@Sendable () throws(Mistakes) -> Configuration)? {
+    private static func rereading(
+        _ configuration: Configuration
+    ) -> (@Sendable () throws(Diagnostics) -> Configuration)? {
         guard let file = configuration.file else { return nil }
-        return { () throws(Mistakes) in try Configuration(file: file) }
+        return { () throws(Diagnostics) in try Configuration(file: file) }
     }
 
     /// Whoever presses ^C again does not want to wait for what is under way; it goes out at the next start.

@@ -14,7 +14,7 @@ enum Terminal {
     static func printingMistakes<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
-        } catch let mistakes as Mistakes {
+        } catch let mistakes as Diagnostics {
             for mistake in mistakes.all { error("\(mistake)") }
             throw ExitCode(1)
         }
@@ -34,7 +34,7 @@ enum Terminal {
     static func printingWhyNothingCanBeTried<Value>(_ body: () async throws -> Value) async throws -> Value {
         do {
             return try await body()
-        } catch let mistakes as Mistakes {
+        } catch let mistakes as Diagnostics {
             for mistake in mistakes.all { error("\(mistake)") }
         } catch let failure as TrialFailure {
             error("\(failure)")

@@ -23,7 +23,7 @@ extension Configuration {
         environment: [String: String],
         executableFolder: String,
         folder: String
-    ) throws(Mistakes) -> Configuration? {
+    ) throws(Diagnostics) -> Configuration? {
         guard distinctiveNames.contains(where: { environment[$0] != nil }) else { return nil }
         var reader = EnvironmentReader(environment)
         var block: [String: String] = [
@@ -57,12 +57,12 @@ extension Configuration {
         configuration.apps["default"] = App(
             platforms: ["ios": PlatformBlock(json: json.map { String(decoding: $0, as: UTF8.self) } ?? "{}", line: 0)]
         )
-        guard reader.mistakes.isEmpty else { throw Mistakes(reader.mistakes) }
+        guard reader.mistakes.isEmpty else { throw Diagnostics(reader.mistakes) }
         return configuration
     }
 
     /// Makes the folder of key and store, for this user alone, unless it is there.
-    package func makeStateFolder() throws(Mistakes) {
+    package func makeStateFolder() throws(Diagnostics) {
         let folder = URL(fileURLWithPath: storePath).deletingLastPathComponent().path
         do {
             try FileManager.default.createDirectory(
@@ -71,8 +71,8 @@ extension Configuration {
                 attributes: [.posixPermissions: 0o700]
             )
         } catch {
-            throw Mistakes([
-                Mistake(
+            throw Diagnostics([
+                Diagnostic(
                     file: "STATE_DIRECTORY",
                     message:
                         "cannot make the folder \(folder), which is to hold key and databases; name one that can be made"
@@ -80,8 +80,8 @@ extension Configuration {
             ])
         }
         guard FileManager.default.isWritableFile(atPath: folder) else {
-            throw Mistakes([
-                Mistake(
+            throw Diagnostics([
+                Diagnostic(
                     file: "STATE_DIRECTORY",
                     message:
                         "cannot write to the folder \(folder), which is to hold key and databases; name one of this user's"
@@ -95,13 +95,13 @@ extension Configuration {
     package func inItsWords<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
-        } catch let error where isOfEnvironment && !(error is Mistakes) {
-            throw Mistakes([Self.environmentMistake("\(error)")])
+        } catch let error where isOfEnvironment && !(error is Diagnostics) {
+            throw Diagnostics([Self.environmentMistake("\(error)")])
         }
     }
 
     /// The mistake behind something that cannot start, in the words of the environment.
-    package static func environmentMistake(_ reason: String) -> Mistake {
+    package static func environmentMistake(_ reason: String) -> Diagnostic {
         let names = [
             "key_id": "APNS_KEY_ID", "key": "APNS_AUTH_KEY", "team_id": "APPLE_TEAM_ID", "topic": "TOPIC",
             "environment": "CARILLON_APNS_ORIGIN", "http.ca_file": "CARILLON_CA_FILE", "store.path": "STATE_DIRECTORY",
@@ -110,9 +110,9 @@ extension Configuration {
         let parts = reason.split(separator: ": ", maxSplits: 2).map(String.init)
         guard let place = parts.dropLast().firstIndex(where: { names[$0] != nil }), let name = names[parts[place]]
         else {
-            return Mistake(file: "APNs", message: reason)
+            return Diagnostic(file: "APNs", message: reason)
         }
-        return Mistake(file: name, message: parts[(place + 1)...].joined(separator: ": "))
+        return Diagnostic(file: name, message: parts[(place + 1)...].joined(separator: ": "))
     }
 
     /// Beside the executable as it was built, or where it was installed.

@@ -12,7 +12,7 @@ extension Configuration {
         file path: String,
         withoutCredentials: Bool = false,
         environment: @escaping (String) -> String? = { ProcessInfo.processInfo.environment[$0] }
-    ) throws(Mistakes) {
+    ) throws(Diagnostics) {
         let text = try Self.text(of: path, what: "the configuration")
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
         self = try ConfigurationReader(
@@ -25,14 +25,14 @@ extension Configuration {
     }
 
     /// The text of a file that a person wrote; a mistake when it cannot be had.
-    static func text(of path: String, what: String) throws(Mistakes) -> String {
+    static func text(of path: String, what: String) throws(Diagnostics) -> String {
         guard let data = FileManager.default.contents(atPath: path) else {
-            throw Mistakes([
-                Mistake(file: path, message: "cannot read \(what): does the file exist, and may we read it?")
+            throw Diagnostics([
+                Diagnostic(file: path, message: "cannot read \(what): does the file exist, and may we read it?")
             ])
         }
         guard let text = String(validating: data, as: UTF8.self) else {
-            throw Mistakes([Mistake(file: path, message: "\(what) must be UTF-8 text")])
+            throw Diagnostics([Diagnostic(file: path, message: "\(what) must be UTF-8 text")])
         }
         return text
     }

@@ -31,8 +31,8 @@ extension Configuration {
     }
 
     /// What relays are asked for on account of `rules`, and of filters, which read `lists` of accounts' own.
-    package func relayWishes(of rules: RuleBook, lists: Set<Kind>) -> RelayWishes {
-        var wishes = RelayWishes(furtherLists: rules.asksForFollows ? lists.union([.contactList]) : lists)
+    package func relayWishes(of rules: RuleBook, lists: Set<Kind>) -> RequestedKinds {
+        var wishes = RequestedKinds(furtherLists: rules.asksForFollows ? lists.union([.contactList]) : lists)
         if let kinds = rules.notifiableKinds {
             wishes.addressedKinds = Set(kinds.map { Kind($0) })
             if hints.policy != .ignore { wishes.addressedKinds?.insert(.wakeUpHint) }

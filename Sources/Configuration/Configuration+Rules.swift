@@ -4,7 +4,7 @@ import YAMLReading
 extension Configuration {
     /// The rules in force: the configured files in their order, or the built-in rules, and before them those of single
     /// apps. Throws the mistakes of all files, each under its own path.
-    package func loadRules() throws(Mistakes) -> RuleBook {
+    package func loadRules() throws(Diagnostics) -> RuleBook {
         try RulesFiles(rulesFiles, ofApps: rulesFilesOfApps).read()
     }
 

@@ -74,7 +74,7 @@ package struct Configuration: Sendable {
         /// What one client may do.
         package var limits = RelayServerConfiguration.Limits()
         /// What registrations there may be.
-        package var registrations = RegistrationDesk.Limits()
+        package var registrations = RegistrationPolicy.Limits()
 
         /// The URL under which clients reach us when the socket listens at `port`.
         package func clientURL(port: Int) -> String {
@@ -126,6 +126,6 @@ package struct Configuration: Sendable {
         /// Where the block stands in the file, for mistakes that only the plugin finds.
         package var line: Int
         /// What it lacks, as an environment variable is not set; only where the file was read without credentials.
-        package var unset: [Mistake] = []
+        package var unset: [Diagnostic] = []
     }
 }

@@ -20,7 +20,7 @@ struct ConfigurationReader {
         self.file = YAMLFile(name: name, environment: environment)
     }
 
-    func read(_ text: String) throws(Mistakes) -> Configuration {
+    func read(_ text: String) throws(Diagnostics) -> Configuration {
         let configuration = file.parse(text)?
             .mapping(keys: [
                 "identity", "store", "relay", "relays", "hints", "registration", "context", "trace", "rules", "plugins",
@@ -28,7 +28,7 @@ struct ConfigurationReader {
             ])
             .flatMap(configuration)
         try file.throwMistakes()
-        guard let configuration else { throw Mistakes([Mistake(file: file.name, message: "expected a mapping")]) }
+        guard let configuration else { throw Diagnostics([Diagnostic(file: file.name, message: "expected a mapping")]) }
         return configuration
     }
 
@@ -103,7 +103,7 @@ struct ConfigurationReader {
                     continue
                 }
                 guard block.mapping() != nil else { continue }
-                var unset: [Mistake] = []
+                var unset: [Diagnostic] = []
                 let text = isWithoutCredentials ? block.json { unset.append($0) } : block.json()
                 guard let json = text else { continue }
                 app.platforms[platform] = Configuration.PlatformBlock(

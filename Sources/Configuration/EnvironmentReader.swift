@@ -3,7 +3,7 @@ import YAMLReading
 /// Reads environment variables; notes every mistake under the variable's name. One that is empty counts as missing.
 struct EnvironmentReader {
     private let environment: [String: String]
-    private(set) var mistakes: [Mistake] = []
+    private(set) var mistakes: [Diagnostic] = []
 
     init(_ environment: [String: String]) {
         self.environment = environment
@@ -16,7 +16,7 @@ struct EnvironmentReader {
     /// The variable's text; notes what it is for when it is missing.
     mutating func require(_ name: String, _ purpose: String) -> String {
         if let text = self[name] { return text }
-        mistakes.append(Mistake(file: name, message: "this environment variable is missing: \(purpose)"))
+        mistakes.append(Diagnostic(file: name, message: "this environment variable is missing: \(purpose)"))
         return ""
     }
 
@@ -24,7 +24,7 @@ struct EnvironmentReader {
         guard let text = self[name] else { return nil }
         if let number = Int(text), range.contains(number) { return number }
         mistakes.append(
-            Mistake(file: name, message: "expected a whole number from \(range.lowerBound) to \(range.upperBound)")
+            Diagnostic(file: name, message: "expected a whole number from \(range.lowerBound) to \(range.upperBound)")
         )
         return nil
     }

@@ -19,7 +19,7 @@ package struct RulesFiles {
     }
 
     /// Throws the mistakes of all files, each under its own path; what can be read is checked also when something cannot.
-    package func read() throws(Mistakes) -> RuleBook {
+    package func read() throws(Diagnostics) -> RuleBook {
         try read(noting: NamedFiles())
     }
 
@@ -30,8 +30,8 @@ package struct RulesFiles {
         return named.paths
     }
 
-    private func read(noting named: NamedFiles) throws(Mistakes) -> RuleBook {
-        var mistakes: [Mistake] = []
+    private func read(noting named: NamedFiles) throws(Diagnostics) -> RuleBook {
+        var mistakes: [Diagnostic] = []
         let common =
             paths.isEmpty
             ? [RulesFile(name: RuleBook.defaultName, text: RuleBook.defaultYAML)]
@@ -44,10 +44,10 @@ package struct RulesFiles {
         } catch {
             mistakes += error.all
         }
-        throw Mistakes(mistakes)
+        throw Diagnostics(mistakes)
     }
 
-    private static func files(_ paths: [String], _ named: NamedFiles, _ mistakes: inout [Mistake]) -> [RulesFile] {
+    private static func files(_ paths: [String], _ named: NamedFiles, _ mistakes: inout [Diagnostic]) -> [RulesFile] {
         var files: [RulesFile] = []
         for path in paths {
             do {

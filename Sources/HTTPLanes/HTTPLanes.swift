@@ -97,7 +97,7 @@ package final class HTTPLanes: HTTPSender {
     }
 
     /// What is open now.
-    package func snapshot() async -> LanesSnapshot {
+    package func snapshot() async -> HTTPSnapshot {
         var snapshot = await pool.snapshot()
         snapshot.otherRequests = curl.outstanding
         return snapshot
@@ -146,7 +146,7 @@ struct AccountSender: HTTPSender {
 }
 
 /// What outgoing HTTP has open at a moment, for metrics.
-package struct LanesSnapshot: Sendable, Hashable {
+package struct HTTPSnapshot: Sendable, Hashable {
     /// All HTTP/2 connections to one origin, or to all origins that users chose.
     package struct OriginCount: Sendable, Hashable {
         /// Connections that are open.

@@ -2,7 +2,7 @@
 ///
 /// Borrows the text, allocates nothing and never reads outside of it. Public and inlinable as a whole, because the
 /// compiler specialises only such code in other modules.
-public struct JSONReader<Failure: JSONFailure> {
+public struct JSONReader<Failure: JSONSyntaxErrorConvertible> {
     public let base: UnsafeRawPointer
     /// Length of the text in bytes.
     public let count: Int
@@ -12,7 +12,7 @@ public struct JSONReader<Failure: JSONFailure> {
     /// Starts at `position`, which may be anywhere in the text.
     @inlinable public init(_ text: UnsafeRawBufferPointer, at position: Int = 0) throws(Failure) {
         guard let base = text.baseAddress, position >= 0, position < text.count else {
-            throw Failure(JSONFault(expectation: .value, offset: text.count))
+            throw Failure(JSONSyntaxError(expectation: .value, offset: text.count))
         }
         self.base = base
         self.count = text.count
@@ -35,8 +35,8 @@ public struct JSONReader<Failure: JSONFailure> {
         position < count ? byte(position) : 0
     }
 
-    @inlinable public func fault(_ expectation: JSONFault.Expectation) -> Failure {
-        Failure(JSONFault(expectation: expectation, offset: position))
+    @inlinable public func fault(_ expectation: JSONSyntaxError.Expectation) -> Failure {
+        Failure(JSONSyntaxError(expectation: expectation, offset: position))
     }
 
     /// Returns whether there was any.
@@ -68,7 +68,8 @@ public struct JSONReader<Failure: JSONFailure> {
     }
 
     @inlinable @inline(__always)
-    public mutating func expect(_ character: Unicode.Scalar, _ expectation: JSONFault.Expectation) throws(Failure) {
+    public mutating func expect(_ character: Unicode.Scalar, _ expectation: JSONSyntaxError.Expectation) throws(Failure)
+    {
         guard take(character) else { throw fault(expectation) }
     }
 

@@ -1,5 +1,5 @@
 /// Says where a text is not JSON (RFC 8259), and what was expected there.
-public struct JSONFault: Error, Hashable, Sendable, CustomStringConvertible {
+public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Expectation: String, Hashable, Sendable {
         case array = "an array"
         case arrayEnd = "a comma or ]"
@@ -34,13 +34,13 @@ public struct JSONFault: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// An error that can be made of a ``JSONFault``, so that readers of events and of messages throw their own errors.
-public protocol JSONFailure: Error {
-    init(_ fault: JSONFault)
+/// An error that can be made of a ``JSONSyntaxError``, so that readers of events and of messages throw their own errors.
+public protocol JSONSyntaxErrorConvertible: Error {
+    init(_ fault: JSONSyntaxError)
 }
 
-extension JSONFault: JSONFailure {
-    public init(_ fault: JSONFault) {
+extension JSONSyntaxError: JSONSyntaxErrorConvertible {
+    public init(_ fault: JSONSyntaxError) {
         self = fault
     }
 }

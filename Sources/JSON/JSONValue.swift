@@ -29,9 +29,9 @@ extension JSONValue {
     ///
     /// General decoders keep one of two members with the same name, and not all of them the same one; what a client
     /// wrote and what we took would then differ. This one refuses them.
-    package init(parsing text: String) throws(JSONFault) {
-        self = try Array(text.utf8).withUnsafeBufferPointer { bytes throws(JSONFault) in
-            var reader = try JSONReader<JSONFault>(UnsafeRawBufferPointer(bytes))
+    package init(parsing text: String) throws(JSONSyntaxError) {
+        self = try Array(text.utf8).withUnsafeBufferPointer { bytes throws(JSONSyntaxError) in
+            var reader = try JSONReader<JSONSyntaxError>(UnsafeRawBufferPointer(bytes))
             let value = try reader.value(depth: 0)
             try reader.end()
             return value

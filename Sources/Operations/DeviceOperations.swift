@@ -205,8 +205,8 @@ package final class DeviceOperations: Sendable {
     }
 
     /// Nil when that cannot be read.
-    private func wishes(of listing: DeviceListing) -> DeviceWishesOverview? {
-        guard let wishes = try? registry.wishes(of: listing.device) else { return nil }
+    private func preferences(of listing: DeviceListing) -> DeviceWishesOverview? {
+        guard let wishes = try? registry.preferences(of: listing.device) else { return nil }
         let locale = (try? registry.content(of: listing.device))?.locale
         return DeviceWishesOverview(wishes, on: listing.route.platform, locale: locale, configuration())
     }
@@ -222,7 +222,7 @@ package final class DeviceOperations: Sendable {
         // Where one device waits for room many do: each queue is counted once.
         var crowded: [QueueName: Bool] = [:]
         for device in devices {
-            guard let wishes = (try? registry.wishes(of: device))?.pace else { continue }
+            guard let wishes = (try? registry.preferences(of: device))?.pace else { continue }
             let listing = try? registry.listing(of: device)
             let route = listing?.route
             forecasts[device] = PaceForecast(

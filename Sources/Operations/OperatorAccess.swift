@@ -18,7 +18,7 @@ package struct OperatorAccess {
     private let lock: StoreLock?
 
     /// Throws an ``OperationFailure`` when the files cannot be used for that, `StoreLockError.storeInUse` when a router has them
-    /// and something is to be changed, and `Mistakes` for a key file that is none.
+    /// and something is to be changed, and `Diagnostics` for a key file that is none.
     package init(
         _ configuration: Configuration,
         for purpose: Purpose,

@@ -3,7 +3,7 @@ import Nostr
 import Notifications
 
 /// What a pipeline depends on beside its stages. Each may be missing.
-package struct PipelineDoors: Sendable {
+package struct PipelineDependencies: Sendable {
     /// Without one, registering takes no session and requests to the router's key concern nobody.
     package var remoteSigner: (any RemoteSigner)?
     /// Without one, nothing waits for what is not at hand.
@@ -15,7 +15,7 @@ package struct PipelineDoors: Sendable {
     /// Without one, every device is woken whenever there is something.
     package var paceStore: (any PaceStore)?
     /// Without one, or without a pace store, the outbox always has capacity.
-    package var room: (any DeliveryRoom)?
+    package var capacity: (any DeliveryCapacity)?
     /// Whether that is our own socket's URL, in whatever spelling (NIP-62).
     package var isOurRelay: @Sendable (String) -> Bool
 
@@ -25,7 +25,7 @@ package struct PipelineDoors: Sendable {
         hintObserver: (any HintObserver)? = nil,
         sealer: (any NotificationSealer)? = nil,
         paceStore: (any PaceStore)? = nil,
-        room: (any DeliveryRoom)? = nil,
+        capacity: (any DeliveryCapacity)? = nil,
         isOurRelay: @escaping @Sendable (String) -> Bool = { _ in false }
     ) {
         self.remoteSigner = remoteSigner
@@ -33,7 +33,7 @@ package struct PipelineDoors: Sendable {
         self.hintObserver = hintObserver
         self.sealer = sealer
         self.paceStore = paceStore
-        self.room = room
+        self.capacity = capacity
         self.isOurRelay = isOurRelay
     }
 }

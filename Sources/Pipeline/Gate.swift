@@ -230,7 +230,8 @@ struct Purposes {
         }
     }
 
-    init(_ settings: PipelineSettings, _ lists: RecipientLists, _ dependencies: PipelineDoors, ourKey: PublicKey) {
+    init(_ settings: PipelineSettings, _ lists: RecipientLists, _ dependencies: PipelineDependencies, ourKey: PublicKey)
+    {
         self.init(
             ourKey: ourKey,
             notifiableKinds: settings.rules.notifiableKinds,

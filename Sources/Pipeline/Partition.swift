@@ -21,7 +21,7 @@ struct Partition {
     init(
         settings: PipelineSettings,
         registry: Registry,
-        dependencies: PipelineDoors,
+        dependencies: PipelineDependencies,
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         trouble: TroubleLog,
         now: @escaping @Sendable () -> Int64
@@ -30,7 +30,7 @@ struct Partition {
         waiting = WaitingEvents(
             limits: WaitingEvents.Limits(
                 wait: dependencies.contextFetcher == nil ? 0 : settings.contextWait,
-                events: settings.contextRoom
+                events: settings.contextCapacity
             )
         )
         filters = Filters(EventFilters(settings.filters), registry: registry, trouble: trouble)
@@ -202,7 +202,7 @@ struct Partition {
                 return effects.log.note(.unwanted, hint.event, key, device.device, hint.signal.rawValue)
             }
             var draft = Draft(notification, for: match, to: target, reason: "hint")
-            scheduler.push(&draft, index.wishes(of: device.device).pace, &context, &effects)
+            scheduler.push(&draft, index.preferences(of: device.device).pace, &context, &effects)
         }
     }
 

@@ -23,7 +23,7 @@ package final class Pipeline {
     private(set) var settings: PipelineSettings
 
     private let registry: Registry
-    private let dependencies: PipelineDoors
+    private let dependencies: PipelineDependencies
     private let recorder: BatchRecorder
     private let now: @Sendable () -> Int64
 
@@ -45,7 +45,7 @@ package final class Pipeline {
         settings: PipelineSettings,
         registry: Registry,
         intake: Intake,
-        doors dependencies: PipelineDoors = PipelineDoors(),
+        dependencies: PipelineDependencies = PipelineDependencies(),
         accepted: [EventID] = [],
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         keep: @escaping ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void,
@@ -113,7 +113,7 @@ package final class Pipeline {
         conclude(&batch, answering: arrivals.submissions)
         context.keep(at: batch.time)
         fetchContext()
-        gauges.set(waitingDevices: partition.waitingDevices, parkedEvents: partition.waitingEvents)
+        gauges.set(waitingDevices: partition.waitingDevices, waitingEvents: partition.waitingEvents)
     }
 
     /// How long events may be waited for, in milliseconds; nil: for ever.

@@ -18,7 +18,7 @@ package struct PipelineSettings: Sendable {
     /// How long an event waits for a name or a note that its texts refer to, in milliseconds; 0: not at all.
     package var contextWait: Int64
     /// How many events wait so at most; further ones go without at once.
-    package var contextRoom: Int
+    package var contextCapacity: Int
     /// The file that keeps names and notes; nil: memory only.
     package var contextPath: String?
     /// Whether names and notes are looked for and kept at all. Notifications say what their event says otherwise.
@@ -33,7 +33,7 @@ package struct PipelineSettings: Sendable {
         encryptingPlatforms: Set<String> = [],
         showingPlatforms: Set<String> = [],
         contextWait: Int64 = 1500,
-        contextRoom: Int = 10_000,
+        contextCapacity: Int = 10_000,
         contextPath: String? = nil,
         usesContext: Bool = true,
         pacing: PacingPolicy? = nil
@@ -44,7 +44,7 @@ package struct PipelineSettings: Sendable {
         self.encryptingPlatforms = encryptingPlatforms
         self.showingPlatforms = showingPlatforms
         self.contextWait = contextWait
-        self.contextRoom = contextRoom
+        self.contextCapacity = contextCapacity
         self.contextPath = contextPath
         self.usesContext = usesContext
         self.pacing = pacing

@@ -78,11 +78,11 @@ package final class PipelineGauges: Sendable {
     /// Devices for which something is held back until their time comes.
     package var waitingDevices: Int { devices.load(ordering: .relaxed) }
     /// Events that wait for a name or a note.
-    package var parkedEvents: Int { events.load(ordering: .relaxed) }
+    package var waitingEvents: Int { events.load(ordering: .relaxed) }
 
-    func set(waitingDevices: Int, parkedEvents: Int) {
+    func set(waitingDevices: Int, waitingEvents: Int) {
         devices.store(waitingDevices, ordering: .relaxed)
-        events.store(parkedEvents, ordering: .relaxed)
+        events.store(waitingEvents, ordering: .relaxed)
     }
 }
 

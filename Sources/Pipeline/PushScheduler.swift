@@ -9,17 +9,17 @@ struct PushScheduler {
     private var pacing: Pacing
     private var composer: Composer
     /// Without one, there is always capacity.
-    private let capacity: (any DeliveryRoom)?
+    private let capacity: (any DeliveryCapacity)?
     private let deliveryID: @Sendable (EventID, DeviceID) -> String
 
     init(
         settings: PipelineSettings,
-        dependencies: PipelineDoors,
+        dependencies: PipelineDependencies,
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String
     ) {
         pacing = Pacing(policy: settings.pacing, store: dependencies.paceStore)
         composer = Composer(rules: settings.rules, sealer: dependencies.sealer)
-        capacity = dependencies.room
+        capacity = dependencies.capacity
         self.deliveryID = deliveryID
     }
 
@@ -74,7 +74,7 @@ struct PushScheduler {
     /// Wakes a device now, or lets the event wait for its time.
     mutating func push(
         _ draft: inout Draft,
-        _ preferences: PaceWishes,
+        _ preferences: PacePreferences,
         _ context: inout EventContext,
         _ effects: inout Effects
     ) {
@@ -138,7 +138,7 @@ struct PushScheduler {
     }
 
     /// Takes capacity in the outbox for a push; false when there is none.
-    private static func take(_ capacity: (any DeliveryRoom)?, for device: DeviceID, _ route: Route) -> Bool {
+    private static func take(_ capacity: (any DeliveryCapacity)?, for device: DeviceID, _ route: Route) -> Bool {
         capacity?.take(for: device, of: QueueName(platform: route.platform, app: route.app)) ?? true
     }
 
@@ -170,7 +170,7 @@ struct PushScheduler {
             return Self.take(capacity, for: device, route)
         } preferences: { device, account in
             guard let entry = index.device(device, of: account) else { return nil }
-            return (index.wishes(of: device).pace, index.route(entry.route)?.platform ?? "")
+            return (index.preferences(of: device).pace, index.route(entry.route)?.platform ?? "")
         }
         do {
             for release in releases {

@@ -16,13 +16,13 @@ final class Renderer {
     let signal: Signal
     private let event: Event
     private let recipient: PublicKey
-    private let relevance: EventConcern
+    private let relevance: Relevance
     /// Read out of the event, and shared by all recipients.
     let facts: EventFacts
     private var input: RuleInput?
     private var rendered: [Form: Rendering] = [:]
 
-    init(rule: Rule, signal: Signal, event: Event, recipient: PublicKey, relevance: EventConcern, facts: EventFacts) {
+    init(rule: Rule, signal: Signal, event: Event, recipient: PublicKey, relevance: Relevance, facts: EventFacts) {
         self.rule = rule
         self.signal = signal
         self.event = event

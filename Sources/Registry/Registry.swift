@@ -41,7 +41,7 @@ package final class Registry: Sendable {
     package init(
         store: RegistryStore,
         identity: KeyPair,
-        limits: RegistrationDesk.Limits = RegistrationDesk.Limits(),
+        limits: RegistrationPolicy.Limits = RegistrationPolicy.Limits(),
         now: @escaping @Sendable () -> Int64,
         random: @escaping RandomBytes = SecureRandom.bytes,
         zones: TimeZones = .system,
@@ -55,7 +55,7 @@ package final class Registry: Sendable {
         self.now = now
         ourKey = identity.publicKey
         let vault = try TokenVault(identity: identity.secret, random: random)
-        let policy = RegistrationDesk(ourKey: identity.publicKey, limits: limits)
+        let policy = RegistrationPolicy(ourKey: identity.publicKey, limits: limits)
         let current = CurrentPlatforms(platforms)
         self.platforms = current
         let admission = DeviceAdmission(vault: vault, platforms: current, policy: policy)
@@ -137,7 +137,7 @@ package final class Registry: Sendable {
     package func content(of device: DeviceID) throws -> RegistrationContent? { try secrets.content(of: device) }
 
     /// The pace and filters that a device prefers; nil when it is no longer registered.
-    package func wishes(of device: DeviceID) throws -> DeviceWishes? { try secrets.preferences(of: device) }
+    package func preferences(of device: DeviceID) throws -> DevicePreferences? { try secrets.preferences(of: device) }
 
     /// Removes a device for its operator. The event that registered it does not bring it back; a later one does.
     /// Returns false when there is none.
@@ -183,12 +183,12 @@ package final class Registry: Sendable {
 
     /// Takes the newest list of relays (kind 10002, NIP-65) or of devices and message relays (kind 10050) of an account
     /// or of a root identity that an account has to do with. Its signature must have been verified.
-    package func learn(_ event: Event) throws -> Learned {
+    package func learn(_ event: Event) throws -> ListResult {
         try learn([event]).first ?? .ignored
     }
 
     /// Takes lists in their order, in one transaction, or none if nothing in them is new. Answers with as many results.
-    package func learn(_ events: [Event]) throws -> [Learned] { try identityLists.learn(events) }
+    package func learn(_ events: [Event]) throws -> [ListResult] { try identityLists.learn(events) }
 
     /// Whether the newest contact list known of `account` names `author`; nil when none is known. Asks the disk at most
     /// once, and not for accounts that it was asked about lately.

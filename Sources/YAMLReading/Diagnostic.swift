@@ -1,5 +1,5 @@
 /// One mistake in a file that a person wrote: where it is and what was expected there.
-package struct Mistake: Error, Hashable, Sendable, CustomStringConvertible {
+package struct Diagnostic: Error, Hashable, Sendable, CustomStringConvertible {
     package let file: String
     /// From 1; 0 when the mistake is about the file as a whole.
     package let line: Int
@@ -21,10 +21,10 @@ package struct Mistake: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 /// All mistakes in a file, so that a person corrects them in one go. Never empty when thrown.
-package struct Mistakes: Error, Sendable, CustomStringConvertible {
-    package let all: [Mistake]
+package struct Diagnostics: Error, Sendable, CustomStringConvertible {
+    package let all: [Diagnostic]
 
-    package init(_ all: [Mistake]) {
+    package init(_ all: [Diagnostic]) {
         self.all = all
     }
 

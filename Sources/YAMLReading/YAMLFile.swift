@@ -4,7 +4,7 @@ import Yams
 /// plain class.
 package final class YAMLFile {
     package let name: String
-    package private(set) var mistakes: [Mistake] = []
+    package private(set) var mistakes: [Diagnostic] = []
     private let environment: (String) -> String?
 
     /// - Parameters:
@@ -39,8 +39,10 @@ package final class YAMLFile {
     }
 
     /// Throws all mistakes noted so far, if any, in the order of the file.
-    package func throwMistakes() throws(Mistakes) {
-        guard mistakes.isEmpty else { throw Mistakes(mistakes.sorted { ($0.line, $0.column) < ($1.line, $1.column) }) }
+    package func throwMistakes() throws(Diagnostics) {
+        guard mistakes.isEmpty else {
+            throw Diagnostics(mistakes.sorted { ($0.line, $0.column) < ($1.line, $1.column) })
+        }
     }
 
     package func note(_ message: String, at mark: Mark?) {
@@ -48,12 +50,12 @@ package final class YAMLFile {
     }
 
     /// Several readers may look at one value; equal messages are one mistake.
-    func note(_ mistake: Mistake) {
+    func note(_ mistake: Diagnostic) {
         if !mistakes.contains(mistake) { mistakes.append(mistake) }
     }
 
-    func mistake(_ message: String, at mark: Mark?) -> Mistake {
-        Mistake(file: name, line: mark?.line ?? 0, column: mark?.column ?? 0, message: message)
+    func mistake(_ message: String, at mark: Mark?) -> Diagnostic {
+        Diagnostic(file: name, line: mark?.line ?? 0, column: mark?.column ?? 0, message: message)
     }
 
     /// `text` with a whole-value `${NAME}`, or one at the start of a path, as in `${NAME}/file`, replaced from the environment; nil when

@@ -9,7 +9,7 @@ extension YAMLValue {
     }
 
     /// The same, but leaves out environment variables that are not set and reports each to `unset`.
-    package func json(unset: (Mistake) -> Void) -> String? {
+    package func json(unset: (Diagnostic) -> Void) -> String? {
         guard let object = jsonObject(node, path, unset) else { return nil }
         guard
             let data = try? JSONSerialization.data(
@@ -23,7 +23,7 @@ extension YAMLValue {
         return String(decoding: data, as: UTF8.self)
     }
 
-    private func jsonObject(_ node: Node, _ path: String, _ unset: (Mistake) -> Void) -> Any? {
+    private func jsonObject(_ node: Node, _ path: String, _ unset: (Diagnostic) -> Void) -> Any? {
         switch node {
         case .scalar(let scalar):
             if scalar.style == .plain {

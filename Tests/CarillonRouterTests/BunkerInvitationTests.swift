@@ -58,11 +58,11 @@ import YAMLReading
             $0.relay.port = 0
             $0.registration.secretFile = "\(folder)/secrets"
         } _: { configuration in
-            #expect(throws: Mistakes.self) {
+            #expect(throws: Diagnostics.self) {
                 try BunkerInvitation(configuration: configuration, random: SecureRandom.bytes)
             }
             _ = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
-            #expect(throws: Mistakes.self) {
+            #expect(throws: Diagnostics.self) {
                 try BunkerInvitation(configuration: configuration, random: SecureRandom.bytes)
             }
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["key"])

@@ -9,7 +9,7 @@ import YAMLReading
 
 /// The blocks on other relays, hints, sessions and context.
 @Suite struct ConfigurationOfWaysTests {
-    private func read(_ blocks: String, environment: [String: String] = [:]) throws(Mistakes) -> Configuration {
+    private func read(_ blocks: String, environment: [String: String] = [:]) throws(Diagnostics) -> Configuration {
         try ConfigurationReader(name: "carillon.yaml", folder: "/etc/carillon", environment: { environment[$0] })
             .read(blocks + "\nidentity: { key_file: carillon.key }\nstore: { path: carillon.sqlite }")
     }

@@ -13,7 +13,7 @@ import YAMLReading
 @testable import RouterConfiguration
 
 @Suite struct ConfigurationReadingTests {
-    private func read(_ yaml: String) throws(Mistakes) -> Configuration {
+    private func read(_ yaml: String) throws(Diagnostics) -> Configuration {
         try ConfigurationReader(
             name: "carillon.yaml",
             folder: "/etc/carillon",
@@ -39,7 +39,7 @@ import YAMLReading
         let platforms = try #require(try reader.read(yaml).apps["default"]?.platforms)
         #expect(platforms["ios"]?.unset.map(\.description) == [mistake])
         #expect(platforms["ios"]?.json == #"{"topic":"a"}"# && platforms["ntfy"]?.unset == [])
-        #expect(throws: Mistakes.self) { _ = try reader.read(yaml.replacing("carillon.sqlite", with: "${STORE}")) }
+        #expect(throws: Diagnostics.self) { _ = try reader.read(yaml.replacing("carillon.sqlite", with: "${STORE}")) }
     }
 
     private func mistakes(_ yaml: String) -> [String] {

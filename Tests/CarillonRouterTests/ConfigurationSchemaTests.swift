@@ -84,7 +84,7 @@ import YAMLReading
     private func mistakes(with value: Any, at path: [String]) throws -> [String] {
         let file = path.reversed().reduce(value) { [$1: $0] }
         let text = String(decoding: try JSONSerialization.data(withJSONObject: file), as: UTF8.self)
-        let mistakes = #expect(throws: Mistakes.self) {
+        let mistakes = #expect(throws: Diagnostics.self) {
             _ = try ConfigurationReader(name: "carillon.yaml", folder: "", environment: { _ in nil }).read(text)
         }
         return mistakes?.all.map(\.message) ?? []

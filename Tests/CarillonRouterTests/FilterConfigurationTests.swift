@@ -14,7 +14,7 @@ import YAMLReading
     }
 
     private func mistakes(in filters: String) -> [String] {
-        let mistakes = #expect(throws: Mistakes.self) { _ = try read(filters) }
+        let mistakes = #expect(throws: Diagnostics.self) { _ = try read(filters) }
         return mistakes?.all.map { "\($0.line): \($0.message)" } ?? []
     }
 

@@ -122,7 +122,7 @@ struct SeedPayloadTests {
     func whatTheSeedsCallInvalidIsRefusedByName(seed: String) throws {
         for golden in try Self.goldens(seed) {
             guard let key = golden.refusal else { continue }
-            let error = #expect(throws: Mistakes.self, "\(golden.source)") { try Self.book(golden) }
+            let error = #expect(throws: Diagnostics.self, "\(golden.source)") { try Self.book(golden) }
             #expect(error?.description.contains(key) == true, "\(golden.source): \(error?.description ?? "")")
         }
     }

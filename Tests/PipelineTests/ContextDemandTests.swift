@@ -21,7 +21,7 @@ import Testing
         try Workbench(
             keepsContext: true,
             usesContext: usesContext,
-            doors: PipelineDoors(contextFetcher: fetcher)
+            dependencies: PipelineDependencies(contextFetcher: fetcher)
         )
     }
 

@@ -75,7 +75,7 @@ import Testing
         #expect(later.name(of: keys.publicKey) == "alice")
         #expect(later.referenced(note.id).content == "hello")
         #expect(later.authors(of: note.id) == [keys.publicKey])
-        let concern = EventConcern(referencedID: note.id, author: keys.publicKey)
+        let concern = Relevance(referencedID: note.id, author: keys.publicKey)
         #expect(later.missing([.authorName, .referencedEvent], of: concern, at: Self.noon + 1).isEmpty)
         later.close(at: Self.noon)
     }

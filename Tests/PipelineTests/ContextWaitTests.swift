@@ -13,7 +13,7 @@ import Testing
     private let alice: KeyPair
 
     init() throws {
-        bench = try Workbench(doors: PipelineDoors(contextFetcher: fetcher))
+        bench = try Workbench(dependencies: PipelineDependencies(contextFetcher: fetcher))
         alice = try Workbench.keys()
     }
 
@@ -197,7 +197,7 @@ import Testing
     }
 
     @Test func whatFindsNoRoomGoesWithoutAtOnce() throws {
-        let bench = try Workbench(contextRoom: 2, doors: PipelineDoors(contextFetcher: fetcher))
+        let bench = try Workbench(contextCapacity: 2, dependencies: PipelineDependencies(contextFetcher: fetcher))
         let owner = try bench.account()
         let answers = bench.arrive(try (0..<3).map { ([try note("\($0)", to: owner)], .relay(.live)) })
         #expect(answers.map(\.count) == [0, 0, 1])

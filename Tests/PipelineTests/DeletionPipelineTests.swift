@@ -60,7 +60,7 @@ import Testing
 
     @Test(arguments: [Deletion.allRelays, "wss://us.example", "wss://elsewhere.example"])
     func whoAsksUsToBeForgottenIs(relay: String) throws {
-        let bench = try Workbench(doors: PipelineDoors(isOurRelay: { $0 == "wss://us.example" }))
+        let bench = try Workbench(dependencies: PipelineDependencies(isOurRelay: { $0 == "wss://us.example" }))
         let owner = try bench.account()
         let vanish = try bench.event(.requestToVanish, tags: [["relay", relay]], by: owner)
         #expect(bench.submit([vanish], from: .relay(.live)).map(\.result) == [.accepted])

@@ -24,8 +24,8 @@ import Testing
         try Event.signed(kind: .profile, createdAt: createdAt, content: content, by: keys)
     }
 
-    private func concern(referenced: EventID? = nil, openQuestion: EventID? = nil) -> EventConcern {
-        EventConcern(
+    private func concern(referenced: EventID? = nil, openQuestion: EventID? = nil) -> Relevance {
+        Relevance(
             signal: .reaction,
             openQuestion: openQuestion,
             referencedID: referenced,

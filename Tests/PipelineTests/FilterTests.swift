@@ -51,7 +51,7 @@ import Testing
                 name: "test"
             ),
             filters: filters,
-            doors: PipelineDoors(contextFetcher: isAnswered ? fetcher : nil)
+            dependencies: PipelineDependencies(contextFetcher: isAnswered ? fetcher : nil)
         )
     }
 

@@ -29,7 +29,7 @@ import Testing
     }
 
     init() throws {
-        bench = try Workbench(rules: Self.rules(), doors: PipelineDoors(contextFetcher: fetcher))
+        bench = try Workbench(rules: Self.rules(), dependencies: PipelineDependencies(contextFetcher: fetcher))
         alice = try Workbench.keys()
         mallory = try Workbench.keys()
         owner = try bench.account(["mention", "follow", "zap"])

@@ -13,7 +13,7 @@ import Testing
     private let owner: KeyPair
 
     init() throws {
-        bench = try Workbench(doors: PipelineDoors(hintObserver: observer))
+        bench = try Workbench(dependencies: PipelineDependencies(hintObserver: observer))
         partner = try Workbench.keys()
         owner = try bench.account(mode: "alert", partners: [partner.publicKey])
     }

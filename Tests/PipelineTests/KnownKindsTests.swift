@@ -16,7 +16,7 @@ import Testing
         event.pubkey = author
         for number in UInt16.min...UInt16.max where Kind(number) != .zapReceipt {
             event.kind = Kind(number)
-            let concern = try EventConcern.classify(event, for: account)
+            let concern = try Relevance.classify(event, for: account)
             #expect((concern.signal != nil) == KnownKinds.withSignal.contains(number), "kind \(number)")
             if let signal = concern.signal { #expect(KnownKinds.kinds(of: signal).contains(number), "kind \(number)") }
             #expect((concern.relation == nil) == KnownKinds.withoutRelation.contains(number), "kind \(number)")

@@ -25,7 +25,7 @@ import Testing
                 """#,
             name: "test"
         )
-        bench = try Workbench(rules: rules, doors: PipelineDoors(contextFetcher: fetcher))
+        bench = try Workbench(rules: rules, dependencies: PipelineDependencies(contextFetcher: fetcher))
         alice = try Workbench.keys()
         carol = try Workbench.keys()
         owner = try bench.account()

@@ -32,8 +32,12 @@ import Testing
         encrypting: Set<String> = [],
         further: String = ""
     ) throws -> Delivery {
-        let doors = PipelineDoors(sealer: sealer)
-        let bench = try Workbench(rules: Self.rules(mode: rule), encryptingPlatforms: encrypting, doors: doors)
+        let dependencies = PipelineDependencies(sealer: sealer)
+        let bench = try Workbench(
+            rules: Self.rules(mode: rule),
+            encryptingPlatforms: encrypting,
+            dependencies: dependencies
+        )
         let owner = try bench.account(mode: registration.name, further: further)
         let tags = [["p", owner.publicKey.hex]]
         bench.submit([try bench.event(.textNote, "the secret", tags: tags, by: try Workbench.keys())])
@@ -56,7 +60,7 @@ import Testing
         let bench = try Workbench(
             rules: RuleBook(yaml: rules, name: "test"),
             showingPlatforms: isShown ? ["ios"] : [],
-            doors: PipelineDoors(sealer: FakeSealer())
+            dependencies: PipelineDependencies(sealer: FakeSealer())
         )
         let owner = try bench.account(mode: mode.name)
         let event = try bench.event(.textNote, "x", tags: [["p", owner.publicKey.hex]], by: try Workbench.keys())
@@ -108,7 +112,9 @@ import Testing
     }
 
     @Test func hintsWakeWhateverTheMode() throws {
-        let bench = try Workbench(doors: PipelineDoors(hintObserver: FakeHintObserver(), sealer: FakeSealer()))
+        let bench = try Workbench(
+            dependencies: PipelineDependencies(hintObserver: FakeHintObserver(), sealer: FakeSealer())
+        )
         let partner = try Workbench.keys()
         let owner = try bench.account(mode: "alert", partners: [partner.publicKey])
         let content = Workbench.content(mode: "nudge", partners: [partner.publicKey])
@@ -135,7 +141,7 @@ import Testing
                 """,
             name: "test"
         )
-        let bench = try Workbench(rules: rules, doors: PipelineDoors(sealer: FakeSealer()))
+        let bench = try Workbench(rules: rules, dependencies: PipelineDependencies(sealer: FakeSealer()))
         let owner = try bench.account(mode: "alert", further: #","locale":"de-AT""#)
         let others: [(device: String, mode: String, locale: String)] = [
             ("a", "nudge", "de"), ("b", "alert", "fr-CA"), ("c", "alert", "it"), ("d", "alert", "de-CH-1901"),

@@ -28,7 +28,7 @@ import Testing
             settings: PipelineSettings(rules: RuleBook.builtIn(), contextWait: contextWait),
             registry: registry,
             intake: intake,
-            doors: PipelineDoors(contextFetcher: fetcher),
+            dependencies: PipelineDependencies(contextFetcher: fetcher),
             deliveryID: { id, _ in id.hex },
             keep: { _, _, _ in },
             now: now,

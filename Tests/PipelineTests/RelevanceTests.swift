@@ -25,7 +25,7 @@ import Testing
         )
     }
 
-    private func concern(_ kind: Kind, _ tags: [[String]]) throws -> EventConcern {
+    private func concern(_ kind: Kind, _ tags: [[String]]) throws -> Relevance {
         try .classify(event(kind, tags), for: Self.account)
     }
 
@@ -35,7 +35,7 @@ import Testing
         let tags = [["e", Self.first, "", "root"], ["e", Self.second, "", "reply", Self.account.hex]]
         #expect(
             try concern(.textNote, tags)
-                == EventConcern(signal: .reply, relation: .reply, referencedID: id(Self.second), author: Self.author)
+                == Relevance(signal: .reply, relation: .reply, referencedID: id(Self.second), author: Self.author)
         )
     }
 
@@ -43,7 +43,7 @@ import Testing
         let tags = [["e", Self.first, "", "root"], ["e", Self.second, "", "reply", Self.other.hex]]
         #expect(
             try concern(.textNote, tags)
-                == EventConcern(
+                == Relevance(
                     signal: .mention,
                     relation: .mention,
                     referencedID: id(Self.second),
@@ -57,14 +57,14 @@ import Testing
     }
 
     @Test func noteThatOnlyNamesTheAccountIsAMention() throws {
-        #expect(try concern(.textNote, []) == EventConcern(signal: .mention, relation: .mention, author: Self.author))
+        #expect(try concern(.textNote, []) == Relevance(signal: .mention, relation: .mention, author: Self.author))
     }
 
     @Test func quoteIsAMentionThatRefersToWhatItQuotes() throws {
         let tags = [["q", Self.first, "", Self.account.hex]]
         #expect(
             try concern(.textNote, tags)
-                == EventConcern(signal: .mention, relation: .quote, referencedID: id(Self.first), author: Self.author)
+                == Relevance(signal: .mention, relation: .quote, referencedID: id(Self.first), author: Self.author)
         )
     }
 
@@ -73,7 +73,7 @@ import Testing
         let tags = [["e", Self.first, "", "mention"]]
         #expect(
             try concern(.textNote, tags)
-                == EventConcern(
+                == Relevance(
                     signal: .mention,
                     relation: .mention,
                     referencedID: id(Self.first),
@@ -108,7 +108,7 @@ import Testing
         _ kind: Kind,
         _ tags: [[String]],
         writtenBy authors: [PublicKey]? = nil
-    ) throws -> EventConcern {
+    ) throws -> Relevance {
         try .classify(event(kind, tags), for: Self.account) { $0.hex == Self.first ? authors : nil }
     }
 
@@ -134,7 +134,7 @@ import Testing
             try classify(.reaction, [["e", Self.first]], writtenBy: [Self.other])
         }
         #expect(throws: Irrelevance.notTarget) {
-            try EventConcern.classify(
+            try Relevance.classify(
                 event(.reaction, [["e", Self.first]], ["p", Self.other.hex]),
                 for: Self.account
             )
@@ -158,7 +158,7 @@ import Testing
         #expect(concern.zap?.millisats == 21_000 && concern.referencedID == id(Self.first))
         #expect(throws: Irrelevance.invalidZap(.noRequest)) { try classify(.zapReceipt, []) }
         #expect(throws: Irrelevance.invalidZap(.wrongRecipient)) {
-            try EventConcern.classify(event(.zapReceipt, tags), for: Self.other)
+            try Relevance.classify(event(.zapReceipt, tags), for: Self.other)
         }
     }
 
@@ -171,6 +171,6 @@ import Testing
         ]
         var receipt = event(.zapReceipt, tags)
         receipt.tags.removeLast()
-        #expect(throws: Irrelevance.ownZap) { try EventConcern.classify(receipt, for: owner.publicKey) }
+        #expect(throws: Irrelevance.ownZap) { try Relevance.classify(receipt, for: owner.publicKey) }
     }
 }

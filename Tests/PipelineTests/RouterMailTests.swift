@@ -12,7 +12,7 @@ import Testing
     private let alice: KeyPair
 
     init() throws {
-        bench = try Workbench(doors: PipelineDoors(remoteSigner: signer))
+        bench = try Workbench(dependencies: PipelineDependencies(remoteSigner: signer))
         alice = try Workbench.keys()
     }
 

@@ -40,7 +40,7 @@ import Testing
         let rules = "  - { match: { kinds: [1] }, signal: mention, title: \"{{author.name}} says\" }\n"
         let bench = try Workbench(
             rules: Self.settings(rules).rules,
-            doors: PipelineDoors(contextFetcher: FakeFetcher())
+            dependencies: PipelineDependencies(contextFetcher: FakeFetcher())
         )
         let owner = try bench.account(["mention"])
         let tags = [["p", owner.publicKey.hex]]

@@ -70,7 +70,7 @@ import YAMLReading
     @Test func eachMistakeIsToldOnce() {
         let broken = RulesFile(name: "broken.yaml", text: "version: 1\nrules: [{ tittle: a }]")
         let own = shop("{ match: { kinds: 1 }, titel: a }, { drop: true }, { title: never }")
-        let mistakes = #expect(throws: Mistakes.self) {
+        let mistakes = #expect(throws: Diagnostics.self) {
             _ = try RuleBook(files: [broken], ofApps: ["a": [own], "b": [own], "c": [shop("")]])
         }
         #expect(
@@ -83,7 +83,7 @@ import YAMLReading
 
     @Test func rulesThatNoEventReachesAreMistakesInItsOwnFiles() {
         let own = shop("{ name: all, drop: true }, { name: never, title: never }")
-        let mistakes = #expect(throws: Mistakes.self) { _ = try RuleBook(files: [common], ofApps: ["shop": [own]]) }
+        let mistakes = #expect(throws: Diagnostics.self) { _ = try RuleBook(files: [common], ofApps: ["shop": [own]]) }
         #expect(mistakes?.all.map(\.file) == ["shop.yaml"])
     }
 }

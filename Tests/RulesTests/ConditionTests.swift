@@ -37,7 +37,7 @@ import YAMLReading
             _ = try book(match, files: files)
             return []
         } catch {
-            return (error as? Mistakes)?.all.map(\.message) ?? []
+            return (error as? Diagnostics)?.all.map(\.message) ?? []
         }
     }
 

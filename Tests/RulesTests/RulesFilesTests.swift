@@ -62,7 +62,7 @@ import YAMLReading
                 """
         )
         let more = RulesFile(name: "more.yaml", text: "version: 1\ncategories: [shop.track]\nrules: []\n")
-        #expect(throws: Mistakes.self) { try RuleBook(files: [buttons]) }
+        #expect(throws: Diagnostics.self) { try RuleBook(files: [buttons]) }
         #expect(try RuleBook(files: [buttons, more]).rules.count == 1)
         #expect(try RuleBook(files: [more, buttons]).rules.count == 1)
     }
@@ -70,7 +70,7 @@ import YAMLReading
     @Test func mistakesNameTheirOwnFile() {
         let wrong = RulesFile(name: "wrong.yaml", text: "version: 1\nruels: []\nsummary: { titel: x }\n")
         let empty = RulesFile(name: "empty.yaml", text: "")
-        let error = #expect(throws: Mistakes.self) { try RuleBook(files: [own, wrong, common, empty]) }
+        let error = #expect(throws: Diagnostics.self) { try RuleBook(files: [own, wrong, common, empty]) }
         #expect(
             error?.all.map(\.description) == [
                 "wrong.yaml:1:1: 'rules' is missing: a list of rules, first match wins",
@@ -83,7 +83,7 @@ import YAMLReading
 
     @Test func aFileBehindOneThatTakesEverythingIsAMistakeOfTheLater() {
         let all = RulesFile(name: "all.yaml", text: "version: 1\nrules:\n  - { name: all, drop: true }\n")
-        let error = #expect(throws: Mistakes.self) { try RuleBook(files: [own, all, common]) }
+        let error = #expect(throws: Diagnostics.self) { try RuleBook(files: [own, all, common]) }
         #expect(
             error?.description
                 == "common.yaml:3:5: rules[0]: no event gets here: the rule 'all' (all.yaml:3) has no conditions, so every "

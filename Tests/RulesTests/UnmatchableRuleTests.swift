@@ -129,7 +129,7 @@ import YAMLReading
     }
 
     @Test func versionIsANumber() {
-        let error = #expect(throws: Mistakes.self) { try RuleBook(yaml: "version: '1'\nrules: []", name: "r") }
+        let error = #expect(throws: Diagnostics.self) { try RuleBook(yaml: "version: '1'\nrules: []", name: "r") }
         #expect(error?.description == "r:1:10: version: this Carillon reads version 1")
     }
 }

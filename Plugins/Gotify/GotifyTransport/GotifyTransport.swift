@@ -37,8 +37,8 @@ public final class GotifyTransport: PluginTransport {
             message,
             notification,
             ticket,
-            wake: { notification, text throws(ReadableMistake) in try Message.wake(notification, text) },
-            readable: { notification throws(ReadableMistake) in try Message.readable(notification) },
+            wake: { notification, text throws(ReadableMessageError) in try Message.wake(notification, text) },
+            readable: { notification throws(ReadableMessageError) in try Message.readable(notification) },
             outcome: { response, now in GotifyAnswer(response, now: now).outcome }
         )
     }

@@ -15,7 +15,7 @@ struct Message {
     static func wake(
         _ notification: borrowing Notification,
         _ text: String
-    ) throws(ReadableMistake) -> [UInt8] {
+    ) throws(ReadableMessageError) -> [UInt8] {
         let message = try Message(notification)
         var writer = JSONWriter(reservingBytes: 128)
         writer.beginObject()
@@ -28,7 +28,7 @@ struct Message {
     }
 
     /// Title, text and link.
-    static func readable(_ notification: borrowing Notification) throws(ReadableMistake) -> [UInt8] {
+    static func readable(_ notification: borrowing Notification) throws(ReadableMessageError) -> [UInt8] {
         guard !notification.title.isEmpty || !notification.body.isEmpty else { throw .empty }
         let message = try Message(notification)
         guard let bytes = FittedPayload.make(limit: limit, { message.write(notification, to: &$0, within: $1) }) else {
@@ -37,7 +37,7 @@ struct Message {
         return bytes
     }
 
-    private init(_ notification: borrowing Notification) throws(ReadableMistake) {
+    private init(_ notification: borrowing Notification) throws(ReadableMessageError) {
         guard !notification.native.isEmpty else {
             native = JSONObject()
             extras = JSONObject()

@@ -15,7 +15,7 @@ struct Message {
         _ notification: borrowing Notification,
         topic: String,
         _ text: String
-    ) throws(ReadableMistake) -> [UInt8] {
+    ) throws(ReadableMessageError) -> [UInt8] {
         let message = try Message(notification, topic: topic)
         var writer = JSONWriter(reservingBytes: 128)
         writer.beginObject()
@@ -30,7 +30,8 @@ struct Message {
     }
 
     /// Title, text, link and buttons.
-    static func readable(_ notification: borrowing Notification, topic: String) throws(ReadableMistake) -> [UInt8] {
+    static func readable(_ notification: borrowing Notification, topic: String) throws(ReadableMessageError) -> [UInt8]
+    {
         guard !notification.title.isEmpty || !notification.body.isEmpty else { throw .empty }
         let message = try Message(notification, topic: topic)
         guard let bytes = FittedPayload.make(limit: limit, { message.write(notification, to: &$0, within: $1) }) else {
@@ -39,7 +40,7 @@ struct Message {
         return bytes
     }
 
-    private init(_ notification: borrowing Notification, topic: String) throws(ReadableMistake) {
+    private init(_ notification: borrowing Notification, topic: String) throws(ReadableMessageError) {
         self.topic = topic
         guard !notification.native.isEmpty else {
             native = JSONObject()

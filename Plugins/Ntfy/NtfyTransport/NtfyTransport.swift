@@ -47,10 +47,10 @@ public final class NtfyTransport: PluginTransport {
             message,
             notification,
             ticket,
-            wake: { notification, text throws(ReadableMistake) in
+            wake: { notification, text throws(ReadableMessageError) in
                 try Message.wake(notification, topic: topic.name, text)
             },
-            readable: { notification throws(ReadableMistake) in
+            readable: { notification throws(ReadableMessageError) in
                 try Message.readable(notification, topic: topic.name)
             },
             outcome: { [refused] response, now in

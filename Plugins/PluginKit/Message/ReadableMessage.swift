@@ -53,7 +53,7 @@ extension JSONWriter {
 }
 
 /// Why a notification cannot become a message for a person; the raw value labels an outcome.
-public enum ReadableMistake: String, Error {
+public enum ReadableMessageError: String, Error {
     /// The rule's block is no JSON object.
     case badNative = "bad-native"
     /// There is nothing to show.

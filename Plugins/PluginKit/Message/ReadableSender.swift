@@ -37,8 +37,8 @@ public struct ReadableSender: Sendable {
         _ message: Message,
         _ notification: borrowing Notification,
         _ ticket: Ticket,
-        wake: (borrowing Notification, String) throws(ReadableMistake) -> [UInt8],
-        readable: (borrowing Notification) throws(ReadableMistake) -> [UInt8],
+        wake: (borrowing Notification, String) throws(ReadableMessageError) -> [UInt8],
+        readable: (borrowing Notification) throws(ReadableMessageError) -> [UInt8],
         outcome: @escaping @Sendable (borrowing HTTPResponse, Int64) -> Outcome
     ) -> Admission {
         var request = HTTPRequest("POST", url: message.url, options: .untrustedURL)
@@ -47,7 +47,7 @@ public struct ReadableSender: Sendable {
         for header in message.headers {
             request.addHeader(header.name, header.value)
         }
-        do throws(ReadableMistake) {
+        do throws(ReadableMessageError) {
             switch notification.mode {
             case .wake: request.body = try wake(notification, wakeTexts.text(count: notification.count))
             case .nudge, .alert: request.body = try readable(notification)

@@ -8,7 +8,7 @@ enum Asking {
     static func run<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
         do {
             return try await body()
-        } catch let mistakes as Mistakes {
+        } catch let mistakes as Diagnostics {
             for mistake in mistakes.all { Terminal.error("\(mistake)") }
         } catch let failure as OperationFailure {
             Terminal.error("\(failure)")

@@ -24,7 +24,7 @@ struct Watching {
                 "\n" + String(repeating: "═", count: 80)
                     + "\n\(Self.time): \(changed.joined(separator: ", ")) changed\n"
             )
-            // Mistakes go to another stream and must come behind it.
+            // Diagnostics go to another stream and must come behind it.
             fflush(nil)
         }
     }

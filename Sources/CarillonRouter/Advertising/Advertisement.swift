@@ -29,7 +29,7 @@ struct Advertisement: Equatable {
         let relay: String
         let nip46Relays: [String]
         let platforms: [String]
-        let protocolVersions = [RegistrationDesk.protocolVersion]
+        let protocolVersions = [RegistrationPolicy.protocolVersion]
         let content: Content
 
         private enum CodingKeys: String, CodingKey {
@@ -116,7 +116,7 @@ struct Advertisement: Equatable {
 
     private var tags: [[String]] {
         [["d", "notification-relay"], ["relay", url]] + platforms.map { ["platform", $0] }
-            + sessions.map { ["nip46_relay", $0] } + [["protocol_version", RegistrationDesk.protocolVersion]]
+            + sessions.map { ["nip46_relay", $0] } + [["protocol_version", RegistrationPolicy.protocolVersion]]
     }
 }
 

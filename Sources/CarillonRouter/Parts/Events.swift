@@ -52,7 +52,7 @@ struct Events: RouterPart {
                 settings: settings,
                 registry: stores.registry,
                 intake: intake,
-                doors: PipelineDoors(
+                dependencies: PipelineDependencies(
                     remoteSigner: PipelineSigner(service: signing),
                     contextFetcher: RelayContextFetcher(
                         pool: relays.pool,
@@ -67,7 +67,7 @@ struct Events: RouterPart {
                         logger: logger
                     ),
                     paceStore: stores.outbox,
-                    room: courier.room,
+                    capacity: courier.capacity,
                     isOurRelay: configuration.isOwnRelay
                 ),
                 accepted: stores.outbox.causes,

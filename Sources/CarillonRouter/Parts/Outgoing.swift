@@ -24,7 +24,7 @@ final class Outgoing: RouterPart {
 
     /// Loads the plugins and makes a transport of each block; those that cannot start are in the log.
     ///
-    /// Throws `Mistakes` where that leaves a configuration of the environment without any, and errors of lanes.
+    /// Throws `Diagnostics` where that leaves a configuration of the environment without any, and errors of lanes.
     init(_ configuration: Configuration, logger: Logger) throws {
         self.logger = logger
         group = MultiThreadedEventLoopGroup(
@@ -44,7 +44,7 @@ final class Outgoing: RouterPart {
             settings: InstanceSettings(sender: lanes, log: logger)
         )
         if configuration.isOfEnvironment, !transports.failures.isEmpty {
-            throw Mistakes(transports.failures.map { Configuration.environmentMistake($0.reason) })
+            throw Diagnostics(transports.failures.map { Configuration.environmentMistake($0.reason) })
         }
         self.transports = ActiveTransports(transports)
         for failure in transports.failures {

@@ -15,7 +15,7 @@ struct StoreClaim: Sendable {
     private let lock: StoreLock
 
     /// Throws a `RouterError` where root may not serve, a `StoreLockError` when another router has the store, a `StoreFault` when
-    /// the registry is lost, and `Mistakes` for a key that is missing or unusable.
+    /// the registry is lost, and `Diagnostics` for a key that is missing or unusable.
     init(_ configuration: Configuration, logger: Logger) throws {
         if geteuid() == 0, let owner = FolderOwner(ofFolderOf: configuration.storePath) {
             throw RouterError.foreignFolder(of: configuration.storePath, owner)
@@ -30,15 +30,15 @@ struct StoreClaim: Sendable {
 
     /// Our key, made on the first run. Where there are registrations a missing key is a mistake: phones encrypted to it, and a new
     /// one would be of no use.
-    private static func identity(_ configuration: Configuration) throws(Mistakes) -> KeyPair {
+    private static func identity(_ configuration: Configuration) throws(Diagnostics) -> KeyPair {
         let file = IdentityFile(path: configuration.keyFile)
         if file.exists {
             NewSecretFile.removeRemains(of: configuration.keyFile)
             return try file.read()
         }
         guard !FileManager.default.fileExists(atPath: configuration.storePath) else {
-            throw Mistakes([
-                Mistake(
+            throw Diagnostics([
+                Diagnostic(
                     file: configuration.keyFile,
                     message:
                         "our key is missing, but \(configuration.storePath) was made with one: restore the key file"

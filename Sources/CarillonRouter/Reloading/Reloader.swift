@@ -24,7 +24,7 @@ final class Reloader: Sendable {
         /// Nil where no API runs.
         var apiToken: APIToken?
         /// New plugins that were not taken.
-        var refused: [Mistake]
+        var refused: [Diagnostic]
     }
 
     /// How long instances that serve no more may take for what they have, in milliseconds: longer than the host waits for a delivery.
@@ -32,7 +32,7 @@ final class Reloader: Sendable {
 
     /// As it was at the start.
     private let configuration: Configuration
-    private let reread: (@Sendable () throws(Mistakes) -> Configuration)?
+    private let reread: (@Sendable () throws(Diagnostics) -> Configuration)?
     private let settings: ActiveSettings
     private let apiToken: ActiveAPIToken
     private let outgoing: Outgoing
@@ -47,7 +47,7 @@ final class Reloader: Sendable {
     /// `reread` reads the configuration; nil where it came from no file.
     init(
         _ configuration: Configuration,
-        reread: (@Sendable () throws(Mistakes) -> Configuration)?,
+        reread: (@Sendable () throws(Diagnostics) -> Configuration)?,
         settings: ActiveSettings,
         apiToken: ActiveAPIToken,
         outgoing: Outgoing,
@@ -138,10 +138,10 @@ final class Reloader: Sendable {
                 retire(prepared.filters, keeping: formerFilters)
                 throw error
             }
-        } catch let mistakes as Mistakes {
+        } catch let mistakes as Diagnostics {
             return .refused(mistakes)
         } catch {
-            return .refused(Mistakes([Mistake(file: configuration.storePath, message: "\(error)")]))
+            return .refused(Diagnostics([Diagnostic(file: configuration.storePath, message: "\(error)")]))
         }
         if let token = prepared.apiToken { apiToken.replace(by: token) }
         let leaving = outgoing.transports.replace(by: prepared.transports)
@@ -164,12 +164,12 @@ final class Reloader: Sendable {
 
     private func prepare(_ former: Transports, _ formerFilters: Filters) throws -> Prepared {
         guard let reread else {
-            throw Mistakes([
-                Mistake(file: "environment", message: "the configuration came from no file; restart to change it")
+            throw Diagnostics([
+                Diagnostic(file: "environment", message: "the configuration came from no file; restart to change it")
             ])
         }
         let configuration = try reread()
-        var mistakes: [Mistake] = []
+        var mistakes: [Diagnostic] = []
         var rules: RuleBook?
         do {
             rules = try configuration.loadRules()
@@ -195,7 +195,7 @@ final class Reloader: Sendable {
         )
         mistakes += transports.failures.map { failure in
             let place = "apps.\(failure.app).\(failure.platform)"
-            return Mistake(
+            return Diagnostic(
                 file: configuration.file ?? "apps",
                 line: failure.line,
                 column: 1,
@@ -209,7 +209,7 @@ final class Reloader: Sendable {
             former: formerFilters
         )
         mistakes += filters.failures.map { failure in
-            Mistake(
+            Diagnostic(
                 file: configuration.file ?? "filters",
                 line: failure.line,
                 column: 1,
@@ -219,7 +219,7 @@ final class Reloader: Sendable {
         guard mistakes.isEmpty, let rules else {
             discard(transports, keeping: former)
             retire(filters, keeping: formerFilters)
-            throw Mistakes(mistakes)
+            throw Diagnostics(mistakes)
         }
         return Prepared(
             configuration: configuration,
@@ -227,7 +227,7 @@ final class Reloader: Sendable {
             filters: filters,
             transports: transports,
             apiToken: token,
-            refused: outgoing.plugins.catalog.refusals.map { Mistake(file: $0.path, message: "\($0.reason)") }
+            refused: outgoing.plugins.catalog.refusals.map { Diagnostic(file: $0.path, message: "\($0.reason)") }
         )
     }
 
@@ -268,7 +268,7 @@ final class Reloader: Sendable {
 
 extension Logger {
     /// Settings of a configuration in force that are valid but probably not what the operator intended.
-    func warn(of doubts: [Mistake]) {
+    func warn(of doubts: [Diagnostic]) {
         for doubt in doubts {
             warning("The configuration may not say what is meant", metadata: ["doubt": "\(doubt)"])
         }

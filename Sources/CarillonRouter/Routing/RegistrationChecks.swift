@@ -18,11 +18,11 @@ struct RegistrationChecks: Sendable {
         switch lanes.objection(toUserURL: address.token) {
         case nil: return
         case .forbiddenAddress?:
-            throw RegistrationRefusal.blocked(
+            throw RegistrationRejection.blocked(
                 "the endpoint is at an address that is private or reserved, where this router sends nothing"
             )
         case _?:
-            throw RegistrationRefusal.invalid(
+            throw RegistrationRejection.invalid(
                 "the endpoint: expected a URL with a name, or an address in its usual spelling, and without a user"
             )
         }

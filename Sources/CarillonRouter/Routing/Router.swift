@@ -44,11 +44,11 @@ package final class Router: Service {
     ///
     /// `reread` reads the configuration anew for a reload; `serviceManager` is told how it goes.
     ///
-    /// Throws `Mistakes` for what an operator can mend in a file, a `StoreLockError` when another router has the store, a
+    /// Throws `Diagnostics` for what an operator can mend in a file, a `StoreLockError` when another router has the store, a
     /// `FeedError` when there is nothing to feed from, and the stores' errors.
     package init(
         configuration: Configuration,
-        reread: (@Sendable () throws(Mistakes) -> Configuration)? = nil,
+        reread: (@Sendable () throws(Diagnostics) -> Configuration)? = nil,
         serviceManager: ServiceManager? = nil,
         logger: Logger,
         now: @escaping @Sendable () -> Int64 = SystemTime.now

@@ -16,12 +16,12 @@ package struct APITokenFile {
     /// The token in the file.
     ///
     /// Throws when the file cannot be read, is open to other users, or holds none; never quotes what it holds.
-    package func read() throws(Mistakes) -> APIToken { try content().token }
+    package func read() throws(Diagnostics) -> APIToken { try content().token }
 
     /// The same as text, for those who have to show it.
-    package func text() throws(Mistakes) -> String { try content().text }
+    package func text() throws(Diagnostics) -> String { try content().text }
 
-    private func content() throws(Mistakes) -> (token: APIToken, text: String) {
+    private func content() throws(Diagnostics) -> (token: APIToken, text: String) {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
             throw mistake("there is no token here; the router makes one when it starts")
         }
@@ -45,7 +45,7 @@ package struct APITokenFile {
     }
 
     /// Makes a token and writes it for us alone to read, unless there is one. Throws when neither can be had.
-    package func readOrCreate(random: RandomBytes) throws(Mistakes) -> APIToken {
+    package func readOrCreate(random: RandomBytes) throws(Diagnostics) -> APIToken {
         guard exists else {
             let number = NewSecretFile.create(path, Array((APIToken.make(random: random) + "\n").utf8))
             guard number == 0 || number == EEXIST else {
@@ -57,7 +57,7 @@ package struct APITokenFile {
         return try read()
     }
 
-    private func mistake(_ message: String) -> Mistakes {
-        Mistakes([Mistake(file: path, message: message)])
+    private func mistake(_ message: String) -> Diagnostics {
+        Diagnostics([Diagnostic(file: path, message: message)])
     }
 }

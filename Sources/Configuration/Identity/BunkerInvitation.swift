@@ -11,12 +11,12 @@ package struct BunkerInvitation {
     /// configured, sessions need no secret, and nothing is written.
     ///
     /// Throws when there is no key yet, when nothing says where clients reach the router, and when the file cannot be used.
-    package init(configuration: Configuration, random: RandomBytes) throws(Mistakes) {
+    package init(configuration: Configuration, random: RandomBytes) throws(Diagnostics) {
         let identity = try IdentityFile(path: configuration.keyFile).read()
         let sessions = configuration.remoteSigning
         guard !sessions.relays.isEmpty else {
-            throw Mistakes([
-                Mistake(
+            throw Diagnostics([
+                Diagnostic(
                     file: "relay.url",
                     message:
                         "nothing says where clients reach the router; expected a URL, as in wss://notify.example.com"
@@ -28,7 +28,7 @@ package struct BunkerInvitation {
             do throws(SecretFileError) {
                 secret = try SecretFile(path: file).add(random: random)
             } catch {
-                throw Mistakes([Mistake(file: file, message: error.reason)])
+                throw Diagnostics([Diagnostic(file: file, message: error.reason)])
             }
         }
         url = BunkerURL(signer: identity.publicKey, relays: sessions.relays, secret: secret)

@@ -16,7 +16,7 @@ package struct IdentityFile {
     /// The key in the file.
     ///
     /// Throws when the file cannot be read, is open to other users, or holds no key; never quotes what it holds.
-    package func read() throws(Mistakes) -> KeyPair {
+    package func read() throws(Diagnostics) -> KeyPair {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
             throw mistake("there is no key here; 'carillon keys new' makes one")
         }
@@ -41,7 +41,7 @@ package struct IdentityFile {
     /// Makes a key and writes it for us alone to read.
     ///
     /// Throws when there is a file already, so that no identity is ever lost, and when the file cannot be written.
-    package func create(random: RandomBytes) throws(Mistakes) -> KeyPair {
+    package func create(random: RandomBytes) throws(Diagnostics) -> KeyPair {
         guard let key = try? KeyPair(random: random) else { throw mistake("no key could be made") }
         let number = NewSecretFile.create(path, Array(KeyFile.text(of: key.secret).utf8))
         guard number == 0 else {
@@ -54,7 +54,7 @@ package struct IdentityFile {
         return key
     }
 
-    private func mistake(_ message: String) -> Mistakes {
-        Mistakes([Mistake(file: path, message: message)])
+    private func mistake(_ message: String) -> Diagnostics {
+        Diagnostics([Diagnostic(file: path, message: message)])
     }
 }

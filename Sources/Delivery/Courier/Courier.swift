@@ -36,7 +36,7 @@ package final class Courier: Sendable {
     private let resolver: AddressResolver
     private let fullTrouble: TroubleLog
     /// How the outbox's capacity is divided.
-    package let room: OutboxRoom
+    package let capacity: OutboxCapacity
     /// Deliveries handed over that the queues have not taken yet.
     private let onTheWay = Atomic<Int>(0)
     private let mostOnTheWay: Int
@@ -57,7 +57,7 @@ package final class Courier: Sendable {
         )
         fullTrouble = TroubleLog("The outbox is full; sources wait", level: .warning, logger: log)
         let waiting = try environment.store.waitingQueues()
-        room = OutboxRoom(
+        capacity = OutboxCapacity(
             limit: environment.store.limit,
             host: { [environment] device in
                 // A device that cannot be looked up now does not count for its host.
@@ -66,7 +66,7 @@ package final class Courier: Sendable {
             now: environment.now,
             log: log
         )
-        try environment.store.forEachWaiting { [room] queue, device in room.add(1, for: device, of: queue) }
+        try environment.store.forEachWaiting { [capacity] queue, device in capacity.add(1, for: device, of: queue) }
         state = Mutex(
             State(
                 queues: CourierQueues(limits: limits, policy: policy, waiting: waiting, random: environment.random)
@@ -112,7 +112,7 @@ package final class Courier: Sendable {
         let now = environment.now()
         return state.withLock { $0.queues.status(now: now) }.map { status in
             var status = status
-            (status.waiting, status.share) = room.usage(of: status.queue)
+            (status.waiting, status.share) = capacity.usage(of: status.queue)
             return status
         }
     }
@@ -126,7 +126,7 @@ package final class Courier: Sendable {
     /// Bring deliveries in groups: each call flushes to disk once. Callable from any thread.
     package func accept(_ deliveries: [Delivery], causes: [[UInt8]] = [], pace: PaceChanges = PaceChanges()) throws {
         try environment.store.insert(deliveries, causes: causes, pace: pace) { stored in
-            room.add(deliveries)
+            capacity.add(deliveries)
             guard onTheWay.load(ordering: .relaxed) < mostOnTheWay else { return leaveOnDisk(stored) }
             onTheWay.add(stored.count, ordering: .relaxed)
             mailbox.post(.event(.accepted(stored)))
@@ -233,7 +233,7 @@ package final class Courier: Sendable {
     }
 
     private func carryOut(_ actions: CourierActions) {
-        room.remove(actions.reports)
+        capacity.remove(actions.reports)
         if !actions.changes.isEmpty {
             var changes = actions.changes
             let now = environment.now()
@@ -263,7 +263,7 @@ package final class Courier: Sendable {
     /// Finds where each attempt goes, and makes those that may be made.
     private func attempt(_ attempts: [Attempt], now: Int64) -> CourierActions {
         let targets = resolver.resolve(attempts, now: now) { try accept([$0]) }
-        room.locate(
+        capacity.locate(
             targets.compactMap { target in
                 guard case .found(let host?) = target.resolution, host != CourierEnvironment.newDevices else {
                     return nil

@@ -4,7 +4,7 @@ import Storage
 import Synchronization
 
 /// Whether the outbox has capacity for one more delivery. For one thread that makes deliveries in batches.
-package protocol DeliveryRoom: Sendable {
+package protocol DeliveryCapacity: Sendable {
     /// Reserves a place for a delivery to a device of `queue`; false when it has to wait until others have left.
     /// Reservations count until ``settle()``.
     func take(for device: DeviceID, of queue: QueueName) -> Bool
@@ -16,7 +16,7 @@ package protocol DeliveryRoom: Sendable {
 /// Divides the outbox's capacity among push services, and among the hosts that users choose (``QueueQuota``).
 ///
 /// Counts by device and looks hosts up, so that the disk needs to store nothing more.
-package final class OutboxRoom: DeliveryRoom {
+package final class OutboxCapacity: DeliveryCapacity {
     private struct State: Sendable {
         var quotas: [QueueName: QueueQuota] = [:]
         var troubles: [QueueName: TroubleLog] = [:]
@@ -60,7 +60,7 @@ package final class OutboxRoom: DeliveryRoom {
     }
 
     /// How many more deliveries a queue takes from callers that can be asked to come again.
-    package func roomForCallers(of queue: QueueName) -> Int { withQuota(of: queue) { $0.capacityForCallers } }
+    package func capacityForCallers(of queue: QueueName) -> Int { withQuota(of: queue) { $0.capacityForCallers } }
 
     /// How many deliveries of a queue wait, and how many may.
     func usage(of queue: QueueName) -> (waiting: Int, limit: Int) { withQuota(of: queue) { ($0.count, $0.limit) } }

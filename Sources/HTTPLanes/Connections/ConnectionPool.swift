@@ -73,17 +73,17 @@ final class ConnectionPool: Sendable {
     }
 
     /// What all origins have open, including those that are leaving.
-    func snapshot() async -> LanesSnapshot {
+    func snapshot() async -> HTTPSnapshot {
         let origins = state.withLockedValue { Array($0.table.origins.values) + Array($0.table.leaving.values) }
         let counts = origins.map { ($0.route, $0.count()) }
-        var snapshot = LanesSnapshot()
+        var snapshot = HTTPSnapshot()
         for (route, count) in counts {
             // This fails when the loop has ended, and then nothing is open.
             guard let count = try? await count.get() else { continue }
             if route.isGuarded {
                 snapshot.users += count
             } else {
-                snapshot.origins[route.origin.authority, default: LanesSnapshot.OriginCount()] += count
+                snapshot.origins[route.origin.authority, default: HTTPSnapshot.OriginCount()] += count
             }
         }
         return snapshot

@@ -82,10 +82,10 @@ final class OriginConnections: @unchecked Sendable {
     }
 
     /// What is open, and what waits.
-    func count() -> EventLoopFuture<LanesSnapshot.OriginCount> {
+    func count() -> EventLoopFuture<HTTPSnapshot.OriginCount> {
         loop.submit {
             let connecting = self.connections.count { $0.isConnecting }
-            return LanesSnapshot.OriginCount(
+            return HTTPSnapshot.OriginCount(
                 connections: self.connections.count - connecting,
                 connecting: connecting,
                 streams: self.connections.reduce(0) { $0 + $1.inFlight },

@@ -14,7 +14,7 @@ package final class RelayPool: Sendable {
     /// Threads that look up the names of users' relays.
     private static let resolvers = 8
     private let directory: RelayDirectory
-    private let kinds: NIOLockedValueBox<RelayWishes>
+    private let kinds: NIOLockedValueBox<RequestedKinds>
     private let group: any EventLoopGroup
     private let threads: NIOThreadPool
     /// How long a shutdown waits for what was handed over, in milliseconds.
@@ -100,7 +100,7 @@ package final class RelayPool: Sendable {
 
     /// Asks all relays for other kinds from now on, over new connections, which continue reading where those before
     /// stopped. Does nothing if the kinds are the same.
-    package func ask(for kinds: RelayWishes) {
+    package func ask(for kinds: RequestedKinds) {
         let isNew = self.kinds.withLockedValue { old in
             defer { old = kinds }
             return old != kinds

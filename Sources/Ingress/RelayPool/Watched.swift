@@ -40,7 +40,7 @@ package enum WatchChange: Sendable, Hashable {
 }
 
 /// The kinds that relays are asked for, as far as rules and filters decide that.
-package struct RelayWishes: Sendable, Hashable {
+package struct RequestedKinds: Sendable, Hashable {
     /// Kinds that are asked for by the keys they name; nil: every kind.
     package var addressedKinds: Set<Kind>?
     /// Further replaceable kinds that are asked for by author, such as contact lists (kind 3).

@@ -3,7 +3,7 @@ import JSON
 /// Why something is not a valid event (NIP-01). The description can follow `invalid: ` in an answer to its sender; it
 /// quotes nothing of the event.
 package enum EventError: Error, Hashable, Sendable, CustomStringConvertible {
-    case malformed(JSONFault)
+    case malformed(JSONSyntaxError)
     case notAnObject
     case missing(EventField)
     case repeated(EventField)
@@ -24,8 +24,8 @@ package enum EventError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-extension EventError: JSONFailure {
-    package init(_ fault: JSONFault) {
+extension EventError: JSONSyntaxErrorConvertible {
+    package init(_ fault: JSONSyntaxError) {
         self = .malformed(fault)
     }
 }

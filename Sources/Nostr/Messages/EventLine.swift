@@ -84,7 +84,7 @@ package enum EventLine {
 
 /// Why a line holds no event. Never quotes the line.
 package enum EventLineError: Error, Hashable, Sendable, CustomStringConvertible {
-    case malformed(JSONFault)
+    case malformed(JSONSyntaxError)
     case neitherEventNorMessage
 
     package var description: String {
@@ -96,8 +96,8 @@ package enum EventLineError: Error, Hashable, Sendable, CustomStringConvertible 
     }
 }
 
-extension EventLineError: JSONFailure {
-    package init(_ fault: JSONFault) {
+extension EventLineError: JSONSyntaxErrorConvertible {
+    package init(_ fault: JSONSyntaxError) {
         self = .malformed(fault)
     }
 }

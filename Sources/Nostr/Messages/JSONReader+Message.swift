@@ -69,7 +69,7 @@ extension JSONReader<MessageError> {
 
 /// Why a text is not a message of Nostr's protocol (NIP-01, NIP-42). The description can be sent as a `NOTICE`.
 package enum MessageError: Error, Hashable, Sendable, CustomStringConvertible {
-    case malformed(JSONFault)
+    case malformed(JSONSyntaxError)
     /// With the command's name if that is a short word, else with an empty one.
     case unknownCommand(String, expected: [String])
     case wrongSubscription
@@ -98,8 +98,8 @@ package enum MessageError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-extension MessageError: JSONFailure {
-    package init(_ fault: JSONFault) {
+extension MessageError: JSONSyntaxErrorConvertible {
+    package init(_ fault: JSONSyntaxError) {
         self = .malformed(fault)
     }
 }

@@ -24,7 +24,7 @@ package struct APIClient {
     private let token: String
     private let tokenFile: String
 
-    /// Throws a `Failure` where the configuration has no API, and `Mistakes` where the token cannot be read.
+    /// Throws a `Failure` where the configuration has no API, and `Diagnostics` where the token cannot be read.
     package init(configuration: Configuration) throws {
         guard let api = configuration.api else {
             throw Failure(description: "the configuration has no api block, so a running router cannot be asked")

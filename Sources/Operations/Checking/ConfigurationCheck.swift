@@ -22,7 +22,7 @@ package struct ConfigurationCheck {
     }
 
     /// All mistakes, none when all is well.
-    package func mistakes() async -> [Mistake] {
+    package func mistakes() async -> [Diagnostic] {
         let configuration: Configuration
         do {
             configuration = try Configuration(file: path)
@@ -35,10 +35,10 @@ package struct ConfigurationCheck {
 
     /// What works and had better not: secrets that others can get at, an outbox that is gone, and what filters are
     /// hardly meant to be told. None when all is well.
-    package func warnings() -> [Mistake] {
+    package func warnings() -> [Diagnostic] {
         guard let configuration = try? Configuration(file: path) else { return [] }
         let exposed = ExposedFiles(configuration).found.map {
-            Mistake(
+            Diagnostic(
                 file: path,
                 line: $0.line,
                 column: 1,
@@ -52,7 +52,7 @@ package struct ConfigurationCheck {
         return found + FilterDoubts(configuration, rules, filters.all).found
     }
 
-    private func rules(_ configuration: Configuration) -> [Mistake] {
+    private func rules(_ configuration: Configuration) -> [Diagnostic] {
         do {
             _ = try configuration.loadRules()
             return []
@@ -62,7 +62,7 @@ package struct ConfigurationCheck {
     }
 
     /// A missing key is no mistake, as the first run makes it, unless there was a first run.
-    private func identity(_ configuration: Configuration) -> [Mistake] {
+    private func identity(_ configuration: Configuration) -> [Diagnostic] {
         let file = IdentityFile(path: configuration.keyFile)
         guard file.exists else {
             if FileManager.default.fileExists(atPath: configuration.storePath) {
@@ -75,7 +75,9 @@ package struct ConfigurationCheck {
         do {
             let key = try file.read().publicKey.hex
             // What is wrong with the registry itself is told below.
-            guard let owner = try? RegistryGlance(path: configuration.storePath)?.owner, owner != key else { return [] }
+            guard let owner = try? RegistrySummary(path: configuration.storePath)?.owner, owner != key else {
+                return []
+            }
             let message =
                 "the key is not the one that \(configuration.storePath) was made with: restore that key file, or move the store "
                 + "away, which \(RegistryStore.kind.costOfLoss)"
@@ -85,7 +87,7 @@ package struct ConfigurationCheck {
         }
     }
 
-    private func store(_ configuration: Configuration) -> [Mistake] {
+    private func store(_ configuration: Configuration) -> [Diagnostic] {
         let place = configuration.storePlace
         // What is wrong with the outbox itself is told below.
         let lost = (try? LostRegistry.fault(configuration)).map { [mistake("store.path", place, "\($0)")] } ?? []
@@ -104,7 +106,7 @@ package struct ConfigurationCheck {
     }
 
     /// A missing file is no mistake: `carillon keys bunker` makes it.
-    private func secrets(_ configuration: Configuration) -> [Mistake] {
+    private func secrets(_ configuration: Configuration) -> [Diagnostic] {
         guard let file = configuration.registration.secretFile else { return [] }
         let (name, place) = ("registration.secret_file", configuration.registration.secretFilePlace)
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: file) else {
@@ -120,17 +122,17 @@ package struct ConfigurationCheck {
     }
 
     /// Whoever else checks meets these files as ones that cannot be read.
-    private func stranded(_ configuration: Configuration) -> [Mistake] {
+    private func stranded(_ configuration: Configuration) -> [Diagnostic] {
         guard geteuid() == 0 else { return [] }
         return StrandedFiles(configuration).found.map { mistake($0.key, ($0.line, $0.column), $0.description) }
     }
 
-    private func context(_ configuration: Configuration) -> [Mistake] {
+    private func context(_ configuration: Configuration) -> [Diagnostic] {
         configuration.context.path.map { folder(of: $0, "context.path", configuration.context.place) } ?? []
     }
 
     /// A missing file is no mistake, as the first run makes it.
-    private func api(_ configuration: Configuration) -> [Mistake] {
+    private func api(_ configuration: Configuration) -> [Diagnostic] {
         guard let api = configuration.api else { return [] }
         let file = APITokenFile(path: api.tokenFile)
         guard file.exists else { return folder(of: api.tokenFile, "api.token_file", api.place) }
@@ -143,7 +145,7 @@ package struct ConfigurationCheck {
     }
 
     /// What stands against making a file at `file`.
-    private func folder(of file: String, _ name: String, _ place: (line: Int, column: Int)) -> [Mistake] {
+    private func folder(of file: String, _ name: String, _ place: (line: Int, column: Int)) -> [Diagnostic] {
         let folder = URL(fileURLWithPath: file).deletingLastPathComponent().path
         var isFolder = ObjCBool(false)
         guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
@@ -153,8 +155,8 @@ package struct ConfigurationCheck {
             ? [] : [mistake(name, place, "cannot write to the folder \(folder)")]
     }
 
-    private func mistake(_ name: String, _ place: (line: Int, column: Int), _ message: String) -> Mistake {
-        Mistake(file: path, line: place.line, column: place.column, message: "\(name): \(message)")
+    private func mistake(_ name: String, _ place: (line: Int, column: Int), _ message: String) -> Diagnostic {
+        Diagnostic(file: path, line: place.line, column: place.column, message: "\(name): \(message)")
     }
 
     private static let quiet = Logger(label: "carillon.check") { _ in SwiftLogNoOpLogHandler() }
@@ -167,17 +169,17 @@ package struct ConfigurationCheck {
     }
 
     /// Loads the plugins and lets each read its block, and each filter its settings.
-    private func plugins(_ configuration: Configuration) -> [Mistake] {
+    private func plugins(_ configuration: Configuration) -> [Diagnostic] {
         let host = loaded(configuration)
-        let refusals = host.catalog.refusals.map { Mistake(file: $0.path, message: "\($0.reason)") }
+        let refusals = host.catalog.refusals.map { Diagnostic(file: $0.path, message: "\($0.reason)") }
         let transports = Transports(configuration: configuration, plugins: host, settings: silent)
         let filters = Filters(configuration: configuration, plugins: host, settings: silent)
         return refusals
             + filters.failures.map {
-                Mistake(file: path, line: $0.line, column: 1, message: "filters.\($0.name): \($0.reason)")
+                Diagnostic(file: path, line: $0.line, column: 1, message: "filters.\($0.name): \($0.reason)")
             }
             + transports.failures.map {
-                Mistake(file: path, line: $0.line, column: 1, message: "apps.\($0.app).\($0.platform): \($0.reason)")
+                Diagnostic(file: path, line: $0.line, column: 1, message: "apps.\($0.app).\($0.platform): \($0.reason)")
             }
     }
 }

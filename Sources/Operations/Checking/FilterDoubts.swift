@@ -6,7 +6,7 @@ import YAMLReading
 
 /// What filters are told that works and is hardly meant: signals that nothing has, and questions that nobody can answer.
 package struct FilterDoubts {
-    package private(set) var found: [Mistake] = []
+    package private(set) var found: [Diagnostic] = []
 
     /// `filters` are those of the configuration; of one that could not start nothing is known.
     package init(_ configuration: Configuration, _ rules: RuleBook, _ filters: [EventFilter]) {
@@ -18,14 +18,14 @@ package struct FilterDoubts {
                 let message =
                     "filters.\(filter.name): whether somebody whom the recipient follows follows the author is asked of relays, "
                     + obstacle
-                found.append(Mistake(file: file, line: filter.line, column: 1, message: message))
+                found.append(Diagnostic(file: file, line: filter.line, column: 1, message: message))
             }
             for signal in filter.signals where !known.contains(signal.name) {
                 let hint = NearestName.hint(signal.name, among: known)
                 let message =
                     "\(signal.path): no signal is called '\(signal.name.prefix(64))'"
                     + (hint.isEmpty ? "; there are: \(known.joined(separator: ", "))" : hint)
-                found.append(Mistake(file: file, line: signal.line, column: signal.column, message: message))
+                found.append(Diagnostic(file: file, line: signal.line, column: signal.column, message: message))
             }
         }
     }

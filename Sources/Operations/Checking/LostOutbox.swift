@@ -10,7 +10,7 @@ package enum LostOutbox {
     package static func warning(_ configuration: Configuration) -> String? {
         let (kind, path) = (Outbox.kind, configuration.outboxPath)
         guard (try? StoreFile(path: path, kind: kind).exists()) == false,
-            let registry = try? RegistryGlance(path: configuration.storePath), registry.hasDevices
+            let registry = try? RegistrySummary(path: configuration.storePath), registry.hasDevices
         else { return nil }
         return "\(kind.name) \(path) is missing beside a registry with devices: a start begins an empty one, which "
             + "\(kind.costOfLoss). If it was moved, put it back before the start"

@@ -23,7 +23,7 @@ package struct RulesCheck: Sendable {
     }
 
     /// One line for each file. Throws all mistakes of all files.
-    package func summary() throws(Mistakes) -> [String] {
+    package func summary() throws(Diagnostics) -> [String] {
         let book = try RulesFiles(files, ofApps: ofApps).read()
         return (files.isEmpty ? [RuleBook.defaultName] : files).map { Self.line($0, book.outline(of: $0)) }
             + ofApps.sorted { $0.key < $1.key }.flatMap { app, files in

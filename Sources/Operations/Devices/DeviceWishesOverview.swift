@@ -40,7 +40,7 @@ package struct DeviceWishesOverview: Codable, Sendable, Hashable {
     /// The language it wants to be told in, as the registration names it.
     package var locale: String?
 
-    init(_ wishes: DeviceWishes, on platform: String, locale: String?, _ configuration: Configuration) {
+    init(_ wishes: DevicePreferences, on platform: String, locale: String?, _ configuration: Configuration) {
         let (batch, pace) = (wishes.pace.batch, configuration.pacing.pace(for: wishes.pace, on: platform))
         quiet = wishes.pace.quiet.map { quiet in
             Quiet(

@@ -70,12 +70,12 @@ package struct Transports: Sendable {
         do {
             try instance.validate(address)
         } catch {
-            throw RegistrationRefusal.invalid("\(error)")
+            throw RegistrationRejection.invalid("\(error)")
         }
     }
 
     /// Says nothing of other apps than the one asked for.
-    private func refusal(ofPlatformIn app: String) -> RegistrationRefusal {
+    private func refusal(ofPlatformIn app: String) -> RegistrationRejection {
         let platforms = instances.keys.filter { $0.app == app }.map(\.platform).sorted()
         guard platforms.isEmpty else {
             return .unsupported(

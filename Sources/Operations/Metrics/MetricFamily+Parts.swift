@@ -81,7 +81,7 @@ extension MetricFamily {
         var devices = MetricFamily("carillon_held_devices", .gauge, "Devices for which pushes wait for their time.")
         devices.add(gauges.waitingDevices)
         var events = MetricFamily("carillon_parked_events", .gauge, "Events that wait for a name or a note.")
-        events.add(gauges.parkedEvents)
+        events.add(gauges.waitingEvents)
         return [devices, events]
     }
 
@@ -107,7 +107,7 @@ extension MetricFamily {
         return family
     }
 
-    static func lanes(_ lanes: LanesSnapshot) -> [MetricFamily] {
+    static func lanes(_ lanes: HTTPSnapshot) -> [MetricFamily] {
         var connections = MetricFamily(
             "carillon_lane_connections",
             .gauge,

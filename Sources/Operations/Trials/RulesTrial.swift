@@ -29,7 +29,7 @@ package final class RulesTrial: Sendable {
 
     /// Reads the rules and loads the plugins, which runs their code. `now` is in milliseconds since 1970.
     ///
-    /// Throws ``TrialFailure`` for an order that cannot be carried out, and the rules files' `Mistakes`.
+    /// Throws ``TrialFailure`` for an order that cannot be carried out, and the rules files' `Diagnostics`.
     package init(_ order: TrialOrder, now: Int64) throws {
         mode = try order.readMode()
         let rules = try Self.rules(order)
@@ -130,7 +130,7 @@ package final class RulesTrial: Sendable {
         return delivery
     }
 
-    private static func rules(_ order: TrialOrder) throws(Mistakes) -> RuleBook {
+    private static func rules(_ order: TrialOrder) throws(Diagnostics) -> RuleBook {
         if !order.rulesFiles.isEmpty { return try RulesFiles(order.rulesFiles).read() }
         guard let configuration = order.configuration else { return try RuleBook.builtIn() }
         return try configuration.loadRules()

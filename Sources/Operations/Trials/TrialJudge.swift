@@ -42,9 +42,9 @@ struct TrialJudge: Sendable {
         }
         guard event.mentionedKeys.contains(account) else { return .wakesNobody("no p tag names the recipient") }
         guard event.pubkey != account else { return .wakesNobody("the recipient wrote it") }
-        let concern: EventConcern
+        let concern: Relevance
         do {
-            concern = try EventConcern.classify(event, for: account) { $0 == subject.referenced?.id ? [account] : nil }
+            concern = try Relevance.classify(event, for: account) { $0 == subject.referenced?.id ? [account] : nil }
         } catch {
             return .wakesNobody("\(error)")
         }
@@ -112,7 +112,7 @@ struct TrialJudge: Sendable {
 
     private func question(
         _ event: Event,
-        _ concern: EventConcern,
+        _ concern: Relevance,
         of account: PublicKey,
         _ platform: String
     ) -> RuleQuestion {

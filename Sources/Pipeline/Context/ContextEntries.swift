@@ -62,7 +62,7 @@ package enum AuthorName {
     static let anonymous = "Anonymous"
 
     /// What stands in for the name of the person behind an event, while their profile is not known.
-    package static func standIn(for relevance: EventConcern) -> String {
+    package static func standIn(for relevance: Relevance) -> String {
         relevance.zap?.isAnonymous == true ? anonymous : standIn(for: relevance.author.hex)
     }
 

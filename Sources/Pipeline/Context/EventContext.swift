@@ -143,7 +143,7 @@ struct EventContext {
     /// open question is about is among it.
     mutating func missing(
         _ needs: RuleNeeds,
-        of relevance: EventConcern,
+        of relevance: Relevance,
         mentioning references: @autoclosure () -> [NostrReference] = [],
         at now: Int64
     ) -> ContextWants {
@@ -194,7 +194,7 @@ struct EventContext {
     }
 
     /// What a zap's comment and the event referred to mention, as far as they are known.
-    private mutating func mentions(of relevance: EventConcern) -> [NostrReference] {
+    private mutating func mentions(of relevance: Relevance) -> [NostrReference] {
         let texts = [relevance.zap?.comment, relevance.referencedID.flatMap { note($0)?.content }]
         return texts.compactMap(\.self).flatMap { text in
             NostrReference.all(in: text, limit: EventFacts.referenceLimit).map(\.reference)
@@ -202,7 +202,7 @@ struct EventContext {
     }
 
     /// Names of people and texts of events that an event and what it refers to mention, as far as they are known.
-    mutating func mentioned(by references: [NostrReference], _ relevance: EventConcern) -> [NostrReference: String] {
+    mutating func mentioned(by references: [NostrReference], _ relevance: Relevance) -> [NostrReference: String] {
         var known: [NostrReference: String] = [:]
         for reference in references + mentions(of: relevance) where known[reference] == nil {
             switch reference {
@@ -278,7 +278,7 @@ struct EventContext {
     }
 
     /// The name that a notification shows.
-    mutating func name(of relevance: EventConcern) -> String {
+    mutating func name(of relevance: Relevance) -> String {
         relevance.zap?.isAnonymous == true ? AuthorName.anonymous : name(of: relevance.author)
     }
 

@@ -154,7 +154,7 @@ struct Filters {
     }
 
     /// The author that filters are told. A gift wrap's is a key made for it.
-    private static func author(of event: Event, _ relevance: EventConcern) -> PublicKey? {
+    private static func author(of event: Event, _ relevance: Relevance) -> PublicKey? {
         event.kind.isGiftWrap ? nil : relevance.author
     }
 

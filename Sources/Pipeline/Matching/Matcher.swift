@@ -116,7 +116,7 @@ struct Matcher {
         in index: borrowing MatchIndex,
         _ context: inout EventContext
     ) throws -> Plan {
-        let relevance: EventConcern
+        let relevance: Relevance
         do {
             relevance = try reading.relevance(to: key) { context.authors(of: $0) }
         } catch {
@@ -172,7 +172,7 @@ struct Matcher {
                 Plan.Target(
                     device: target(device, of: key, route, language),
                     renderer: renderer,
-                    preferences: index.wishes(of: device.device)
+                    preferences: index.preferences(of: device.device)
                 )
             )
         }

@@ -28,7 +28,7 @@ struct Plan {
         let device: TargetDevice
         /// Renders the event by the rule that matched.
         let renderer: Renderer
-        let preferences: DeviceWishes
+        let preferences: DevicePreferences
     }
 
     /// Why one device, or all devices without another reason, are not woken.
@@ -41,7 +41,7 @@ struct Plan {
     let event: EventID
     let account: PublicKey
     /// Nil when the event does not concern the account.
-    var relevance: EventConcern?
+    var relevance: Relevance?
     /// When the event expires (NIP-40), in milliseconds since 1970; 0: never.
     var expiresAt: Int64 = 0
     var targets: [Target] = []

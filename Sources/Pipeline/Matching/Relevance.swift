@@ -3,7 +3,7 @@ import Notifications
 
 /// What an event is to one account that it names: the signal, how it refers to the account, which event it is about,
 /// and who did it.
-package struct EventConcern: Sendable, Hashable {
+package struct Relevance: Sendable, Hashable {
     /// Nil for kinds that only a rules file gives a signal.
     package var signal: Signal?
     package var relation: Relation?
@@ -15,13 +15,13 @@ package struct EventConcern: Sendable, Hashable {
     package var zap: ZapReceipt?
 }
 
-extension EventConcern {
+extension Relevance {
     /// What `event`, which names `account` in a `p` tag, is to that account; ``EventReading`` says more.
     package static func classify(
         _ event: Event,
         for account: PublicKey,
         authors: (EventID) -> [PublicKey]? = { _ in nil }
-    ) throws(Irrelevance) -> EventConcern {
+    ) throws(Irrelevance) -> Relevance {
         try EventReading(event).relevance(to: account, authors: authors)
     }
 }
@@ -85,16 +85,16 @@ struct EventReading {
     ///
     /// Throws when it does not concern the account: a reaction names everybody in a thread and is for the last `p`
     /// (NIP-25).
-    func relevance(to account: PublicKey, authors: (EventID) -> [PublicKey]?) throws(Irrelevance) -> EventConcern {
+    func relevance(to account: PublicKey, authors: (EventID) -> [PublicKey]?) throws(Irrelevance) -> Relevance {
         switch subject {
-        case .message: return EventConcern(signal: .dm, author: author)
-        case .follow: return EventConcern(signal: .follow, author: author)
+        case .message: return Relevance(signal: .dm, author: author)
+        case .follow: return Relevance(signal: .follow, author: author)
         case .reaction(let target): return try reaction(target, account, authors)
         case .repost(let id, let isForOne): return try repost(id, isForOne, account, authors)
         case .zap(let receipt): return try zap(receipt, account)
         case .note(let relations, let id):
             let finding = relations.relation(to: account, authors: authors)
-            return EventConcern(
+            return Relevance(
                 signal: finding.relation == .reply ? .reply : .mention,
                 relation: finding.relation ?? .mention,
                 openQuestion: finding.openQuestion,
@@ -103,7 +103,7 @@ struct EventReading {
             )
         case .other(let relations, let id):
             let finding = relations.relation(to: account, authors: authors)
-            return EventConcern(
+            return Relevance(
                 relation: finding.relation,
                 openQuestion: finding.openQuestion,
                 referencedID: id,
@@ -116,10 +116,10 @@ struct EventReading {
         _ target: ReactionTarget?,
         _ account: PublicKey,
         _ authors: (EventID) -> [PublicKey]?
-    ) throws(Irrelevance) -> EventConcern {
+    ) throws(Irrelevance) -> Relevance {
         if let author = target?.author, author != account { throw .notTarget }
         if let target, let authors = authors(target.event.id), !authors.contains(account) { throw .notTarget }
-        return EventConcern(signal: .reaction, referencedID: target?.event.id, author: author)
+        return Relevance(signal: .reaction, referencedID: target?.event.id, author: author)
     }
 
     /// NIP-18 has `p` name the author of what is reposted; of several that are named, only one can be that.
@@ -128,8 +128,8 @@ struct EventReading {
         _ isForOne: Bool,
         _ account: PublicKey,
         _ authors: (EventID) -> [PublicKey]?
-    ) throws(Irrelevance) -> EventConcern {
-        var relevance = EventConcern(signal: .repost, referencedID: id, author: author)
+    ) throws(Irrelevance) -> Relevance {
+        var relevance = Relevance(signal: .repost, referencedID: id, author: author)
         guard let id else { return relevance }
         if let authors = authors(id) {
             guard authors.contains(account) else { throw .notTarget }
@@ -142,13 +142,13 @@ struct EventReading {
     private func zap(
         _ receipt: Result<ZapReceipt, ZapReceiptError>,
         _ account: PublicKey
-    ) throws(Irrelevance) -> EventConcern {
+    ) throws(Irrelevance) -> Relevance {
         switch receipt {
         case .failure(let error): throw .invalidZap(error)
         case .success(let zap):
             guard zap.recipient == account else { throw .invalidZap(.wrongRecipient) }
             guard zap.sender != account else { throw .ownZap }
-            return EventConcern(signal: .zap, referencedID: zap.zapped, author: zap.sender, zap: zap)
+            return Relevance(signal: .zap, referencedID: zap.zapped, author: zap.sender, zap: zap)
         }
     }
 }

@@ -21,11 +21,11 @@ struct Rulings {
     private let rules: RuleBook
     private var question: RuleQuestion
     private let recipient: PublicKey
-    private let relevance: EventConcern
+    private let relevance: Relevance
     /// One or a few.
     private var known: [(asked: Asked, ruling: Ruling)] = []
 
-    init(_ rules: RuleBook, _ question: RuleQuestion, recipient: PublicKey, _ relevance: EventConcern) {
+    init(_ rules: RuleBook, _ question: RuleQuestion, recipient: PublicKey, _ relevance: Relevance) {
         self.rules = rules
         self.question = question
         self.recipient = recipient

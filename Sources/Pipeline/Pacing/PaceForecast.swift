@@ -46,7 +46,7 @@ package struct PaceForecast: Sendable, Hashable {
     package init(
         _ row: PaceRow?,
         _ held: [HeldRow],
-        wishes: PaceWishes,
+        wishes: PacePreferences,
         on platform: String = "",
         mode: Mode = .alert,
         policy: PacingPolicy,

@@ -66,11 +66,11 @@ struct Pacing {
     }
 
     /// At what pace a device of `platform` is woken; nil: whenever there is something.
-    func pace(for preferences: PaceWishes, on platform: String) -> Pace? {
+    func pace(for preferences: PacePreferences, on platform: String) -> Pace? {
         Self.pace(for: preferences, on: platform, by: policy)
     }
 
-    private static func pace(for preferences: PaceWishes, on platform: String, by policy: PacingPolicy?) -> Pace? {
+    private static func pace(for preferences: PacePreferences, on platform: String, by policy: PacingPolicy?) -> Pace? {
         guard let pace = policy?.pace(for: preferences, on: platform), !pace.isUnlimited else { return nil }
         return pace
     }
@@ -168,7 +168,7 @@ struct Pacing {
         at now: Int64,
         isWanted: (DeviceID, HeldGroup) -> Bool,
         hasCapacity: (DeviceID, PublicKey) -> Bool,
-        preferences: (DeviceID, PublicKey) -> (pace: PaceWishes, platform: String)?
+        preferences: (DeviceID, PublicKey) -> (pace: PacePreferences, platform: String)?
     ) -> [Release] {
         let policy = policy
         return pacer.takeDue(

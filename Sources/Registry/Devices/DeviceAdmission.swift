@@ -12,9 +12,9 @@ struct DeviceAdmission: Sendable {
 
     private let vault: TokenVault
     private let platforms: CurrentPlatforms
-    private let policy: RegistrationDesk
+    private let policy: RegistrationPolicy
 
-    init(vault: TokenVault, platforms: CurrentPlatforms, policy: RegistrationDesk) {
+    init(vault: TokenVault, platforms: CurrentPlatforms, policy: RegistrationPolicy) {
         self.vault = vault
         self.platforms = platforms
         self.policy = policy
@@ -47,7 +47,7 @@ struct DeviceAdmission: Sendable {
         if case .take(let holders) = ruling { state.devices -= holders.count { $0.account == draft.account } }
         let former = try rows.device(in: draft.slot)
         if let former, former.account != draft.account { state.isRegistered = false }
-        let request = RegistrationDesk.Request.register(draft.slot, account: draft.account)
+        let request = RegistrationPolicy.Request.register(draft.slot, account: draft.account)
         if let result = policy.weigh(request, mark: draft.mark, against: state) { return result }
         if former == nil, case .take(let holders) = ruling, holders.isEmpty,
             try rows.devices(atLeast: policy.limits.devices)
@@ -153,7 +153,7 @@ struct DeviceAdmission: Sendable {
     /// The situation of a registration at its token or target.
     private struct Claim {
         /// What happens to others with the same token or target.
-        var ruling: RegistrationDesk.TokenRuling
+        var ruling: RegistrationPolicy.TokenRuling
         /// The holder of the target, if the registration has to wait for a code; nil: it need not.
         var owner: TargetHolder?
     }

@@ -185,7 +185,7 @@ final class IngressDevices: Sendable {
         do {
             if let address = token.address(catalog) { try check(address) }
             return true
-        } catch let refusal as RegistrationRefusal {
+        } catch let refusal as RegistrationRejection {
             return !refusal.isInvalid
         } catch {
             return true

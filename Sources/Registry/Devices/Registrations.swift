@@ -41,7 +41,7 @@ final class Registrations: Sendable {
         )
     }
 
-    private var policy: RegistrationDesk { reader.policy }
+    private var policy: RegistrationPolicy { reader.policy }
 
     /// Applies events in their order, in one transaction. Answers with as many results.
     func apply(_ events: [Event]) throws -> [RegistrationResult] {
@@ -68,7 +68,7 @@ final class Registrations: Sendable {
     private func drafts(of events: [Event], now: Int64) throws -> [Draft] {
         let readings = events.map { policy.read($0, now: now) }
         let weighed = try store.read { rows in
-            try zip(events, readings).map { event, reading -> (RegistrationDesk.Reading, late: RegistrationResult?) in
+            try zip(events, readings).map { event, reading -> (RegistrationPolicy.Reading, late: RegistrationResult?) in
                 guard case .request(let request) = reading else { return (reading, nil) }
                 var state = try rows.state(of: request.slot, for: event.pubkey)
                 // Devices may still go while these events are written; the limit is checked then.
@@ -89,7 +89,7 @@ final class Registrations: Sendable {
             case .done(let result): return .done(result)
             case .request(.deregister(let slot)): return weighed.late.map { .done($0) } ?? .deregister(slot, event)
             case .request(.register(let slot, let account)):
-                do throws(RegistrationRefusal) {
+                do throws(RegistrationRejection) {
                     let draft = try reader.draft(of: event, slot, account, arrivedAt: now)
                     return weighed.late.map { .done($0) } ?? .register(draft)
                 } catch {
@@ -103,7 +103,7 @@ final class Registrations: Sendable {
         signers.withLock { $0.take(signer, now: now) }
     }
 
-    private var tooManyRegistrations: RegistrationRefusal {
+    private var tooManyRegistrations: RegistrationRejection {
         .rateLimited("at most \(policy.limits.registrationsPerKeyPerHour) registrations of one key an hour")
     }
 
@@ -129,7 +129,7 @@ final class Registrations: Sendable {
             var state = try rows.state(of: draft.slot, for: draft.account)
             // The account has not confirmed this device, so its number of devices does not matter yet.
             state.devices = 0
-            let request = RegistrationDesk.Request.register(draft.slot, account: draft.account)
+            let request = RegistrationPolicy.Request.register(draft.slot, account: draft.account)
             if let result = policy.weigh(request, mark: draft.mark, against: state) { return result }
             let json = String(decoding: draft.event.json, as: UTF8.self)
             changes.keys.formUnion(

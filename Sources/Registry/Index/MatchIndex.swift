@@ -23,7 +23,7 @@ package struct MatchIndex: ~Copyable, Sendable {
     private var owners = MessageKeyOwners()
     private var routes: [RouteID: Route] = [:]
     /// Only of devices that prefer anything.
-    private var wishes: [DeviceID: DeviceWishes] = [:]
+    private var wishes: [DeviceID: DevicePreferences] = [:]
     package private(set) var signals: SignalNames
     package private(set) var languages: LanguageNames
     package private(set) var accountCount = 0
@@ -92,8 +92,8 @@ package struct MatchIndex: ~Copyable, Sendable {
     package func route(_ id: RouteID) -> Route? { routes[id] }
 
     /// The pace and filters that a device prefers.
-    package func wishes(of device: DeviceID) -> DeviceWishes {
-        wishes.isEmpty ? DeviceWishes() : wishes[device] ?? DeviceWishes()
+    package func preferences(of device: DeviceID) -> DevicePreferences {
+        wishes.isEmpty ? DevicePreferences() : wishes[device] ?? DevicePreferences()
     }
 
     /// One device of an account; nil when it has no such device.
@@ -135,7 +135,7 @@ package struct MatchIndex: ~Copyable, Sendable {
         deviceModes[Self.place(of: entry.mode)] += 1
     }
 
-    mutating func note(_ wishes: DeviceWishes, of device: DeviceID) {
+    mutating func note(_ wishes: DevicePreferences, of device: DeviceID) {
         self.wishes[device] = wishes.isEmpty ? nil : wishes
     }
 

@@ -35,10 +35,10 @@ final class IdentityLists: Sendable {
         self.now = now
     }
 
-    private var policy: RegistrationDesk { reader.policy }
+    private var policy: RegistrationPolicy { reader.policy }
 
     /// Takes lists in their order, in one transaction, or none if nothing in them is new. Answers with as many results.
-    func learn(_ events: [Event]) throws -> [Learned] {
+    func learn(_ events: [Event]) throws -> [ListResult] {
         let now = now()
         let weighed = try store.read { rows in try events.map { try weigh($0, now: now, rows) } }
         guard weighed.contains(nil) else { return weighed.compactMap { $0 } }
@@ -54,7 +54,7 @@ final class IdentityLists: Sendable {
     }
 
     /// Nil: it is to be taken.
-    private func weigh(_ event: Event, now: Int64, _ rows: RegistryRows) throws -> Learned? {
+    private func weigh(_ event: Event, now: Int64, _ rows: RegistryRows) throws -> ListResult? {
         guard event.kind == .relayList || event.kind == .deviceList else { return .ignored }
         guard try rows.concerns(event.pubkey) else { return .ignored }
         guard policy.isPlausible(event.createdAt, now: now) else {
@@ -159,7 +159,7 @@ enum ListLimits {
 }
 
 /// The result of taking an author's list (kind 10002 or 10050).
-package enum Learned: Hashable, Sendable {
+package enum ListResult: Hashable, Sendable {
     /// It is now the newest known list.
     case learned
     /// This very list was learned before.
@@ -168,5 +168,5 @@ package enum Learned: Hashable, Sendable {
     case outdated
     /// Another kind, or from an author unrelated to any account here.
     case ignored
-    case refused(RegistrationRefusal)
+    case refused(RegistrationRejection)
 }

@@ -2,32 +2,32 @@ import JSON
 import Nostr
 
 /// What a device prefers beyond its ``DeviceEntry``. Most devices prefer nothing.
-package struct DeviceWishes: Hashable, Sendable {
-    package var pace: PaceWishes
+package struct DevicePreferences: Hashable, Sendable {
+    package var pace: PacePreferences
     package var filters: FilterSwitches
 
-    package init(pace: PaceWishes = PaceWishes(), filters: FilterSwitches = FilterSwitches()) {
+    package init(pace: PacePreferences = PacePreferences(), filters: FilterSwitches = FilterSwitches()) {
         self.pace = pace
         self.filters = filters
     }
 
-    package var isEmpty: Bool { self == DeviceWishes() }
+    package var isEmpty: Bool { self == DevicePreferences() }
 }
 
 /// When and how often a device wants to be woken (seed 004 section 4).
-package struct PaceWishes: Hashable, Sendable {
+package struct PacePreferences: Hashable, Sendable {
     /// Nil: at any time.
     package var quiet: QuietHours?
-    package var batch: BatchWishes
+    package var batch: BatchPreferences
 
-    package init(quiet: QuietHours? = nil, batch: BatchWishes = BatchWishes()) {
+    package init(quiet: QuietHours? = nil, batch: BatchPreferences = BatchPreferences()) {
         self.quiet = quiet
         self.batch = batch
     }
 }
 
 /// How a device wants its pushes gathered (seed 004 sections 4 and 7); nil is the operator's default.
-package struct BatchWishes: Hashable, Sendable {
+package struct BatchPreferences: Hashable, Sendable {
     // A million devices may have such preferences.
     private var window: Int32 = -1
     private var cooldown: Int32 = -1
@@ -62,9 +62,9 @@ package struct BatchWishes: Hashable, Sendable {
     private static func stored(_ number: Int?) -> Int32 { number.map { Int32(clamping: max(0, $0)) } ?? -1 }
 }
 
-extension BatchWishes {
+extension BatchPreferences {
     /// The `batch` object of a registration; empty when there is none.
-    init(_ registration: FieldReader) throws(RegistrationRefusal) {
+    init(_ registration: FieldReader) throws(RegistrationRejection) {
         self.init()
         guard let reader = try registration.reader("batch") else { return }
         windowSeconds = try reader.integer("window_seconds", in: 0...RegistrationLimits.seconds)
@@ -93,7 +93,7 @@ package struct FilterSwitches: Hashable, Sendable {
 
 extension FilterSwitches {
     /// The `filter_plugins` object of a registration; empty when there is none.
-    init(_ registration: FieldReader) throws(RegistrationRefusal) {
+    init(_ registration: FieldReader) throws(RegistrationRejection) {
         self.init()
         guard let reader = try registration.reader("filter_plugins") else { return }
         guard reader.object.members.count <= Self.limit else {

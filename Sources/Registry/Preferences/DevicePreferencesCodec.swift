@@ -1,4 +1,4 @@
-/// The bytes of ``DeviceWishes`` before they are sealed.
+/// The bytes of ``DevicePreferences`` before they are sealed.
 enum DevicePreferencesCodec {
     private static let version: UInt8 = 1
     /// Of preferences with a time zone, which former versions cannot read.
@@ -10,7 +10,7 @@ enum DevicePreferencesCodec {
     private static let hasDailyCap: UInt8 = 16
     private static let hasZone: UInt8 = 32
 
-    static func encode(_ wishes: DeviceWishes) -> [UInt8] {
+    static func encode(_ wishes: DevicePreferences) -> [UInt8] {
         let (quiet, batch) = (wishes.pace.quiet, wishes.pace.batch)
         var flags: UInt8 = 0
         var fields: [UInt8] = []
@@ -42,12 +42,12 @@ enum DevicePreferencesCodec {
     }
 
     /// Nil unless `bytes` are those of preferences.
-    static func decode(_ bytes: [UInt8], _ zones: TimeZones = .system) -> DeviceWishes? {
+    static func decode(_ bytes: [UInt8], _ zones: TimeZones = .system) -> DevicePreferences? {
         var rest = bytes[...]
         guard let number = rest.popFirst(), let flags = rest.popFirst(),
             number == (flags & hasZone == 0 ? version : versionWithZone)
         else { return nil }
-        var wishes = DeviceWishes()
+        var wishes = DevicePreferences()
         if flags & hasQuietHours != 0 {
             guard let start = integer(&rest, count: 2).flatMap(TimeOfDay.init(minutes:)),
                 let end = integer(&rest, count: 2).flatMap(TimeOfDay.init(minutes:)),
@@ -61,7 +61,7 @@ enum DevicePreferencesCodec {
             )
         }
         for (flag, field) in [
-            (hasWindow, \BatchWishes.windowSeconds), (hasCooldown, \.cooldownSeconds), (hasDailyCap, \.dailyCap),
+            (hasWindow, \BatchPreferences.windowSeconds), (hasCooldown, \.cooldownSeconds), (hasDailyCap, \.dailyCap),
         ] where flags & flag != 0 {
             guard let number = integer(&rest, count: 4) else { return nil }
             wishes.pace.batch[keyPath: field] = number

@@ -24,7 +24,7 @@ package struct RegistrationContent: Hashable, Sendable {
     /// Nil: the operator's default.
     package var mode: Mode?
     package var quiet: QuietHours?
-    package var batch: BatchWishes
+    package var batch: BatchPreferences
     /// Which filters of plugins it switches on or off (`filter_plugins`).
     package var filterSwitches: FilterSwitches
     /// What the owner calls the device.
@@ -43,8 +43,8 @@ package struct RegistrationContent: Hashable, Sendable {
     /// The whole text as it came, unknown fields included.
     package var json: String
 
-    var preferences: DeviceWishes {
-        DeviceWishes(pace: PaceWishes(quiet: quiet, batch: batch), filters: filterSwitches)
+    var preferences: DevicePreferences {
+        DevicePreferences(pace: PacePreferences(quiet: quiet, batch: batch), filters: filterSwitches)
     }
 
     /// What ``locale`` says, if it is a language tag.
@@ -59,7 +59,7 @@ package struct RegistrationContent: Hashable, Sendable {
 extension RegistrationContent {
     /// Reads the decrypted content of a registration.
     ///
-    /// Throws a ``RegistrationRefusal`` that names the first field which is not as it should be. Fields it does not
+    /// Throws a ``RegistrationRejection`` that names the first field which is not as it should be. Fields it does not
     /// know are no mistake, but names under `filters` and `signals` are, if `checkingSignals` does not know them.
     /// `zones` says what the time zone of quiet hours means, `platforms` what a target is.
     package init(
@@ -67,7 +67,7 @@ extension RegistrationContent {
         _ zones: TimeZones = .system,
         platforms: PlatformCatalog = PlatformCatalog(),
         checkingSignals: SignalCheck = { _ in nil }
-    ) throws(RegistrationRefusal) {
+    ) throws(RegistrationRejection) {
         guard json.utf8.count <= RegistrationLimits.content else {
             throw .invalid("registration content: expected at most \(RegistrationLimits.content) bytes")
         }
@@ -90,7 +90,7 @@ extension RegistrationContent {
             signals: try Self.signals(reader, checkingSignals),
             mode: try Self.mode(reader),
             quiet: try QuietHours(reader, zones),
-            batch: try BatchWishes(reader),
+            batch: try BatchPreferences(reader),
             filterSwitches: try FilterSwitches(reader),
             device: try reader.text("device", limit: RegistrationLimits.label),
             locale: try reader.word("locale", limit: RegistrationLimits.name, of: .languageTag),
@@ -108,7 +108,7 @@ extension RegistrationContent {
     }
 
     /// Checks the further fields as the platform describes them.
-    func check(_ fields: [RegistrationField]) throws(RegistrationRefusal) {
+    func check(_ fields: [RegistrationField]) throws(RegistrationRejection) {
         for field in fields {
             guard let text = self.fields[field.name] else {
                 if field.isRequired { throw .field(field.name, expected: field.expectation) }
@@ -120,7 +120,7 @@ extension RegistrationContent {
         }
     }
 
-    private static func object(_ json: String) throws(RegistrationRefusal) -> JSONObject {
+    private static func object(_ json: String) throws(RegistrationRejection) -> JSONObject {
         let value: JSONValue
         do {
             value = try JSONValue(parsing: json)
@@ -137,7 +137,7 @@ extension RegistrationContent {
         "push_endpoint", "quiet", "relays", "shared", "signals", "subscription", "token",
     ]
 
-    private static func fields(_ reader: FieldReader) throws(RegistrationRefusal) -> [String: String] {
+    private static func fields(_ reader: FieldReader) throws(RegistrationRejection) -> [String: String] {
         var fields: [String: String] = [:]
         for member in reader.object.members where !known.contains(member.name) {
             guard case .string(let text) = member.value else { continue }
@@ -161,7 +161,7 @@ extension RegistrationContent {
     private static func signals(
         _ reader: FieldReader,
         _ check: SignalCheck
-    ) throws(RegistrationRefusal) -> Set<Signal> {
+    ) throws(RegistrationRejection) -> Set<Signal> {
         let filters = try switches(reader, "filters", check)
         let further = try switches(reader, "signals", check) ?? [:]
         var on: Set<Signal> = filters == nil ? [.dm, .mention, .reply] : []
@@ -179,7 +179,7 @@ extension RegistrationContent {
         _ reader: FieldReader,
         _ name: String,
         _ check: SignalCheck
-    ) throws(RegistrationRefusal) -> [Signal: Bool]? {
+    ) throws(RegistrationRejection) -> [Signal: Bool]? {
         guard let names = try reader.reader(name) else { return nil }
         guard names.object.members.count <= RegistrationLimits.signals else {
             throw reader.refusal(name, expected: "at most \(RegistrationLimits.signals) signals")
@@ -195,7 +195,7 @@ extension RegistrationContent {
         return switches
     }
 
-    private static func mode(_ reader: FieldReader) throws(RegistrationRefusal) -> Mode? {
+    private static func mode(_ reader: FieldReader) throws(RegistrationRejection) -> Mode? {
         guard let name = try reader.text("mode", limit: RegistrationLimits.name) else { return nil }
         guard let mode = Mode(name: name) else {
             throw reader.refusal("mode", expected: "wake, nudge, sealed or alert")
@@ -203,7 +203,7 @@ extension RegistrationContent {
         return mode
     }
 
-    private static func sealingKey(_ reader: FieldReader) throws(RegistrationRefusal) -> PublicKey? {
+    private static func sealingKey(_ reader: FieldReader) throws(RegistrationRejection) -> PublicKey? {
         guard let value = reader.object[SealingKey.field] else { return nil }
         guard case .string(let digits) = value, let key = SealingKey.publicKey(digits) else {
             throw reader.refusal(
@@ -214,7 +214,7 @@ extension RegistrationContent {
         return key
     }
 
-    private static func relays(_ reader: FieldReader) throws(RegistrationRefusal) -> [String] {
+    private static func relays(_ reader: FieldReader) throws(RegistrationRejection) -> [String] {
         let expected =
             "at most \(RegistrationLimits.relays) wss:// or ws:// URLs of at most \(RegistrationLimits.relay) bytes"
         let relays = try reader.texts("relays", count: RegistrationLimits.relays, expected: expected) ?? []
@@ -224,7 +224,7 @@ extension RegistrationContent {
         return relays
     }
 
-    private static func partners(_ reader: FieldReader) throws(RegistrationRefusal) -> [PublicKey] {
+    private static func partners(_ reader: FieldReader) throws(RegistrationRejection) -> [PublicKey] {
         let expected = "at most \(RegistrationLimits.partners) public keys of 64 lower-case hexadecimal digits"
         let partners = try reader.texts("partners", count: RegistrationLimits.partners, expected: expected) ?? []
         let keys = partners.compactMap { PublicKey(hex: $0) }

@@ -1,7 +1,7 @@
 import Nostr
 
 /// Decides about registration events (seed 004 section 7). Knows no store, no key and no clock.
-package struct RegistrationDesk: Sendable {
+package struct RegistrationPolicy: Sendable {
     /// The limits that an operator may set.
     package struct Limits: Hashable, Sendable {
         /// How far in the future an event may be dated, in seconds. Clients' clocks are wrong by minutes; a stamp from
@@ -66,7 +66,7 @@ package struct RegistrationDesk: Sendable {
     /// Reads what needs no memory: kind, the first `d` (NIP-01: only the first tag of a name counts), stamp. `now` is
     /// in milliseconds since 1970.
     package func read(_ event: Event, now: Int64) -> Reading {
-        do throws(RegistrationRefusal) {
+        do throws(RegistrationRejection) {
             guard let request = try request(of: event) else { return .done(.notForUs) }
             guard isPlausible(event.createdAt, now: now) else {
                 throw .invalid("created_at: expected at most \(limits.secondsAhead) seconds ahead of now")
@@ -86,7 +86,7 @@ package struct RegistrationDesk: Sendable {
     }
 
     /// What an event asks for, whenever it was made; nil when it is not for us.
-    func request(of event: Event) throws(RegistrationRefusal) -> Request? {
+    func request(of event: Event) throws(RegistrationRejection) -> Request? {
         guard event.kind == .pushRegistration || event.kind == .addressablePushRegistration else { return nil }
         guard let tag = event.tags.first(where: { $0.first == "d" }), tag.count > 1, !tag[1].isEmpty else {
             throw .invalid("tag d: expected our public key, \(ourKey); found no such tag")
@@ -114,7 +114,7 @@ package struct RegistrationDesk: Sendable {
     }
 
     /// Whether a registration's `d` begins with our key. Throws where it does in a spelling that relays do not find.
-    private func isOurs(_ key: Substring) throws(RegistrationRefusal) -> Bool {
+    private func isOurs(_ key: Substring) throws(RegistrationRejection) -> Bool {
         if key == ourKey { return true }
         let spelling: String
         if key.lowercased() == ourKey {

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Whether a transport serves an address and accepts its form; asked before a registration is taken.
 ///
-/// Throws a ``RegistrationRefusal`` when not. Any other error refuses the registration as well, but its text is not
+/// Throws a ``RegistrationRejection`` when not. Any other error refuses the registration as well, but its text is not
 /// passed on, because it might quote the token.
 package typealias PlatformCheck = @Sendable (DeviceAddress) throws -> Void
 
@@ -14,7 +14,7 @@ package typealias SignalCheck = @Sendable (String) -> String?
 
 /// Opens the event of a registration and checks what is in it. Knows no store.
 struct RegistrationReader: Sendable {
-    let policy: RegistrationDesk
+    let policy: RegistrationPolicy
     private let identity: KeyPair
     private let platforms: CurrentPlatforms
     private let zones: TimeZones
@@ -22,7 +22,7 @@ struct RegistrationReader: Sendable {
     private let checkSignal: SignalCheck
 
     init(
-        policy: RegistrationDesk,
+        policy: RegistrationPolicy,
         identity: KeyPair,
         platforms: CurrentPlatforms,
         zones: TimeZones,
@@ -45,7 +45,7 @@ struct RegistrationReader: Sendable {
         _ slot: RegistrationSlot,
         _ account: PublicKey,
         arrivedAt: Int64
-    ) throws(RegistrationRefusal) -> RegistrationDraft {
+    ) throws(RegistrationRejection) -> RegistrationDraft {
         let content = try open(event)
         try validate(content.address(registeredAt: arrivedAt))
         return RegistrationDraft(event: event, slot: slot, account: account, content: content, arrivedAt: arrivedAt)
@@ -58,7 +58,7 @@ struct RegistrationReader: Sendable {
         return try? draft(of: event, slot, account, arrivedAt: arrivedAt)
     }
 
-    private func open(_ event: Event) throws(RegistrationRefusal) -> RegistrationContent {
+    private func open(_ event: Event) throws(RegistrationRejection) -> RegistrationContent {
         let json: String
         do {
             let key = try ConversationKey(secret: identity.secret, public: event.pubkey)
@@ -75,10 +75,10 @@ struct RegistrationReader: Sendable {
         return content
     }
 
-    private func validate(_ address: DeviceAddress) throws(RegistrationRefusal) {
+    private func validate(_ address: DeviceAddress) throws(RegistrationRejection) {
         do {
             try check(address)
-        } catch let refusal as RegistrationRefusal {
+        } catch let refusal as RegistrationRejection {
             throw refusal
         } catch {
             throw .invalid("platform \(address.platform) does not take this registration")

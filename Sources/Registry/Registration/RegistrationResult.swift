@@ -19,7 +19,7 @@ package enum RegistrationResult: Hashable, Sendable {
     case superseded
     /// Another kind, or meant for another router or for something else altogether: no concern of ours.
     case notForUs
-    case refused(RegistrationRefusal)
+    case refused(RegistrationRejection)
 
     /// Whether something was written.
     package var isChange: Bool {
@@ -58,7 +58,7 @@ package enum RegistrationResult: Hashable, Sendable {
 
 /// Why a registration was refused, as the text of a Nostr `OK` answer (NIP-01). Names fields and what was expected,
 /// never a token, key or endpoint.
-package struct RegistrationRefusal: Error, Hashable, Sendable, CustomStringConvertible {
+package struct RegistrationRejection: Error, Hashable, Sendable, CustomStringConvertible {
     private enum Code: String {
         case invalid
         case unsupported
@@ -76,30 +76,30 @@ package struct RegistrationRefusal: Error, Hashable, Sendable, CustomStringConve
     }
 
     /// The registration breaks a rule: sending it again unchanged will not help.
-    package static func invalid(_ reason: String) -> RegistrationRefusal {
-        RegistrationRefusal(.invalid, reason)
+    package static func invalid(_ reason: String) -> RegistrationRejection {
+        RegistrationRejection(.invalid, reason)
     }
 
     /// The registration is well formed and asks for what this router does not do.
-    package static func unsupported(_ reason: String) -> RegistrationRefusal {
-        RegistrationRefusal(.unsupported, reason)
+    package static func unsupported(_ reason: String) -> RegistrationRejection {
+        RegistrationRejection(.unsupported, reason)
     }
 
     /// The registration is well formed and a limit stands against it.
-    package static func blocked(_ reason: String) -> RegistrationRefusal {
-        RegistrationRefusal(.blocked, reason)
+    package static func blocked(_ reason: String) -> RegistrationRejection {
+        RegistrationRejection(.blocked, reason)
     }
 
     /// The registration is well formed, and there were too many before it.
-    package static func rateLimited(_ reason: String) -> RegistrationRefusal {
-        RegistrationRefusal(.rateLimited, reason)
+    package static func rateLimited(_ reason: String) -> RegistrationRejection {
+        RegistrationRejection(.rateLimited, reason)
     }
 
     /// Whether the registration itself is at fault.
     var isInvalid: Bool { code == .invalid }
 
     /// A field of the content that is not what it should be.
-    static func field(_ path: String, expected: String) -> RegistrationRefusal {
+    static func field(_ path: String, expected: String) -> RegistrationRejection {
         .invalid("registration field `\(path)`: expected \(expected)")
     }
 

@@ -64,12 +64,12 @@ final class DeviceSecrets: Sendable {
         }
     }
 
-    func preferences(of device: DeviceID) throws -> DeviceWishes? {
+    func preferences(of device: DeviceID) throws -> DevicePreferences? {
         guard let sealed = try store.readOnce({ try $0.sealedPreferences(of: device) }) else { return nil }
-        return sealed.isEmpty ? DeviceWishes() : try open(preferences: sealed, of: device)
+        return sealed.isEmpty ? DevicePreferences() : try open(preferences: sealed, of: device)
     }
 
-    func open(preferences sealed: [UInt8], of device: DeviceID) throws -> DeviceWishes {
+    func open(preferences sealed: [UInt8], of device: DeviceID) throws -> DevicePreferences {
         try vault.openPreferences(sealed, of: device, zones)
     }
 

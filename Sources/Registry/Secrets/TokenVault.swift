@@ -96,11 +96,11 @@ package struct TokenVault: Sendable, Concealed {
     }
 
     /// Nil when there is nothing to seal.
-    func seal(_ preferences: DeviceWishes, of device: DeviceID) throws -> [UInt8]? {
+    func seal(_ preferences: DevicePreferences, of device: DeviceID) throws -> [UInt8]? {
         preferences.isEmpty ? nil : try seal(DevicePreferencesCodec.encode(preferences), of: device, for: .preferences)
     }
 
-    func openPreferences(_ sealed: [UInt8], of device: DeviceID, _ zones: TimeZones) throws -> DeviceWishes {
+    func openPreferences(_ sealed: [UInt8], of device: DeviceID, _ zones: TimeZones) throws -> DevicePreferences {
         guard let preferences = DevicePreferencesCodec.decode(try open(sealed, of: device, for: .preferences), zones)
         else { throw RegistryStoreError.unreadableSeal(device) }
         return preferences

@@ -71,7 +71,7 @@ package struct RegistryExamination: Sendable {
 }
 
 /// The main facts about a registry's file, read without changing it, even while a router uses it.
-package struct RegistryGlance: Sendable {
+package struct RegistrySummary: Sendable {
     /// The public key that it was made for, in hexadecimal digits; nil: not claimed yet.
     package let owner: String?
     package let hasDevices: Bool

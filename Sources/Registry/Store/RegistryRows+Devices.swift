@@ -241,7 +241,7 @@ extension RegistryRows {
     /// it is listed again.
     func revoke(
         _ device: RegisteredDevice,
-        limits: RegistrationDesk.Limits,
+        limits: RegistrationPolicy.Limits,
         _ changes: inout RegistryChanges
     ) throws {
         let json = try event(in: device.slot)

@@ -9,7 +9,7 @@ extension RegistryRows {
     }
 
     /// Adds every device to an empty index.
-    func fill(_ index: inout MatchIndex, opening wishes: (DeviceID, Data) throws -> DeviceWishes) throws {
+    func fill(_ index: inout MatchIndex, opening wishes: (DeviceID, Data) throws -> DevicePreferences) throws {
         for (id, route) in try routes() { index.name(route, id) }
         let waiting = try devicesThatWaitForCodes()
         let rows = try Row.fetchCursor(

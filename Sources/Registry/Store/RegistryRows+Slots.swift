@@ -93,7 +93,7 @@ extension RegistryRows {
         _ mark: SlotMark,
         json: String,
         arrivedAt: Int64,
-        limits: RegistrationDesk.Limits
+        limits: RegistrationPolicy.Limits
     ) throws -> Set<PublicKey> {
         var roots: Set<PublicKey> = []
         if let former = try stopWaiting(in: slot) { roots.insert(former) }
@@ -221,7 +221,7 @@ extension RegistryRows {
     func forget(
         _ author: PublicKey,
         until moment: Int64,
-        limits: RegistrationDesk.Limits,
+        limits: RegistrationPolicy.Limits,
         _ changes: inout RegistryChanges
     ) throws {
         let key = author.bytes.data

@@ -15,7 +15,7 @@ extension RuleBook {
         name: String,
         platforms: PlatformCatalog = PlatformCatalog(),
         blockChecks: BlockChecks = [:]
-    ) throws(Mistakes) {
+    ) throws(Diagnostics) {
         try self.init(files: [RulesFile(name: name, text: text)], platforms: platforms, blockChecks: blockChecks)
     }
 
@@ -28,7 +28,7 @@ extension RuleBook {
         ofApps: [String: [RulesFile]] = [:],
         platforms: PlatformCatalog = PlatformCatalog(),
         blockChecks: BlockChecks = [:]
-    ) throws(Mistakes) {
+    ) throws(Diagnostics) {
         let context = RuleContext(platforms: platforms, checks: blockChecks)
         let common = Self.read(files, behind: [], context)
         var mistakes = common.mistakes
@@ -39,7 +39,7 @@ extension RuleBook {
             books[app] = book
             mistakes += further.filter { !mistakes.contains($0) }
         }
-        guard mistakes.isEmpty else { throw Mistakes(mistakes) }
+        guard mistakes.isEmpty else { throw Diagnostics(mistakes) }
         self = common.book.with(books)
     }
 
@@ -47,7 +47,7 @@ extension RuleBook {
         _ files: [RulesFile],
         behind own: [RulesFile],
         _ context: RuleContext
-    ) -> (book: RuleBook, mistakes: [Mistake]) {
+    ) -> (book: RuleBook, mistakes: [Diagnostic]) {
         let all = own + files
         let yaml = all.map { YAMLFile(name: $0.name) }
         let tops = zip(all, yaml).compactMap { file, yaml in
@@ -55,7 +55,7 @@ extension RuleBook {
         }
         let ownCount = own.isEmpty ? all.count : own.count
         let book = RuleBook(tops, areAllRead: tops.count == all.count, own: ownCount, context)
-        var mistakes: [Mistake] = []
+        var mistakes: [Diagnostic] = []
         for file in yaml {
             do {
                 try file.throwMistakes()

@@ -29,7 +29,7 @@ import Testing
         let fixtures = try Fixture.all()
         #expect(fixtures.map(\.name).sorted() == (Self.signals.keys + ["wallet-request", "signer-request"]).sorted())
         for fixture in fixtures {
-            let concern = try EventConcern.classify(fixture.event, for: fixture.recipient) {
+            let concern = try Relevance.classify(fixture.event, for: fixture.recipient) {
                 $0 == fixture.referenced?.id ? [fixture.recipient] : nil
             }
             #expect(concern.signal == Self.signals[fixture.name], "\(fixture.name)")
@@ -41,7 +41,7 @@ import Testing
     @Test func quotesAreQuotesAndRepliesReplies() throws {
         let relations = try Dictionary(
             uniqueKeysWithValues: Fixture.all().map { fixture in
-                (fixture.name, try EventConcern.classify(fixture.event, for: fixture.recipient).relation)
+                (fixture.name, try Relevance.classify(fixture.event, for: fixture.recipient).relation)
             }
         )
         #expect(relations["reply"] == .reply && relations["comment"] == .reply)

@@ -91,7 +91,7 @@ import YAMLReading
         }
         func mistake(_ name: String) throws -> String? {
             let own = try write("own.yaml", rules.replacing("FILE", with: name))
-            let mistakes = #expect(throws: Mistakes.self) { _ = try RulesCheck(files: [own]).summary() }
+            let mistakes = #expect(throws: Diagnostics.self) { _ = try RulesCheck(files: [own]).summary() }
             return mistakes?.all.first?.message
         }
         let path = "rules[0].match.author.file: "
@@ -105,7 +105,7 @@ import YAMLReading
 
     @Test func mistakesOfAllFilesAreTold() throws {
         let own = try write("own.yaml", "version: 1\nrules: [{ match: { kind: 7 } }]\n")
-        let mistakes = #expect(throws: Mistakes.self) {
+        let mistakes = #expect(throws: Diagnostics.self) {
             _ = try RulesCheck(files: [own, "\(folder)/missing.yaml"]).summary()
         }
         #expect(

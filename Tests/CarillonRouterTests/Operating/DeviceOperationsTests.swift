@@ -473,7 +473,7 @@ import YAMLReading
         #expect(failure?.description.contains("-lock, as Is a directory: see that its folder exists") ?? false)
         // What is wrong with the key says more.
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: configuration.keyFile)
-        await #expect(throws: Mistakes.self) { try await removal.remove(device) }
+        await #expect(throws: Diagnostics.self) { try await removal.remove(device) }
     }
 
     @Test func commandsReadBesideARouterAndChangeOnlyWithoutOne() throws {

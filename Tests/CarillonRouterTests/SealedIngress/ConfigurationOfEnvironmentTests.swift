@@ -15,7 +15,7 @@ import YAMLReading
         "APPLE_TEAM_ID": "TEAMID1234", "TOPIC": "com.example.app",
     ]
 
-    private func configuration(_ environment: [String: String]) throws(Mistakes) -> Configuration? {
+    private func configuration(_ environment: [String: String]) throws(Diagnostics) -> Configuration? {
         try Configuration.sealedIngressAlone(environment: environment, executableFolder: "/nonexistent", folder: "/srv")
     }
 

@@ -9,7 +9,7 @@ import YAMLReading
 @Suite struct ConfigurationOfSealedIngressTests {
     private static let apps = "apps: { default: { ios: {} }, other: { ios: {} }, pixel: { android: {} } }"
 
-    private func read(_ block: String) throws(Mistakes) -> Configuration {
+    private func read(_ block: String) throws(Diagnostics) -> Configuration {
         try ConfigurationReader(name: "carillon.yaml", folder: "/etc/carillon", environment: { _ in nil })
             .read("\(block)\n\(Self.apps)\nidentity: { key_file: carillon.key }\nstore: { path: carillon.sqlite }")
     }
@@ -70,7 +70,7 @@ import YAMLReading
         ("{ port: 1 }", "sealed_ingress: unknown key 'port'"),
     ])
     func mistakesAreTold(block: String, message: String) {
-        let error = #expect(throws: Mistakes.self) { _ = try read("sealed_ingress: \(block)") }
+        let error = #expect(throws: Diagnostics.self) { _ = try read("sealed_ingress: \(block)") }
         #expect(error?.all.count == 1 && error?.description.contains(message) == true, "\(String(describing: error))")
     }
 }

@@ -108,7 +108,7 @@ import YAMLReading
             #expect(try await status(router, "POST", "/push/\(Self.token)/carol") == 503)
             // Events have the other half.
             let ios = QueueName(platform: "ios", app: "default")
-            #expect(router.courier.room.take(for: DeviceID(rawValue: 1), of: ios))
+            #expect(router.courier.capacity.take(for: DeviceID(rawValue: 1), of: ios))
         }
         // What waits is counted again at a start.
         try await run { router async throws in
@@ -169,13 +169,13 @@ import YAMLReading
     @Test func whatTheEnvironmentNamesWronglyIsToldUnderItsVariable() throws {
         configuration.isOfEnvironment = true
         configuration.http.caFile = folder + "/missing.pem"
-        let error = #expect(throws: Mistakes.self) {
+        let error = #expect(throws: Diagnostics.self) {
             try Router(configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         }
         #expect(error?.all.map(\.file) == ["CARILLON_CA_FILE"])
         configuration.http.caFile = nil
         let lock = try StoreLock(store: configuration.storePath)
-        let inUse = #expect(throws: Mistakes.self) {
+        let inUse = #expect(throws: Diagnostics.self) {
             try Router(configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         }
         #expect(inUse?.all.map(\.file) == ["STATE_DIRECTORY"])

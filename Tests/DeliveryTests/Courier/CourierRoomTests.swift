@@ -40,8 +40,8 @@ import Testing
     }
 
     private func takes(_ courier: Courier, _ device: Int64, platform: String = "ios") -> Bool {
-        defer { courier.room.settle() }
-        return courier.room.take(
+        defer { courier.capacity.settle() }
+        return courier.capacity.take(
             for: DeviceID(rawValue: device),
             of: QueueName(platform: platform, app: "default")
         )
@@ -59,8 +59,8 @@ import Testing
         try courier().accept((0..<16).map { .sample($0, device: Int64($0)) })
         let courier = try courier()
         #expect(!takes(courier, 100))
-        #expect(courier.room.usage(of: Self.ios).waiting == 16)
-        #expect(courier.room.roomForCallers(of: Self.ios) == 0)
+        #expect(courier.capacity.usage(of: Self.ios).waiting == 16)
+        #expect(courier.capacity.capacityForCallers(of: Self.ios) == 0)
     }
 
     @Test func whatFindsItsEndMakesRoom() async throws {
@@ -74,7 +74,7 @@ import Testing
         attempts[2].complete(Outcome(.rejected, status: 400, reason: "bad"))
         await observer.record { $0.reports.count == 3 }
         await courier.settle()
-        #expect(courier.room.usage(of: Self.ios).waiting == 14)
+        #expect(courier.capacity.usage(of: Self.ios).waiting == 14)
         #expect(courier.status.map(\.waiting) == [14])
         #expect(takes(courier, 100))
     }
@@ -86,14 +86,14 @@ import Testing
             return token.hasSuffix("0") ? "well" : "hole"
         }
         for device in 1...9 as ClosedRange<Int64> {
-            if courier.room.take(for: DeviceID(rawValue: device), of: Self.ios) {
+            if courier.capacity.take(for: DeviceID(rawValue: device), of: Self.ios) {
                 try courier.accept([.sample(Int(device), device: device)])
             }
-            courier.room.settle()
+            courier.capacity.settle()
             if device == 4 { #expect(lookups.withLock { $0 } == 0) }
         }
         // Of the first four nobody has looked yet where they are.
-        #expect(courier.room.usage(of: Self.ios).waiting == 8)
+        #expect(courier.capacity.usage(of: Self.ios).waiting == 8)
         #expect(takes(courier, 10))
     }
 

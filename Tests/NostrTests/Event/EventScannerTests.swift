@@ -151,7 +151,7 @@ import Testing
                     let text = [first, second] + tail
                     let json = Array("\"".utf8) + text + Array("\"".utf8)
                     let isValid = withExactBuffer(json) { bytes -> Bool in
-                        guard var reader = try? JSONReader<JSONFault>(bytes) else { return false }
+                        guard var reader = try? JSONReader<JSONSyntaxError>(bytes) else { return false }
                         return (try? reader.string()) != nil
                     }
                     #expect(isValid == (String(validating: text, as: UTF8.self) != nil), "\(text)")

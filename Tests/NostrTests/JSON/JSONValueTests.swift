@@ -42,7 +42,7 @@ struct JSONValueTests {
 
     @Test(arguments: [#"{"a":1,"a":2}"#, #"{"a":1,"\u0061":2}"#, #"[{"a":1,"b":2,"a":3}]"#])
     func refusesTwoMembersOfOneName(_ text: String) {
-        #expect(throws: JSONFault.self) { try JSONValue(parsing: text) }
+        #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
     }
 
     @Test func goesAsDeepAsItSays() {
@@ -50,6 +50,6 @@ struct JSONValueTests {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         }
         #expect(throws: Never.self) { try JSONValue(parsing: nested(64)) }
-        #expect(throws: JSONFault.self) { try JSONValue(parsing: nested(65)) }
+        #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: nested(65)) }
     }
 }

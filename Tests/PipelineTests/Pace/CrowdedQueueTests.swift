@@ -11,13 +11,13 @@ import Testing
 @Suite struct CrowdedQueueTests {
     private static let ios = QueueName(platform: "ios", app: "default")
 
-    private let room = FakeRoom()
+    private let room = FakeCapacity()
 
     /// Without any pace, unless the policy says so.
     private func bench(
         _ policy: PacingPolicy = PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0, mostDailyCap: 0)
     ) throws -> Workbench {
-        try Workbench.paced(policy, doors: PipelineDoors(room: room))
+        try Workbench.paced(policy, dependencies: PipelineDependencies(capacity: room))
     }
 
     @Test func whatComesForACrowdedQueueIsGathered() throws {
@@ -162,7 +162,7 @@ import Testing
             let forecast = PaceForecast(
                 stored[device]?.row,
                 stored[device]?.held ?? [],
-                wishes: PaceWishes(),
+                wishes: PacePreferences(),
                 policy: PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0, mostDailyCap: 0),
                 at: bench.clock.now(),
                 isCrowded: { isCrowded }

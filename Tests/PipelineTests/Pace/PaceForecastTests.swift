@@ -14,7 +14,7 @@ import Testing
 
     private func forecast(
         _ row: PaceRow?,
-        _ wishes: PaceWishes = PaceWishes(),
+        _ wishes: PacePreferences = PacePreferences(),
         _ policy: PacingPolicy = PacingPolicy(dailyCap: 3)
     ) -> PaceForecast {
         PaceForecast(row, [], wishes: wishes, policy: policy, at: now)
@@ -61,14 +61,14 @@ import Testing
             dayOfPushes: today,
             pushes: 3
         )
-        expect(forecast(row, PaceWishes(), policy), .window, until: now + 20_000, pushes: 3)
+        expect(forecast(row, PacePreferences(), policy), .window, until: now + 20_000, pushes: 3)
     }
 
     @Test func ofADeviceThatHadItsBackgroundPushes() {
         let row = PaceRow(device: device, silentPushes: [now - 3_000_000, now - 2_000_000, now - 1_000_000])
         let policy = PacingPolicy()
         func forecast(in mode: Mode, on platform: String = "ios") -> PaceForecast {
-            PaceForecast(row, [], wishes: PaceWishes(), on: platform, mode: mode, policy: policy, at: now)
+            PaceForecast(row, [], wishes: PacePreferences(), on: platform, mode: mode, policy: policy, at: now)
         }
         expect(forecast(in: .wake), .silentBudget, until: now + 600_000)
         expect(forecast(in: .alert), nil)
@@ -92,14 +92,14 @@ import Testing
         )
     }
 
-    private func quiet(lettingThrough: Bool) throws -> PaceWishes {
+    private func quiet(lettingThrough: Bool) throws -> PacePreferences {
         let quiet = QuietHours(
             start: try #require(TimeOfDay("11:00")),
             end: try #require(TimeOfDay("13:00")),
             offset: try #require(UTCOffset("Z")),
             letsDirectMessagesThrough: lettingThrough
         )
-        return PaceWishes(quiet: quiet)
+        return PacePreferences(quiet: quiet)
     }
 
     @Test func directMessagesThatPassQuietHoursHaveATurnOfTheirOwn() throws {
@@ -131,17 +131,17 @@ import Testing
         let row = PaceRow(device: device, pushedAt: now - 6000, windowStart: now - 10_000, matches: 5)
         let rows = [held(0, isMessage: true, hasOverflowed: true), held(1, isMessage: true)]
         let policy = PacingPolicy(cooldownSeconds: 5)
-        let forecast = PaceForecast(row, rows, wishes: PaceWishes(), policy: policy, at: now)
+        let forecast = PaceForecast(row, rows, wishes: PacePreferences(), policy: policy, at: now)
         #expect(forecast.groups.map(\.turn.reason) == [.window, nil])
         #expect(forecast.groups.map(\.turn.at) == [now + 20_000, nil])
         expect(forecast, nil)
-        let later = PaceForecast(row, rows, wishes: PaceWishes(), policy: policy, at: now + 20_000)
+        let later = PaceForecast(row, rows, wishes: PacePreferences(), policy: policy, at: now + 20_000)
         #expect(later.groups.map(\.turn.reason) == [nil, nil])
     }
 
     @Test func pushesThatNothingLimitsAreNotCounted() throws {
         let unlimited = PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0)
-        #expect(forecast(nil, PaceWishes(), unlimited).pushesToday == nil)
+        #expect(forecast(nil, PacePreferences(), unlimited).pushesToday == nil)
         #expect(forecast(nil, try quiet(lettingThrough: true), unlimited).pushesToday == nil)
         #expect(forecast(nil).pushesToday == 0)
     }

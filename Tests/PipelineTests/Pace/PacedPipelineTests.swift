@@ -32,7 +32,7 @@ import Testing
     @Test(arguments: Mode.allCases)
     func aBatchTellsACountAndNoContent(mode: Mode) throws {
         let sealer = FakeSealer()
-        let bench = try Workbench.paced(doors: PipelineDoors(sealer: sealer))
+        let bench = try Workbench.paced(dependencies: PipelineDependencies(sealer: sealer))
         let owner = try bench.account(mode: mode.name)
         bench.submit([try bench.note(to: owner)])
         try bench.end()
@@ -111,7 +111,7 @@ import Testing
             settings: PipelineSettings(rules: RuleBook.builtIn(), pacing: PacingPolicy(cooldownSeconds: 5)),
             registry: registry,
             intake: intake,
-            doors: PipelineDoors(paceStore: outbox),
+            dependencies: PipelineDependencies(paceStore: outbox),
             deliveryID: { id, _ in id.hex },
             keep: { deliveries, causes, pace in
                 try outbox.insert(deliveries, causes: causes.map(\.bytes.array), pace: pace) { _ in }
@@ -125,7 +125,7 @@ import Testing
 
     @Test func hintsArePacedToo() throws {
         let partner = try Workbench.keys()
-        let bench = try Workbench.paced(doors: PipelineDoors(hintObserver: FakeHintObserver()))
+        let bench = try Workbench.paced(dependencies: PipelineDependencies(hintObserver: FakeHintObserver()))
         let owner = try bench.account(mode: "alert", partners: [partner.publicKey])
         for number in 0..<3 {
             let tags = [["p", owner.publicKey.hex], ["t", "dm"], ["n", String(number)]]

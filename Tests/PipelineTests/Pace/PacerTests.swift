@@ -216,22 +216,22 @@ import Testing
     }
 
     @Test(arguments: [
-        (BatchWishes(), Pace(cooldown: 60_000, window: 30_000, dailyCap: 100)),
-        (BatchWishes(windowSeconds: 0, cooldownSeconds: 0, dailyCap: 1000), Pace(cooldown: 5000, dailyCap: 200)),
+        (BatchPreferences(), Pace(cooldown: 60_000, window: 30_000, dailyCap: 100)),
+        (BatchPreferences(windowSeconds: 0, cooldownSeconds: 0, dailyCap: 1000), Pace(cooldown: 5000, dailyCap: 200)),
         (
-            BatchWishes(windowSeconds: 90, cooldownSeconds: 7, dailyCap: 9),
+            BatchPreferences(windowSeconds: 90, cooldownSeconds: 7, dailyCap: 9),
             Pace(cooldown: 7000, window: 90_000, dailyCap: 9)
         ),
     ])
-    func wishesAreHeardWithinBounds(wishes: BatchWishes, pace: Pace) {
+    func wishesAreHeardWithinBounds(wishes: BatchPreferences, pace: Pace) {
         let policy = PacingPolicy(leastCooldownSeconds: 5, mostDailyCap: 200)
-        #expect(policy.pace(for: PaceWishes(batch: wishes), on: "test") == pace)
+        #expect(policy.pace(for: PacePreferences(batch: wishes), on: "test") == pace)
     }
 
     @Test func anOperatorMaySwitchEverythingOff() {
         let policy = PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0, mostDailyCap: 0)
-        #expect(policy.pace(for: PaceWishes(), on: "test").isUnlimited)
-        #expect(policy.pace(for: PaceWishes(batch: BatchWishes(dailyCap: 5)), on: "test").dailyCap == 5)
-        #expect(!policy.pace(for: PaceWishes(batch: BatchWishes(cooldownSeconds: 1)), on: "test").isUnlimited)
+        #expect(policy.pace(for: PacePreferences(), on: "test").isUnlimited)
+        #expect(policy.pace(for: PacePreferences(batch: BatchPreferences(dailyCap: 5)), on: "test").dailyCap == 5)
+        #expect(!policy.pace(for: PacePreferences(batch: BatchPreferences(cooldownSeconds: 1)), on: "test").isUnlimited)
     }
 }

@@ -238,11 +238,11 @@ import Testing
     }
 
     @Test func withoutRoomOnlyWhatIsNoAlertGoesAtOnce() throws {
-        let room = FakeRoom()
+        let room = FakeCapacity()
         let bench = try Workbench(
             rules: RuleBook(yaml: Self.rules, name: "rules.yaml"),
             pacing: PacingPolicy(),
-            doors: PipelineDoors(room: room)
+            dependencies: PipelineDependencies(capacity: room)
         )
         let owner = try bench.account(["x"])
         room.set(0, of: QueueName(platform: "ios", app: "default"))
@@ -314,10 +314,10 @@ import Testing
 
     @Test func itIsForPlatformsWhoseTableSaysSo() {
         let policy = PacingPolicy()
-        #expect(policy.pace(for: PaceWishes(), on: "ios").silentPerHour == 3)
-        #expect(policy.pace(for: PaceWishes(), on: "android").silentPerHour == nil)
+        #expect(policy.pace(for: PacePreferences(), on: "ios").silentPerHour == 3)
+        #expect(policy.pace(for: PacePreferences(), on: "android").silentPerHour == nil)
         // Who switches the cooldown off gets each push.
-        let wishes = PaceWishes(batch: BatchWishes(cooldownSeconds: 0))
+        let wishes = PacePreferences(batch: BatchPreferences(cooldownSeconds: 0))
         #expect(policy.pace(for: wishes, on: "ios").silentPerHour == nil)
     }
 
@@ -326,11 +326,11 @@ import Testing
         policy.platforms["android"] = .init(cooldownSeconds: 5, windowSeconds: 7, dailyCap: 9, silentPerHour: 1)
         policy.platforms["ios"] = .init(silentPerHour: 0)
         #expect(
-            policy.pace(for: PaceWishes(), on: "android")
+            policy.pace(for: PacePreferences(), on: "android")
                 == Pace(cooldown: 5000, window: 7000, dailyCap: 9, silentPerHour: 1)
         )
-        #expect(policy.pace(for: PaceWishes(), on: "ios") == Pace(cooldown: 60_000, window: 30_000, dailyCap: 100))
-        let wishes = PaceWishes(batch: BatchWishes(cooldownSeconds: 8))
+        #expect(policy.pace(for: PacePreferences(), on: "ios") == Pace(cooldown: 60_000, window: 30_000, dailyCap: 100))
+        let wishes = PacePreferences(batch: BatchPreferences(cooldownSeconds: 8))
         #expect(policy.pace(for: wishes, on: "android").cooldown == 8000)
     }
 }

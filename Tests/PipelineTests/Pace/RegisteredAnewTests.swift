@@ -61,7 +61,7 @@ import Testing
     @Test(arguments: [false, true])
     func whatIsSealedToAFormerKeySaysLess(isKeyChanged: Bool) throws {
         let sealer = FakeSealer()
-        let bench = try Workbench.paced(doors: PipelineDoors(sealer: sealer))
+        let bench = try Workbench.paced(dependencies: PipelineDependencies(sealer: sealer))
         let owner = try bench.account(mode: "sealed")
         bench.submit([try bench.note(to: owner)])
         try bench.end()
@@ -81,7 +81,7 @@ import Testing
         let bench = try Workbench(
             encryptingPlatforms: ["android"],
             pacing: PacingPolicy(),
-            doors: PipelineDoors(sealer: sealer)
+            dependencies: PipelineDependencies(sealer: sealer)
         )
         let owner = try Workbench.keys()
         let phone = Workbench.content(mode: "sealed")

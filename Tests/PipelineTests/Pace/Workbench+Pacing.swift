@@ -12,9 +12,9 @@ extension Workbench {
     static func paced(
         _ policy: PacingPolicy = PacingPolicy(),
         defaultMode: Mode = .wake,
-        doors: PipelineDoors = PipelineDoors()
+        dependencies: PipelineDependencies = PipelineDependencies()
     ) throws -> Workbench {
-        try Workbench(defaultMode: defaultMode, pacing: policy, doors: doors)
+        try Workbench(defaultMode: defaultMode, pacing: policy, dependencies: dependencies)
     }
 
     /// Lets time pass; whoever becomes due is woken in their time.

@@ -40,7 +40,7 @@ final class FakeHintObserver: HintObserver {
 }
 
 /// Room for so many deliveries of the queues that are said to be behind, and for any number of others.
-final class FakeRoom: DeliveryRoom {
+final class FakeCapacity: DeliveryCapacity {
     private struct State {
         var room: [QueueName: Int] = [:]
         var asked = 0

@@ -54,7 +54,7 @@ final class Workbench {
     var diskIsFull = false
     private(set) var pipeline: Pipeline?
     private var settings: PipelineSettings
-    private var doors: PipelineDoors
+    private var dependencies: PipelineDependencies
     private let folder: URL
     /// Where a bench with pacing keeps everything.
     private(set) var outbox: Outbox?
@@ -67,11 +67,11 @@ final class Workbench {
         defaultMode: Mode = .wake,
         encryptingPlatforms: Set<String> = [],
         showingPlatforms: Set<String> = [],
-        contextRoom: Int = 10_000,
+        contextCapacity: Int = 10_000,
         keepsContext: Bool = false,
         usesContext: Bool = true,
         pacing: PacingPolicy? = nil,
-        doors: PipelineDoors = PipelineDoors()
+        dependencies: PipelineDependencies = PipelineDependencies()
     ) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent(
             "pipeline-" + Hex.encode(SecureRandom.bytes(8))
@@ -90,12 +90,12 @@ final class Workbench {
             defaultMode: defaultMode,
             encryptingPlatforms: encryptingPlatforms,
             showingPlatforms: showingPlatforms,
-            contextRoom: contextRoom,
+            contextCapacity: contextCapacity,
             contextPath: keepsContext ? folder.appendingPathComponent("context.sqlite").path : nil,
             usesContext: usesContext,
             pacing: pacing
         )
-        self.doors = doors
+        self.dependencies = dependencies
         try restart()
     }
 
@@ -109,7 +109,7 @@ final class Workbench {
             settings: settings,
             registry: registry,
             intake: intake,
-            doors: doors,
+            dependencies: dependencies,
             accepted: causes,
             deliveryID: { "\($0.hex.prefix(8))-\($1.rawValue)" },
             keep: { [weak self] deliveries, causes, pace in
@@ -126,10 +126,10 @@ final class Workbench {
 
     private func openOutbox() throws {
         pipeline = nil
-        doors.paceStore = nil
+        dependencies.paceStore = nil
         outbox = nil
         let outbox = try Outbox(path: outboxPath)
-        doors.paceStore = outbox
+        dependencies.paceStore = outbox
         self.outbox = outbox
     }
 

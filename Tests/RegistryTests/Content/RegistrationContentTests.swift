@@ -24,7 +24,7 @@ struct RegistrationContentTests {
         #expect(content.quiet?.end.minutes == 7 * 60)
         #expect(content.quiet?.zone.minutesAhead(at: 0) == 540)
         #expect(content.quiet?.letsDirectMessagesThrough == true)
-        #expect(content.batch == BatchWishes(windowSeconds: 30, cooldownSeconds: 60))
+        #expect(content.batch == BatchPreferences(windowSeconds: 30, cooldownSeconds: 60))
         #expect(!content.shared)
     }
 
@@ -51,7 +51,7 @@ struct RegistrationContentTests {
             _ = try RegistrationContent(json("mentoin", "true"))
         }
         for value in ["true", "false"] {
-            let refusal = try #require(throws: RegistrationRefusal.self) {
+            let refusal = try #require(throws: RegistrationRejection.self) {
                 try RegistrationContent(json("mentoin", value), checkingSignals: check)
             }
             #expect(
@@ -136,7 +136,7 @@ struct RegistrationContentTests {
         let content = try RegistrationContent(json)
         #expect(content.token == url)
         #expect(content.fields == ["access_token": "tk_1"])
-        let refusal = try #require(throws: RegistrationRefusal.self) {
+        let refusal = try #require(throws: RegistrationRejection.self) {
             _ = try RegistrationContent(#"{"platform":"\#(platform)","token":"t"}"#)
         }
         #expect(refusal.description.hasPrefix("invalid: registration field `push_endpoint`: expected an https:// or"))
@@ -236,7 +236,7 @@ struct RegistrationContentTests {
         (Samples.web(further: #","push_endpoint":"https://other.example/""#), "push_endpoint"),
     ])
     func wantsATargetThatItsPlatformCanUse(json: String, field: String) throws {
-        let refusal = try #require(throws: RegistrationRefusal.self) { _ = try RegistrationContent(json) }
+        let refusal = try #require(throws: RegistrationRejection.self) { _ = try RegistrationContent(json) }
         #expect(refusal.description.hasPrefix("invalid: registration field `\(field)`: expected "))
     }
 
@@ -249,7 +249,7 @@ struct RegistrationContentTests {
         #"{"a":1.}"#, #"{"a":"\x"}"#, #"{"a":tru}"#, #"{"a" 1}"#, "{\"a\":\"\n\"}", #"{"a":"\u00g0"}"#, #"{"a":-}"#,
     ])
     func refusesWhatIsNoJSONObject(json: String) throws {
-        let refusal = try #require(throws: RegistrationRefusal.self) { _ = try RegistrationContent(json) }
+        let refusal = try #require(throws: RegistrationRejection.self) { _ = try RegistrationContent(json) }
         #expect(refusal.description.hasPrefix("invalid: registration content: expected "))
     }
 
@@ -258,7 +258,7 @@ struct RegistrationContentTests {
             #""x": "\#(String(repeating: "x", count: 17_000))""#,
             "invalid: registration content: expected at most 16384 bytes"
         )
-        #expect(throws: RegistrationRefusal.self) {
+        #expect(throws: RegistrationRejection.self) {
             try RegistrationContent(#"{"platform":"ios","token":"\#(String(repeating: "t", count: 4097))"}"#)
         }
         #expect(throws: Never.self) {
@@ -279,7 +279,7 @@ struct RegistrationContentTests {
             #"{"platform":"ios","token":"\#(token)","app":"\#(token)!"}"#,
             #"{"platform":"ios","token":"\#(token)" "#,
         ] {
-            let refusal = try #require(throws: RegistrationRefusal.self) { _ = try RegistrationContent(json) }
+            let refusal = try #require(throws: RegistrationRejection.self) { _ = try RegistrationContent(json) }
             #expect(!"\(refusal)".contains("S3CRET"))
             #expect(!String(reflecting: refusal).contains("S3CRET"))
         }

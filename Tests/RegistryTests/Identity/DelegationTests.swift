@@ -172,7 +172,7 @@ struct DelegationTests {
     }
 
     @Test func theLimitOfDevicesHoldsForThoseThatWaited() throws {
-        let bench = try Bench(limits: RegistrationDesk.Limits(devicesPerAccount: 1))
+        let bench = try Bench(limits: RegistrationPolicy.Limits(devicesPerAccount: 1))
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("root's own")))
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone")))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11]))
@@ -183,7 +183,7 @@ struct DelegationTests {
     }
 
     @Test func contentsAreCheckedBeforeTheyWait() throws {
-        let bench = try Bench { _ in throw RegistrationRefusal.unsupported("no such platform here") }
+        let bench = try Bench { _ in throw RegistrationRejection.unsupported("no such platform here") }
         let bad = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, #"{"platform":"ios"}"#))
         #expect(bad.message.hasPrefix("invalid: registration field `token`"))
         let unserved = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone"), at: 1))
@@ -194,15 +194,15 @@ struct DelegationTests {
     @Test func aCrowdAtOneRootPushesOutTheOldestAndNobodyElses() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 2, Samples.phone("other root's")))
-        for number in 0...RegistrationDesk.Limits().waitingPerRoot {
+        for number in 0...RegistrationPolicy.Limits().waitingPerRoot {
             let device = UInt8(100 + number)
             let event = try bench.event(ofDevice: device, for: 1, Samples.phone("crowd \(number)"))
             #expect(try bench.registry.apply(event) == .waiting)
         }
-        let devices = (0...RegistrationDesk.Limits().waitingPerRoot).map { UInt8(100 + $0) }
+        let devices = (0...RegistrationPolicy.Limits().waitingPerRoot).map { UInt8(100 + $0) }
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: devices))
         _ = try bench.registry.learn(bench.deviceList(of: 2, devices: [11]))
-        #expect(try bench.tokens(of: 1).count == RegistrationDesk.Limits().waitingPerRoot)
+        #expect(try bench.tokens(of: 1).count == RegistrationPolicy.Limits().waitingPerRoot)
         #expect(try !bench.tokens(of: 1).contains("crowd 0"))
         #expect(try bench.tokens(of: 2) == ["other root's"])
     }

@@ -6,8 +6,8 @@ import Testing
 
 /// What one key may register, and all together.
 @Suite struct RegistrationLimitTests {
-    private func bench(_ change: (inout RegistrationDesk.Limits) -> Void) throws -> Bench {
-        var limits = RegistrationDesk.Limits()
+    private func bench(_ change: (inout RegistrationPolicy.Limits) -> Void) throws -> Bench {
+        var limits = RegistrationPolicy.Limits()
         change(&limits)
         return try Bench(limits: limits)
     }

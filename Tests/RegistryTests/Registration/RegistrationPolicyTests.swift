@@ -5,7 +5,7 @@ import Testing
 
 struct RegistrationPolicyTests {
     private let slot = RegistrationSlot(author: PublicKey(Bytes32(repeating: 1)))
-    private let desk = RegistrationDesk(ourKey: PublicKey(Bytes32(repeating: 9)))
+    private let desk = RegistrationPolicy(ourKey: PublicKey(Bytes32(repeating: 9)))
 
     @Test func aSlotWithoutAMarkMustBeNewerThanTheFloor() {
         let state = AccountState(floor: 100)
@@ -35,7 +35,7 @@ struct RegistrationPolicyTests {
         )
     }
 
-    private func read(_ tags: [[String]], content: String = "x") -> RegistrationDesk.Reading {
+    private func read(_ tags: [[String]], content: String = "x") -> RegistrationPolicy.Reading {
         desk.read(registration(tags, content: content), now: 100_000)
     }
 
@@ -56,7 +56,7 @@ struct RegistrationPolicyTests {
         }
         let event = registration([["d", capital.hex.uppercased() + ":phone"]])
         let reason = "tag d: expected our public key as \(capital.hex); found it with upper-case digits"
-        #expect(RegistrationDesk(ourKey: capital).read(event, now: 100_000) == .done(.refused(.invalid(reason))))
+        #expect(RegistrationPolicy(ourKey: capital).read(event, now: 100_000) == .done(.refused(.invalid(reason))))
         for d in [NIP19.npub(capital), capital.hex, "notification-relay", ours.hex + "00", ":" + ours.hex] {
             #expect(read([["d", d]]) == .done(.notForUs))
         }

@@ -69,7 +69,9 @@ struct RegistryApplyTests {
     @Test(arguments: [-5, 0])
     func whatIsWrongIsSaidBeforeThatItComesTooLate(seconds: Int64) throws {
         let bench = try Bench { address in
-            if address.platform == "carrier-pigeon" { throw RegistrationRefusal.unsupported("no carrier-pigeon here") }
+            if address.platform == "carrier-pigeon" {
+                throw RegistrationRejection.unsupported("no carrier-pigeon here")
+            }
         }
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), id: 0x10))
         let answers = try [
@@ -84,7 +86,7 @@ struct RegistryApplyTests {
     }
 
     @Test func replaysUseUpNothingOfWhatTheirAuthorMayRegister() throws {
-        var limits = RegistrationDesk.Limits()
+        var limits = RegistrationPolicy.Limits()
         limits.registrationBurst = 2
         limits.registrationsPerKeyPerHour = 1
         let bench = try Bench(limits: limits)
@@ -194,7 +196,9 @@ struct RegistryApplyTests {
             var description: String { "token one is bad" }
         }
         let bench = try Bench { address in
-            if address.platform == "carrier-pigeon" { throw RegistrationRefusal.unsupported("no carrier-pigeon here") }
+            if address.platform == "carrier-pigeon" {
+                throw RegistrationRejection.unsupported("no carrier-pigeon here")
+            }
             if address.token == "one" { throw Talkative() }
         }
         let pigeon = try bench.event(of: 1, #"{"platform":"carrier-pigeon","token":"t"}"#)
@@ -207,7 +211,7 @@ struct RegistryApplyTests {
     }
 
     @Test func takesSeveralDevicesUpToTheLimit() throws {
-        let bench = try Bench(limits: RegistrationDesk.Limits(devicesPerAccount: 3))
+        let bench = try Bench(limits: RegistrationPolicy.Limits(devicesPerAccount: 3))
         for device in ["a", "b", "c"] {
             #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone(device), device: device)).isAccepted)
         }

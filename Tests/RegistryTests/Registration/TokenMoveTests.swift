@@ -68,7 +68,7 @@ struct TokenMoveTests {
     }
 
     @Test func oneTokenUnderTwoDeviceIDsIsOneDevice() throws {
-        let bench = try Bench(limits: RegistrationDesk.Limits(devicesPerAccount: 1))
+        let bench = try Bench(limits: RegistrationPolicy.Limits(devicesPerAccount: 1))
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("token")))
         // The app was installed anew; the limit does not stand in its way.
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("token"), at: 1, device: "b")).isAccepted)

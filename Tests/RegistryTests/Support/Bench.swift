@@ -19,8 +19,10 @@ final class Bench {
     let codes = PushedCodes()
     private(set) var registry: Registry
 
-    init(limits: RegistrationDesk.Limits = RegistrationDesk.Limits(), check: @escaping PlatformCheck = { _ in }) throws
-    {
+    init(
+        limits: RegistrationPolicy.Limits = RegistrationPolicy.Limits(),
+        check: @escaping PlatformCheck = { _ in }
+    ) throws {
         folder = try TemporaryFolder()
         identity = try KeyPair(secret: SecretKey(bytes: Array(repeating: 0x11, count: 32)))
         registry = try Bench.open(folder, identity, clock, reports, codes, limits, check)
@@ -30,7 +32,7 @@ final class Bench {
 
     /// Lets go of the database and opens it again.
     func reopen() throws {
-        registry = try Bench.open(folder, identity, clock, reports, codes, RegistrationDesk.Limits(), { _ in })
+        registry = try Bench.open(folder, identity, clock, reports, codes, RegistrationPolicy.Limits(), { _ in })
     }
 
     private static func open(
@@ -39,7 +41,7 @@ final class Bench {
         _ clock: ManualClock,
         _ reports: Reports,
         _ codes: PushedCodes,
-        _ limits: RegistrationDesk.Limits,
+        _ limits: RegistrationPolicy.Limits,
         _ check: @escaping PlatformCheck
     ) throws -> Registry {
         try Registry(

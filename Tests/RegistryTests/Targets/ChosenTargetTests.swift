@@ -191,7 +191,7 @@ struct ChosenTargetTests {
         #expect(content.code == "x" && content.fields == ["access_token": "t"])
         let other = try RegistrationContent(Samples.phone("t", further: #","code":"x""#))
         #expect(other.code == nil && other.fields == ["code": "x"])
-        #expect(throws: RegistrationRefusal.self) {
+        #expect(throws: RegistrationRejection.self) {
             try RegistrationContent(Samples.topic(further: #","code":1"#))
         }
     }

@@ -12,21 +12,25 @@ struct DeviceWishesTests {
         "batch":{"window_seconds":0,"daily_cap":7},"filter_plugins":{"mutes":false,"web-of-trust":true}
         """#
 
-    private func wishes(of account: UInt8, in index: borrowing MatchIndex, _ bench: Bench) throws -> DeviceWishes {
+    private func preferences(
+        of account: UInt8,
+        in index: borrowing MatchIndex,
+        _ bench: Bench
+    ) throws -> DevicePreferences {
         let device = try #require(try bench.devices(of: account, in: index).first)
-        return index.wishes(of: device)
+        return index.preferences(of: device)
     }
 
-    private func expected() throws -> DeviceWishes {
-        DeviceWishes(
-            pace: PaceWishes(
+    private func expected() throws -> DevicePreferences {
+        DevicePreferences(
+            pace: PacePreferences(
                 quiet: QuietHours(
                     start: try #require(TimeOfDay("23:15")),
                     end: try #require(TimeOfDay("07:00")),
                     offset: try #require(UTCOffset(minutes: -210)),
                     letsDirectMessagesThrough: true
                 ),
-                batch: BatchWishes(windowSeconds: 0, dailyCap: 7)
+                batch: BatchPreferences(windowSeconds: 0, dailyCap: 7)
             ),
             filters: FilterSwitches(["mutes": false, "web-of-trust": true])
         )
@@ -49,7 +53,7 @@ struct DeviceWishesTests {
         var removed: [DeviceID] = []
         bench.registry.update(&index) { if case .remove(let device, _) = $0 { removed.append(device) } }
         #expect(removed == [two])
-        #expect(index.wishes(of: two).isEmpty)
+        #expect(index.preferences(of: two).isEmpty)
         #expect(index.device(two, of: try bench.key(2)) == nil)
         let reloaded = try bench.registry.load()
         #expect(try wishes(of: 1, in: reloaded, bench).isEmpty)
@@ -88,8 +92,8 @@ struct DeviceWishesTests {
             end: try #require(TimeOfDay("07:00")),
             zone: .named(zone)
         )
-        let wishes = DeviceWishes(
-            pace: PaceWishes(quiet: quiet, batch: BatchWishes(dailyCap: 3)),
+        let wishes = DevicePreferences(
+            pace: PacePreferences(quiet: quiet, batch: BatchPreferences(dailyCap: 3)),
             filters: FilterSwitches(["mutes": false])
         )
         let bytes = DevicePreferencesCodec.encode(wishes)
@@ -132,14 +136,16 @@ struct DeviceWishesTests {
     }
 
     @Test(arguments: [
-        DeviceWishes(),
-        DeviceWishes(
-            pace: PaceWishes(batch: BatchWishes(windowSeconds: 86_400, cooldownSeconds: 0, dailyCap: 1_000_000))
+        DevicePreferences(),
+        DevicePreferences(
+            pace: PacePreferences(
+                batch: BatchPreferences(windowSeconds: 86_400, cooldownSeconds: 0, dailyCap: 1_000_000)
+            )
         ),
-        DeviceWishes(pace: PaceWishes(batch: BatchWishes(cooldownSeconds: 90))),
-        DeviceWishes(filters: FilterSwitches([String(repeating: "n", count: 64): true, "a": false])),
+        DevicePreferences(pace: PacePreferences(batch: BatchPreferences(cooldownSeconds: 90))),
+        DevicePreferences(filters: FilterSwitches([String(repeating: "n", count: 64): true, "a": false])),
     ])
-    func comeBackFromTheirBytes(wishes: DeviceWishes) {
+    func comeBackFromTheirBytes(wishes: DevicePreferences) {
         let bytes = DevicePreferencesCodec.encode(wishes)
         #expect(DevicePreferencesCodec.decode(bytes) == wishes)
         #expect(DevicePreferencesCodec.decode([2] + bytes.dropFirst()) == nil)
@@ -160,7 +166,7 @@ struct DeviceWishesTests {
         ),
     ])
     func refusesWhatIsNone(json: String, expected: String) {
-        #expect(throws: RegistrationRefusal.invalid("registration field \(expected)")) {
+        #expect(throws: RegistrationRejection.invalid("registration field \(expected)")) {
             try RegistrationContent(Samples.phone("one", further: ",\(json)"))
         }
     }

@@ -52,8 +52,8 @@ struct RelayPoolTests {
             filter.limit == 1 && filter.tags["p"]?.contains(key.hex) == true && filter.kinds == kinds.union([.deletion])
         }
         while let request = await relay.nextRequest(), !request.filters.contains(where: { isLive($0, [.textNote]) }) {}
-        test.pool.ask(for: RelayWishes(addressedKinds: [.textNote]))
-        test.pool.ask(for: RelayWishes(addressedKinds: [.reaction]))
+        test.pool.ask(for: RequestedKinds(addressedKinds: [.textNote]))
+        test.pool.ask(for: RequestedKinds(addressedKinds: [.reaction]))
         while let received = await relay.next(), received != .connected {}
         while let request = await relay.nextRequest() {
             #expect(!request.filters.contains { isLive($0, [.textNote]) })

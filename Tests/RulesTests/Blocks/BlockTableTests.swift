@@ -126,7 +126,7 @@ import YAMLReading
                 fcm: { priority: LOW, notification: { sticky: maybe } }
                 expires: never
             """
-        let mistakes = #expect(throws: Mistakes.self) { try RuleBook(yaml: yaml, name: "r") }
+        let mistakes = #expect(throws: Diagnostics.self) { try RuleBook(yaml: yaml, name: "r") }
         #expect(
             mistakes?.all.map { "\($0.line):\($0.column)" } == ["7:14", "9:9", "10:22", "10:51", "11:14"]
         )

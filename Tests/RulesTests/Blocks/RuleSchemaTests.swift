@@ -50,7 +50,7 @@ import YAMLReading
         file["version"] = 1
         if file["rules"] == nil { file["rules"] = [] }
         let text = String(decoding: try JSONSerialization.data(withJSONObject: file), as: UTF8.self)
-        let mistakes = #expect(throws: Mistakes.self) { _ = try RuleBook(yaml: text, name: "rules.yaml") }
+        let mistakes = #expect(throws: Diagnostics.self) { _ = try RuleBook(yaml: text, name: "rules.yaml") }
         let message = try #require(mistakes?.all.map(\.message).first { $0.contains(Self.unknown) })
         let list = try #require(message.firstRange(of: "; known here: "))
         return message[list.upperBound...].split(separator: ", ").map(String.init)

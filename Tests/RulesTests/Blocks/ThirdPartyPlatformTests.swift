@@ -55,7 +55,7 @@ import YAMLReading
             _ = try book(rule, document: document, checks: checks)
             return []
         } catch {
-            return (error as? Mistakes)?.all.map(\.description) ?? ["\(error)"]
+            return (error as? Diagnostics)?.all.map(\.description) ?? ["\(error)"]
         }
     }
 

@@ -83,7 +83,9 @@ import YAMLReading
         #expect(notification.url == "https://a.example/nostr%3A\(npub)" && notification.thread == "nostr:\(npub)")
         #expect(book.rules.map { $0.needs(in: .alert).contains(.mentions) } == [false, true])
         #expect(book.rules[1].needs(in: .nudge) == [])
-        #expect(throws: Mistakes.self) { try RuleBook(yaml: "version: 1\nmentions: nmaes\nrules: []", name: "r.yaml") }
+        #expect(throws: Diagnostics.self) {
+            try RuleBook(yaml: "version: 1\nmentions: nmaes\nrules: []", name: "r.yaml")
+        }
     }
 
     @Test func theReferencedEventsAuthorIsNamed() throws {

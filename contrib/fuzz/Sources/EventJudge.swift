@@ -1,4 +1,5 @@
 import JSON
+
 @testable import Nostr
 
 /// Events: what the scanner takes the builder takes, JSON it is, and every way to its id leads to the same one.
@@ -33,7 +34,7 @@ enum EventJudge {
             promise(!isEvent, "what is taken is UTF-8")
             return nil
         }
-        do throws(JSONFault) {
+        do throws(JSONSyntaxError) {
             return try JSONValue(parsing: text)
         } catch {
             let isPassedOver = error.expectation == .distinctNames || error.expectation == .noDeeperNesting

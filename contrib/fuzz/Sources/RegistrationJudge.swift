@@ -8,7 +8,7 @@ import Platforms
 /// names what is wrong otherwise without quoting it.
 enum RegistrationJudge {
     private static let zero = Bytes32(words: (0, 0, 0, 0))
-    private static let desk = RegistrationDesk(ourKey: PublicKey(zero))
+    private static let desk = RegistrationPolicy(ourKey: PublicKey(zero))
     private static let ourKey = PublicKey(zero).hex
 
     /// A platform of each kind of target; any other name is one without a description.
@@ -27,7 +27,7 @@ enum RegistrationJudge {
         guard let text = String(validating: bytes, as: UTF8.self) else { return false }
         judgeSlot(text)
         let content: RegistrationContent
-        do throws(RegistrationRefusal) {
+        do throws(RegistrationRejection) {
             content = try RegistrationContent(json: text, platforms: platforms)
         } catch {
             promise(error.description.utf8.count < 1_024, "a refusal is short")

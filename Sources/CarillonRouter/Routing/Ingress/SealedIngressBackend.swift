@@ -47,10 +47,11 @@ final class SealedIngressBackend: IngressBackend {
     }
 
     private func keepAll(_ pushes: [IngressPush]) -> [IngressAnswer] {
-        let room = courier.isFull ? 0 : courier.room.roomForCallers(of: QueueName(platform: "ios", app: app))
+        let capacity =
+            courier.isFull ? 0 : courier.capacity.capacityForCallers(of: QueueName(platform: "ios", app: app))
         // Whoever can come again leaves half of the queue's share to events, whose senders cannot.
-        let busy = [IngressAnswer](repeating: .busy, count: max(0, pushes.count - room))
-        let pushes = pushes.prefix(room)
+        let busy = [IngressAnswer](repeating: .busy, count: max(0, pushes.count - capacity))
+        let pushes = pushes.prefix(capacity)
         guard !pushes.isEmpty else { return busy }
         do {
             let admissions = try registry.admit(

@@ -55,7 +55,7 @@ final class RelayConversation: RelayWireOwner {
     }
 
     /// Asks for other kinds from the next connection on.
-    func ask(for kinds: RelayWishes) {
+    func ask(for kinds: RequestedKinds) {
         session.settings.requestedKinds = kinds
     }
 
@@ -259,7 +259,7 @@ struct RelayEnvironment: Sendable {
     let pauses: ConnectionPauses
     let session: SessionSettings
     /// The part of the session's settings that changes with the rules. It overrides ``session``.
-    let kinds: NIOLockedValueBox<RelayWishes>
+    let kinds: NIOLockedValueBox<RequestedKinds>
     let identity: KeyPair
     let connector: RelayConnector
     let http: any HTTPSender

@@ -66,7 +66,7 @@ final class RelayLink: @unchecked Sendable {
     }
 
     /// Asks for other kinds over a new connection, which continues reading where the one before stopped.
-    func ask(for kinds: RelayWishes) {
+    func ask(for kinds: RequestedKinds) {
         conversation.ask(for: kinds)
         if isOpen { perform(life.rest(for: 0, now: loop.milliseconds)) }
         review()

@@ -9,8 +9,8 @@ struct SessionSettings: Sendable {
     /// Further replaceable kinds that are asked for by author.
     var furtherLists: Set<Kind> = []
     /// What rules and filters make of the two above.
-    var requestedKinds: RelayWishes {
-        get { RelayWishes(addressedKinds: addressedKinds, furtherLists: furtherLists) }
+    var requestedKinds: RequestedKinds {
+        get { RequestedKinds(addressedKinds: addressedKinds, furtherLists: furtherLists) }
         set {
             addressedKinds = newValue.addressedKinds
             furtherLists = newValue.furtherLists

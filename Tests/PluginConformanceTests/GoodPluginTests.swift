@@ -42,7 +42,9 @@ struct GoodPluginTests {
         #expect(remark(.modes, report) == "it honours: wake, nudge, alert")
     }
 
-    @Test(arguments: ["libCarillonAPNs.so", "libCarillonGotify.so", "libCarillonNtfy.so", "libCarillonWebPush.so"])
+    @Test(arguments: [
+        "libCarillonAPNs.so", "libCarillonFCM.so", "libCarillonGotify.so", "libCarillonNtfy.so", "libCarillonWebPush.so",
+    ])
     func aDescribedPluginPassesWithItsOwnSample(library: String) async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(path: try workshop.copy(library))

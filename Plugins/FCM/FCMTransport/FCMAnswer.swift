@@ -24,14 +24,14 @@ struct FCMAnswer {
     init(_ response: borrowing HTTPResponse, now: Int64) {
         status = response.status
         failure = response.failure
-        let isRefusal = response.status >= 300
+        let isRefusal = !(200..<300).contains(response.status)
         error = isRefusal ? GoogleError(parsing: response.body) : nil
         retryAfter = isRefusal ? response.retryAfter(now: now) : 0
     }
 
     var verdict: Verdict {
         guard status != 0 else { return .outcome(Outcome(.retry, reason: failure)) }
-        guard status >= 300 else { return outcome(.delivered, "delivered") }
+        guard !(200..<300).contains(status) else { return outcome(.delivered, "delivered") }
         switch error?.errorCode {
         case .unregistered: return outcome(.gone, "unregistered")
         case .senderIDMismatch: return .senderIDMismatch

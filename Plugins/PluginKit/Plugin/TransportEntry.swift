@@ -20,7 +20,7 @@ public struct TransportEntry {
     private let check: Check?
     private let create: Create
 
-    /// A transport with its ``PluginTransport/description``.
+    /// A transport with its ``PluginTransport/description``, if it has one.
     ///
     /// A C function cannot be generic, so the plugin names the type where the functions are written: `create` is a
     /// closure that calls ``make(_:_:_:_:_:)``, and `check`, where the transport has one, calls ``check(_:_:_:)``. With
@@ -44,21 +44,6 @@ public struct TransportEntry {
         self.encrypts = encrypts
         self.shows = shows
         self.check = check
-        self.create = create
-    }
-
-    /// The same without a description.
-    public init(
-        platform: StaticString,
-        encrypts: Bool = false,
-        shows: Bool = false,
-        create: @escaping Create
-    ) {
-        self.platform = platform
-        self.description = nil
-        self.encrypts = encrypts
-        self.shows = shows
-        self.check = nil
         self.create = create
     }
 

@@ -91,6 +91,6 @@ nonisolated(unsafe) let echoPlugin = PluginDescriptor.make(
     id: "org.example.echo",
     version: "1",
     transports: [
-        TransportEntry(platform: EchoTransport.platform) { TransportEntry.make(EchoTransport.self, $0, $1, $2, $3) }
+        TransportEntry(EchoTransport.self) { TransportEntry.make(EchoTransport.self, $0, $1, $2, $3) }
     ]
 )

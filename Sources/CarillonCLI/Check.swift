@@ -20,11 +20,13 @@ struct Check: AsyncParsableCommand {
 
     @OptionGroup var config: ConfigurationOption
 
+    @OptionGroup var plugins: PluginsOption
+
     @Flag(help: "Print the JSON Schema of configuration files instead.")
     var schema = false
 
     func run() async throws {
-        if schema { return print(Schemas.configuration, terminator: "") }
+        if schema { return print(Schemas.configuration(plugins.catalog), terminator: "") }
         let check = ConfigurationCheck(path: config.path)
         for warning in check.warnings() { Terminal.error("warning: \(warning)") }
         let mistakes = await check.mistakes()

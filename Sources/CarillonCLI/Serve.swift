@@ -3,6 +3,7 @@ import CarillonRouter
 import Dispatch
 import Foundation
 import Logging
+import Operations
 import RouterConfiguration
 import ServiceLifecycle
 import UnixSignals
@@ -117,6 +118,7 @@ struct Serve: AsyncParsableCommand {
         let found = try Terminal.printingMistakes { () throws in
             let configuration = try Configuration.sealedIngressAlone(
                 environment: ProcessInfo.processInfo.environment,
+                platforms: CommandPlugins().platforms.catalog,
                 executableFolder: URL(fileURLWithPath: executable).deletingLastPathComponent().path,
                 folder: FileManager.default.currentDirectoryPath
             )

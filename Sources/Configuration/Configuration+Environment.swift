@@ -1,5 +1,6 @@
 import Foundation
 import HTTPLanes
+import Platforms
 import WebIngress
 import YAMLReading
 
@@ -12,32 +13,34 @@ extension Configuration {
         "127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7",
     ]
 
-    /// Whoever sets one of these means this; the others could be anybody's.
-    private static let distinctiveNames = ["APNS_KEY_ID", "APNS_AUTH_KEY", "APPLE_TEAM_ID"]
-
-    /// A configuration for that; nil where none of ``distinctiveNames`` is set.
+    /// A configuration for that; nil where none of the variables is set by which a platform is told.
     ///
-    /// `executableFolder` is where plugins are looked for, `folder` where the state goes unless `STATE_DIRECTORY` says. Throws a
-    /// mistake for each variable that is missing or wrong, and quotes none that may be secret.
+    /// `platforms` are those of the plugins in ``pluginFolders(_:)``. `executableFolder` is where plugins are looked for, `folder`
+    /// where the state goes unless `STATE_DIRECTORY` says. Throws a mistake for each variable that is missing or wrong, and quotes
+    /// none that may be secret.
     package static func sealedIngressAlone(
         environment: [String: String],
+        platforms: PlatformCatalog,
         executableFolder: String,
         folder: String
     ) throws(Diagnostics) -> Configuration? {
-        guard distinctiveNames.contains(where: { environment[$0] != nil }) else { return nil }
+        let meant = platforms.platforms.first { platform in
+            platforms[platform]?.ingress != nil
+                && platforms.variables(of: platform).contains { $0.isDistinctive && environment[$0.name] != nil }
+        }
+        guard let platform = meant else { return nil }
         var reader = EnvironmentReader(environment)
-        var block: [String: String] = [
-            "key_id": reader.require("APNS_KEY_ID", "the id of Apple's key"),
-            "key": reader.require("APNS_AUTH_KEY", "the text of Apple's .p8 file").replacing("\\n", with: "\n"),
-            "team_id": reader.require("APPLE_TEAM_ID", "the id of the developer team"),
-            "topic": reader.require("TOPIC", "the app's bundle id"),
-        ]
-        block["environment"] = reader["CARILLON_APNS_ORIGIN"]
+        var block: [String: String] = [:]
+        for variable in platforms.variables(of: platform) {
+            let text = variable.isRequired ? reader.require(variable.name, variable.doc) : reader[variable.name]
+            block[variable.key] = variable.hasEscapedNewlines ? text?.replacing("\\n", with: "\n") : text
+        }
         // systemd names all of a service's folders here; ours is the first.
         let state =
             reader["STATE_DIRECTORY"]?.split(separator: ":").first.map(String.init) ?? folder + "/carillon-state"
 
         var ingress = SealedIngress()
+        ingress.platform = platform
         ingress.web.host = "0.0.0.0"
         ingress.web.port = reader.integer("PORT", in: 0...65_535) ?? rackPort
         ingress.trustedProxies = TrustedProxies(rackProxies.compactMap(AddressBlock.init))
@@ -47,6 +50,9 @@ extension Configuration {
             storePath: state + "/carillon.sqlite"
         )
         configuration.isOfEnvironment = true
+        for variable in platforms.variables(of: platform) {
+            configuration.environmentNames[variable.key] = variable.name
+        }
         configuration.sealedIngress = ingress
         // Nobody registers: the relay socket is for this machine alone, at a port that nobody is told.
         configuration.relay.port = 0
@@ -55,7 +61,9 @@ extension Configuration {
         configuration.plugins.folders = pluginFolders(executableFolder)
         let json = try? JSONEncoder().encode(block)
         configuration.apps["default"] = App(
-            platforms: ["ios": PlatformBlock(json: json.map { String(decoding: $0, as: UTF8.self) } ?? "{}", line: 0)]
+            platforms: [
+                platform: PlatformBlock(json: json.map { String(decoding: $0, as: UTF8.self) } ?? "{}", line: 0)
+            ]
         )
         guard reader.mistakes.isEmpty else { throw Diagnostics(reader.mistakes) }
         return configuration
@@ -96,21 +104,20 @@ extension Configuration {
         do {
             return try body()
         } catch let error where isOfEnvironment && !(error is Diagnostics) {
-            throw Diagnostics([Self.environmentMistake("\(error)")])
+            throw Diagnostics([environmentMistake("\(error)")])
         }
     }
 
     /// The mistake behind something that cannot start, in the words of the environment.
-    package static func environmentMistake(_ reason: String) -> Diagnostic {
-        let names = [
-            "key_id": "APNS_KEY_ID", "key": "APNS_AUTH_KEY", "team_id": "APPLE_TEAM_ID", "topic": "TOPIC",
-            "environment": "CARILLON_APNS_ORIGIN", "http.ca_file": "CARILLON_CA_FILE", "store.path": "STATE_DIRECTORY",
-        ]
+    package func environmentMistake(_ reason: String) -> Diagnostic {
+        let names = environmentNames.merging([
+            "http.ca_file": "CARILLON_CA_FILE", "store.path": "STATE_DIRECTORY",
+        ]) { $1 }
         // A plugin's words stand behind the host's: "the ios transport refuses its configuration: key: expected …".
         let parts = reason.split(separator: ": ", maxSplits: 2).map(String.init)
         guard let place = parts.dropLast().firstIndex(where: { names[$0] != nil }), let name = names[parts[place]]
         else {
-            return Diagnostic(file: "APNs", message: reason)
+            return Diagnostic(file: "environment", message: reason)
         }
         return Diagnostic(file: name, message: parts[(place + 1)...].joined(separator: ": "))
     }
@@ -121,5 +128,41 @@ extension Configuration {
         return ["\(folder)/plugins", folder, "\(prefix)/lib/carillon/plugins"].filter {
             FileManager.default.fileExists(atPath: $0)
         }
+    }
+}
+
+extension PlatformCatalog {
+    fileprivate func variables(of platform: String) -> [PlatformConfiguration.Variable] {
+        self[platform]?.configuration.environment ?? []
+    }
+}
+
+/// Reads environment variables; notes every mistake under the variable's name. One that is empty counts as missing.
+struct EnvironmentReader {
+    private let environment: [String: String]
+    private(set) var mistakes: [Diagnostic] = []
+
+    init(_ environment: [String: String]) {
+        self.environment = environment
+    }
+
+    subscript(name: String) -> String? {
+        environment[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// The variable's text; notes what it is for when it is missing.
+    mutating func require(_ name: String, _ purpose: String) -> String {
+        if let text = self[name] { return text }
+        mistakes.append(Diagnostic(file: name, message: "this environment variable is missing: \(purpose)"))
+        return ""
+    }
+
+    mutating func integer(_ name: String, in range: ClosedRange<Int>) -> Int? {
+        guard let text = self[name] else { return nil }
+        if let number = Int(text), range.contains(number) { return number }
+        mistakes.append(
+            Diagnostic(file: name, message: "expected a whole number from \(range.lowerBound) to \(range.upperBound)")
+        )
+        return nil
     }
 }

@@ -1,3 +1,4 @@
+import Console
 import EventTrace
 import HTTPLanes
 import Notifications
@@ -36,12 +37,16 @@ package struct Configuration: Sendable {
     package var shutdownSeconds = 10
     /// Whether it came from environment variables: then there is nothing but the sealed ingress, and no use in starting without.
     package var isOfEnvironment = false
+    /// The variables that stand for keys of the platform's block, by key; only where it came from the environment.
+    package var environmentNames: [String: String] = [:]
     package var plugins = Plugins()
     package var http = HTTP()
     /// What a device gets that asked for no mode.
     package var defaultMode: Mode = .wake
     /// When and how often devices are woken.
     package var pacing = PacingPolicy()
+    /// Where platforms are named that have a pace of their own.
+    package var pacingPlaces: [String: (line: Int, column: Int)] = [:]
     /// Asked in this order about each event that would wake somebody.
     package var filters: [Filter] = []
     /// By name; a registration that names none belongs to `default`.
@@ -127,5 +132,51 @@ package struct Configuration: Sendable {
         package var line: Int
         /// What it lacks, as an environment variable is not set; only where the file was read without credentials.
         package var unset: [Diagnostic] = []
+    }
+}
+
+extension Configuration {
+    /// The HTTP server for operators, their tools and monitoring.
+    package struct API: Sendable {
+        /// The file with the token, made on the first run when it is missing.
+        package var tokenFile: String
+        /// Where the file is named; 0 where no file was read.
+        package var place = (line: 0, column: 0)
+        /// Where it listens and what one client may do.
+        package var console = ConsoleConfiguration()
+
+        package init(tokenFile: String) {
+            self.tokenFile = tokenFile
+        }
+    }
+}
+
+extension Configuration {
+    /// A signal that a setting names, which may not exist.
+    package struct NamedSignal: Sendable, Hashable {
+        package let name: String
+        /// The keys that lead there.
+        package let path: String
+        package let line: Int
+        package let column: Int
+    }
+
+    /// A filter of a plugin, and whom it is asked for.
+    package struct Filter: Sendable {
+        /// As its plugin calls it.
+        package var name: String
+        package var availability = FilterAvailability.maySwitchOff
+        package var onError = EventFilter.OnError.pass
+        /// A JSON object, which belongs to the plugin.
+        package var settings = "{}"
+        /// Where the block stands in the file, for mistakes that only the plugin finds.
+        package var line: Int
+        /// The signals that the settings name, as far as we know which of them do.
+        package var signals: [NamedSignal] = []
+
+        package init(name: String, line: Int) {
+            self.name = name
+            self.line = line
+        }
     }
 }

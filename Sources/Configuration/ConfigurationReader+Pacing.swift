@@ -1,6 +1,5 @@
 import Notifications
 import Pipeline
-import Rules
 import YAMLReading
 
 /// Reads what devices get that wish nothing, and how far their wishes are heard.
@@ -11,16 +10,16 @@ extension ConfigurationReader {
 
     static let mostSilentPerHour = 60
 
-    /// `platforms` are those of the configured apps: rules may not know them all.
+    /// A mapping among the defaults is for the platform that is called like it; which platforms there are only the plugins know.
     func pacing(
         defaults: YAMLValue?,
-        bounds: YAMLValue?,
-        platforms: Set<String>
-    ) -> (mode: Mode?, policy: PacingPolicy) {
+        bounds: YAMLValue?
+    ) -> (mode: Mode?, policy: PacingPolicy, platforms: [String: (line: Int, column: Int)]) {
         var policy = PacingPolicy()
         var mode: Mode?
-        let platforms = platforms.union(PushServices.platforms).sorted()
         let keys = ["mode", "cooldown_seconds", "window_seconds", "daily_cap"]
+        let members = defaults.flatMap { $0.isMapping ? $0.mapping()?.members : nil } ?? []
+        let platforms = members.filter { $0.value.isMapping && !keys.contains($0.key) }.map(\.key)
         if let mapping = defaults?.mapping(keys: keys + platforms) {
             mode = mapping["mode"]?.choice(Mode.allCases.map(\.name)).flatMap { Mode(name: $0) }
             policy.cooldownSeconds = seconds(mapping["cooldown_seconds"]) ?? policy.cooldownSeconds
@@ -35,7 +34,8 @@ extension ConfigurationReader {
             policy.leastWindowSeconds = seconds(mapping["window_seconds"]) ?? policy.leastWindowSeconds
             policy.mostDailyCap = cap(mapping["daily_cap"]) ?? policy.mostDailyCap
         }
-        return (mode, policy)
+        let places = members.filter { platforms.contains($0.key) }.map { ($0.key, $0.value.place) }
+        return (mode, policy, Dictionary(places) { first, _ in first })
     }
 
     private func read(_ value: YAMLValue, into defaults: inout PacingPolicy.PlatformDefaults) {

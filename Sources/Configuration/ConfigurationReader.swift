@@ -1,3 +1,6 @@
+import Console
+import Foundation
+import HTTPLanes
 import Notifications
 import YAMLReading
 
@@ -56,8 +59,8 @@ struct ConfigurationReader {
         if let plugins = top["plugins"] { configuration.plugins = self.plugins(plugins) }
         if let http = top["http"] { configuration.http = self.http(http) }
         configuration.apps = apps(top["apps"])
-        let platforms = configuration.apps.values.flatMap(\.platforms.keys)
-        let (mode, policy) = pacing(defaults: top["defaults"], bounds: top["bounds"], platforms: Set(platforms))
+        let (mode, policy, places) = pacing(defaults: top["defaults"], bounds: top["bounds"])
+        configuration.pacingPlaces = places
         configuration.defaultMode = mode ?? configuration.defaultMode
         configuration.pacing = policy
         configuration.filters = top["filters"].map(filters) ?? []
@@ -141,5 +144,86 @@ struct ConfigurationReader {
             return nil
         }
         return host.isEmpty ? nil : (String(host), port)
+    }
+}
+
+extension Configuration {
+    /// Reads the configuration file at `path`. Relative paths in it start from its own folder.
+    ///
+    /// `withoutCredentials` is for commands that run where the service's environment is not: what its variables would say in
+    /// the blocks of apps may then be missing, and stands against the use of that block alone (``PlatformBlock/unset``).
+    ///
+    /// Throws all mistakes at once, each with its line and what was expected.
+    package init(
+        file path: String,
+        withoutCredentials: Bool = false,
+        environment: @escaping (String) -> String? = { ProcessInfo.processInfo.environment[$0] }
+    ) throws(Diagnostics) {
+        let text = try Self.text(of: path, what: "the configuration")
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        self = try ConfigurationReader(
+            name: path,
+            folder: folder,
+            isWithoutCredentials: withoutCredentials,
+            environment: environment
+        ).read(text)
+        file = path
+    }
+
+    /// The text of a file that a person wrote; a mistake when it cannot be had.
+    static func text(of path: String, what: String) throws(Diagnostics) -> String {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw Diagnostics([
+                Diagnostic(file: path, message: "cannot read \(what): does the file exist, and may we read it?")
+            ])
+        }
+        guard let text = String(validating: data, as: UTF8.self) else {
+            throw Diagnostics([Diagnostic(file: path, message: "\(what) must be UTF-8 text")])
+        }
+        return text
+    }
+}
+
+extension ConfigurationReader {
+    func http(_ value: YAMLValue) -> Configuration.HTTP {
+        var http = Configuration.HTTP()
+        guard let mapping = value.mapping(keys: ["ca_file", "allow_private", "proxy"]) else { return http }
+        if let caFile = mapping["ca_file"], let name = caFile.string().map(path) {
+            http.caFile = name
+            http.caFileFingerprint = FileFingerprint(of: name)
+            if let flaw = RootCertificates.flaw(ofFile: name) { caFile.mistake(flaw) }
+        }
+        for block in mapping["allow_private"]?.oneOrMore() ?? [] {
+            guard let text = block.string() else { continue }
+            if AddressBlock(text) == nil {
+                block.mistake("expected a network, as in 10.1.2.0/24 or fd00::/8, with no bits set behind the prefix")
+            }
+            http.allowPrivate.append(text)
+        }
+        if let proxy = mapping["proxy"], let url = proxy.string() {
+            http.proxy = url
+            // Not what was written: it may hold a password.
+            if Proxy(url) == nil { proxy.mistake("expected a proxy, as in \(Proxy.form)") }
+        }
+        return http
+    }
+}
+
+/// Reads the block on the API.
+extension ConfigurationReader {
+    func api(_ value: YAMLValue) -> Configuration.API {
+        guard let mapping = value.mapping(keys: ["listen", "token_file", "open_metrics"]) else {
+            return Configuration.API(tokenFile: "")
+        }
+        let file = mapping.require("token_file", "the file with the token that opens it, made on the first run")
+        var api = Configuration.API(tokenFile: file?.string().map(path) ?? "")
+        api.place = file?.place ?? value.place
+        if let (host, port) = mapping["listen"].flatMap({ listenAddress($0, example: "127.0.0.1:7448 or [::1]:7448") })
+        {
+            api.console.host = host
+            api.console.port = port
+        }
+        api.console.openMetrics = mapping["open_metrics"]?.bool() ?? false
+        return api
     }
 }

@@ -1,7 +1,40 @@
 import Foundation
+import Platforms
+import PluginHost
 import Rules
 import Synchronization
 import YAMLReading
+
+extension Configuration {
+    /// The rules in force: the configured files in their order, or the built-in rules, and before them those of single
+    /// apps. `platforms` says what may stand in their blocks. Throws the mistakes of all files, each under its own path.
+    package func loadRules(_ platforms: KnownPlatforms) throws(Diagnostics) -> RuleBook {
+        try RulesFiles(rulesFiles, ofApps: rulesFilesOfApps, platforms).read()
+    }
+
+    /// By the names of apps that have rules of their own.
+    package var rulesFilesOfApps: [String: [String]] {
+        apps.mapValues(\.rulesFiles).filter { !$0.value.isEmpty }
+    }
+
+    /// The outbox is a file of its own beside the store, so that registrations and deliveries do not wait for each other.
+    package var outboxPath: String { storePath + "-outbox" }
+}
+
+/// What the loaded plugins say about their platforms, and how they check rule blocks.
+package struct KnownPlatforms: Sendable {
+    package let catalog: PlatformCatalog
+    package let blockChecks: BlockChecks
+
+    package init(_ catalog: PlatformCatalog = PlatformCatalog(), blockChecks: BlockChecks = [:]) {
+        self.catalog = catalog
+        self.blockChecks = blockChecks
+    }
+
+    package init(_ plugins: PluginHost) {
+        self.init(plugins.platformCatalog, blockChecks: plugins.blockChecks)
+    }
+}
 
 /// Rules files that together are the rules, in their order.
 package struct RulesFiles {
@@ -10,12 +43,14 @@ package struct RulesFiles {
 
     private let paths: [String]
     private let ofApps: [String: [String]]
+    private let platforms: KnownPlatforms
 
     /// Without `paths` the built-in rules are the common ones. Those of `ofApps` come before them, each for the devices
     /// of one app.
-    package init(_ paths: [String], ofApps: [String: [String]] = [:]) {
+    package init(_ paths: [String], ofApps: [String: [String]] = [:], _ platforms: KnownPlatforms) {
         self.paths = paths
         self.ofApps = ofApps
+        self.platforms = platforms
     }
 
     /// Throws the mistakes of all files, each under its own path; what can be read is checked also when something cannot.
@@ -34,12 +69,17 @@ package struct RulesFiles {
         var mistakes: [Diagnostic] = []
         let common =
             paths.isEmpty
-            ? [RulesFile(name: RuleBook.defaultName, text: RuleBook.defaultYAML)]
+            ? [RulesFile(name: RuleBook.defaultName, text: RuleBook.defaultYAML(platforms: platforms.catalog))]
             : Self.files(paths, named, &mistakes)
         var own: [String: [RulesFile]] = [:]
         for (app, paths) in ofApps.sorted(by: { $0.key < $1.key }) { own[app] = Self.files(paths, named, &mistakes) }
         do {
-            let book = try RuleBook(files: common, ofApps: own)
+            let book = try RuleBook(
+                files: common,
+                ofApps: own,
+                platforms: platforms.catalog,
+                blockChecks: platforms.blockChecks
+            )
             if mistakes.isEmpty { return book }
         } catch {
             mistakes += error.all

@@ -3,7 +3,6 @@ import HTTPLanes
 import Nostr
 import Notifications
 import Pipeline
-import PlatformTestSupport
 import RelayPool
 import Rules
 import Testing

@@ -3,6 +3,8 @@ import Foundation
 import HTTPLanes
 import Nostr
 import Notifications
+import PlatformTestSupport
+import Platforms
 import Rules
 import Schnorr
 import Testing
@@ -35,9 +37,10 @@ struct HostileEventsTests {
         let dryRun = DryRun(
             host: try plugins.load(),
             blocks: [:],
+            platforms: .builtIn,
             sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32))
         )
-        let devices = BuiltPlugins.platforms.map { SampleDevice(platform: $0) }
+        let devices = BuiltPlugins.platforms.map { SampleDevice(platform: $0, PlatformCatalog.builtIn[$0]) }
         var hostile = HostileEvents(seed: 20_261_121 + UInt64(shard), recipient: recipient)
         var reduced = 0
         for number in stride(from: shard, to: Self.events, by: Self.shards) {

@@ -5,6 +5,7 @@ import HTTPLanes
 import Nostr
 import Notifications
 import PlatformTestSupport
+import Platforms
 import Schnorr
 import Testing
 
@@ -26,6 +27,7 @@ struct ModeTests {
         dryRun = DryRun(
             host: try BuiltPlugins().load(),
             blocks: [:],
+            platforms: .builtIn,
             sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32))
         )
         rules = try RuleFiles.all()
@@ -83,7 +85,7 @@ struct ModeTests {
     @Test(arguments: BuiltPlugins.platforms, [Mode.wake, .nudge, .sealed])
     func onlyAnAlertSaysWhoAndWhat(platform: String, mode: Mode) async throws {
         let input = try input(kind: 1)
-        let device = SampleDevice(platform: platform)
+        let device = SampleDevice(platform: platform, PlatformCatalog.builtIn[platform])
         for rule in rules {
             let result = try await deliver(rule, input, mode, to: device)
             #expect(result.mode <= mode)
@@ -102,8 +104,13 @@ struct ModeTests {
     @Test(arguments: BuiltPlugins.platforms)
     func anAlertDoes(platform: String) async throws {
         let input = try input(kind: 1)
-        let rule = try #require(try RuleBook.builtIn().rules.first { $0.name == "note" })
-        let result = try await deliver(rule, input, .alert, to: SampleDevice(platform: platform))
+        let rule = try #require(try RuleBook.builtIn(platforms: .builtIn).rules.first { $0.name == "note" })
+        let result = try await deliver(
+            rule,
+            input,
+            .alert,
+            to: SampleDevice(platform: platform, PlatformCatalog.builtIn[platform])
+        )
         #expect(result.mode == .alert)
         let request = try #require(result.request)
         let text = visible(request) + String(decoding: result.decrypted ?? [], as: UTF8.self)
@@ -116,7 +123,7 @@ struct ModeTests {
     @Test(arguments: ["web", "unifiedpush", "ios", "android"])
     func everySealedPushHasTheSameLength(platform: String) async throws {
         let rule = try #require(try RuleFiles.example("privacy-first").rules.first { $0.name == "reply-or-mention" })
-        let device = SampleDevice(platform: platform)
+        let device = SampleDevice(platform: platform, PlatformCatalog.builtIn[platform])
         var lengths: Set<Int> = []
         for content in ["", "x", String(repeating: "long ", count: 30), String(repeating: "\u{1F514}", count: 3000)] {
             var input = try input(kind: 1)
@@ -132,7 +139,12 @@ struct ModeTests {
     @Test(arguments: ["ntfy", "gotify"])
     func peopleWithoutAnAppAreNudgedWhereNothingCanBeSealed(platform: String) async throws {
         let rule = try #require(try RuleFiles.example("privacy-first").rules.first { $0.name == "reply-or-mention" })
-        let result = try await deliver(rule, input(kind: 1), .sealed, to: SampleDevice(platform: platform))
+        let result = try await deliver(
+            rule,
+            input(kind: 1),
+            .sealed,
+            to: SampleDevice(platform: platform, PlatformCatalog.builtIn[platform])
+        )
         #expect(result.reductions.map(\.mode) == [.sealed])
         #expect(result.reductions.map(\.reason) == ["unsupported"])
         #expect(result.mode == .nudge)
@@ -145,7 +157,12 @@ struct ModeTests {
         let input = try input(kind: 7)
         for rule in rules {
             for mode in Mode.allCases {
-                let result = try await deliver(rule, input, mode, to: SampleDevice(platform: platform))
+                let result = try await deliver(
+                    rule,
+                    input,
+                    mode,
+                    to: SampleDevice(platform: platform, PlatformCatalog.builtIn[platform])
+                )
                 #expect(result.mode <= min(mode, rule.mode), "\(rule.name) in \(mode)")
             }
         }

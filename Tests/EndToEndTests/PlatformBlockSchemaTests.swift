@@ -1,5 +1,7 @@
 import Foundation
 import Logging
+import PlatformTestSupport
+import Platforms
 import PluginHost
 import Rules
 import Testing
@@ -14,7 +16,7 @@ struct PlatformBlockSchemaTests {
     @Test func pluginsTakeTheKeysThatTheSchemaNames() throws {
         let plugins = try BuiltPlugins()
         let host = try plugins.load()
-        let blocks = PlatformBlockSchema.all
+        let blocks = PlatformBlockSchema.all(.builtIn)
         #expect(Set(blocks.map(\.key)) == Set(BuiltPlugins.platforms))
         for (platform, block) in blocks {
             let error = #expect(throws: PluginError.self, "\(platform)") {

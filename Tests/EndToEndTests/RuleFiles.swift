@@ -1,5 +1,6 @@
 import Foundation
 import PlatformTestSupport
+import Platforms
 import YAMLReading
 
 @testable import Rules
@@ -13,13 +14,13 @@ enum RuleFiles {
 
     static func example(_ name: String) throws -> RuleBook {
         let file = repository.appending(path: "contrib/examples/rules/\(name).yaml")
-        return try RuleBook(yaml: String(contentsOf: file, encoding: .utf8), name: file.path)
+        return try RuleBook(yaml: String(contentsOf: file, encoding: .utf8), name: file.path, platforms: .builtIn)
     }
 
     static func all() throws -> [Rule] {
-        try RuleBook.builtIn().rules.filter { !$0.drops }
+        try RuleBook.builtIn(platforms: .builtIn).rules.filter { !$0.drops }
             + examples.flatMap { try example($0).rules.filter { !$0.drops } }
-            + RuleBook(yaml: everything, name: "everything").rules
+            + RuleBook(yaml: everything, name: "everything", platforms: .builtIn).rules
     }
 
     private static let everything = """

@@ -4,6 +4,7 @@ import HTTPLanes
 import Nostr
 import Notifications
 import PlatformTestSupport
+import Platforms
 import Rules
 import Schnorr
 import Testing
@@ -60,7 +61,7 @@ struct SeedPayloadTests {
     private static func book(_ golden: Golden) throws -> RuleBook {
         let file: [String: Any] = ["version": 1, "rules": [golden.rule], "categories": ["c"]]
         let text = try JSONSerialization.data(withJSONObject: file, options: [.withoutEscapingSlashes, .sortedKeys])
-        return try RuleBook(yaml: String(decoding: text, as: UTF8.self), name: "golden.yaml")
+        return try RuleBook(yaml: String(decoding: text, as: UTF8.self), name: "golden.yaml", platforms: .builtIn)
     }
 
     private func event() throws -> Event {
@@ -77,6 +78,7 @@ struct SeedPayloadTests {
         let dryRun = DryRun(
             host: try BuiltPlugins().load(),
             blocks: [:],
+            platforms: .builtIn,
             sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32))
         )
         let event = try event()
@@ -93,7 +95,7 @@ struct SeedPayloadTests {
             let result = try await dryRun.deliver(
                 notification,
                 id: golden.notification["id"] as? String ?? "6c0f5f4e-9f4e-4c57-8c2e-0a1b2c3d4e5f",
-                to: SampleDevice(platform: "ios", fields: tokens)
+                to: SampleDevice(platform: "ios", PlatformCatalog.builtIn["ios"], fields: tokens)
             )
             let body = try #require(result.request, "\(golden.source): \(result.reason)").body
             let sent = try JSONSerialization.jsonObject(with: Data(body)) as? NSDictionary

@@ -24,8 +24,10 @@ struct Rules: AsyncParsableCommand {
             discussion: "  carillon rules default > rules.yaml"
         )
 
+        @OptionGroup var plugins: PluginsOption
+
         func run() {
-            print(RulesTrial.builtInRules, terminator: "")
+            print(RulesTrial.builtInRules(plugins.catalog), terminator: "")
         }
     }
 
@@ -42,8 +44,10 @@ struct Rules: AsyncParsableCommand {
                 """
         )
 
+        @OptionGroup var plugins: PluginsOption
+
         func run() {
-            print(Schemas.rules, terminator: "")
+            print(Schemas.rules(plugins.catalog), terminator: "")
         }
     }
 }

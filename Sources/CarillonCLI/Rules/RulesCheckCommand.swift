@@ -27,6 +27,8 @@ struct RulesCheckCommand: AsyncParsableCommand {
     @Option(name: [.customShort("c"), .customLong("config")], help: "Check the rules of this configuration as well.")
     var config: String?
 
+    @OptionGroup var plugins: PluginsOption
+
     @Flag(help: "Check again whenever a file changes, until ^C.")
     var watch = false
 
@@ -35,8 +37,21 @@ struct RulesCheckCommand: AsyncParsableCommand {
         try await Watching(isOn: watch).run(files: watched) {
             try Terminal.printingMistakes {
                 let configuration = try config.map { try Configuration(file: $0, withoutCredentials: true) }
-                for line in try RulesCheck(files: files, configuration: configuration).summary() { print(line) }
+                let platforms = CommandPlugins(configuration, folders: plugins.folders).platforms
+                let check = RulesCheck(files: files, configuration: configuration, platforms)
+                for line in try check.summary() { print(line) }
             }
         }
+    }
+}
+
+/// The files that rules come from.
+enum ConfiguredRules {
+    /// `files`, the configuration file and the rules files that it names, and what rules name, as far as they can be
+    /// read.
+    static func files(_ files: [String], config: String?) -> [String] {
+        let configuration = config.flatMap { try? Configuration(file: $0, withoutCredentials: true) }
+        return (config.map { [$0] } ?? [])
+            + RulesCheck(files: files, configuration: configuration, KnownPlatforms()).allFiles
     }
 }

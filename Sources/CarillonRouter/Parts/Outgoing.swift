@@ -44,7 +44,7 @@ final class Outgoing: RouterPart {
             settings: InstanceSettings(sender: lanes, log: logger)
         )
         if configuration.isOfEnvironment, !transports.failures.isEmpty {
-            throw Diagnostics(transports.failures.map { Configuration.environmentMistake($0.reason) })
+            throw Diagnostics(transports.failures.map { configuration.environmentMistake($0.reason) })
         }
         self.transports = ActiveTransports(transports)
         for failure in transports.failures {

@@ -34,7 +34,7 @@ final class Sockets: RouterPart {
         _ configuration: Configuration,
         identity: KeyPair,
         backend: SocketBackend,
-        ingress: SealedIngressBackend?,
+        ingress: (backend: SealedIngressBackend, platform: IngressPlatform)?,
         intake: Intake,
         stop: StopSignal,
         group: any EventLoopGroup,
@@ -57,12 +57,8 @@ final class Sockets: RouterPart {
         if let ingress, let settings = configuration.sealedIngress {
             self.ingress = WebIngress(
                 configuration: settings.web,
-                platform: IngressPlatform(
-                    name: "ios",
-                    block: #"{"alert":{"loc-key":"{{loc_key}}"},"mutable-content":1}"#,
-                    limit: 4_096
-                ),
-                backend: ingress,
+                platform: ingress.platform,
+                backend: ingress.backend,
                 // One loop: swift-nio's generic decoders do not stand being needed on several for the first time.
                 loop: group.next(),
                 now: now,

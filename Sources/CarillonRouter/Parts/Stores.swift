@@ -5,6 +5,7 @@ import Foundation
 import Logging
 import Nostr
 import Operations
+import Platforms
 import Registry
 import RouterConfiguration
 import YAMLReading
@@ -13,6 +14,9 @@ import YAMLReading
 struct StoreClaim: Sendable {
     let identity: KeyPair
     private let lock: StoreLock
+
+    /// Another router may have the store now.
+    func release() { lock.release() }
 
     /// Throws a `RouterError` where root may not serve, a `StoreLockError` when another router has the store, a `StoreFault` when
     /// the registry is lost, and `Diagnostics` for a key that is missing or unusable.
@@ -62,6 +66,7 @@ struct Stores: RouterPart {
     init(
         _ claim: StoreClaim,
         _ configuration: Configuration,
+        platforms: PlatformCatalog,
         checks: RegistrationChecks,
         changes: AccountChanges,
         codes: TargetCodes,
@@ -76,6 +81,7 @@ struct Stores: RouterPart {
             identity: claim.identity,
             limits: configuration.relay.registrations,
             now: now,
+            platforms: platforms,
             changed: changes.changed,
             check: checks.address,
             checkSignal: checks.signal,
@@ -96,5 +102,6 @@ struct Stores: RouterPart {
         trace?.close()
         outbox.settle()
         registry.store.settle()
+        claim.release()
     }
 }

@@ -45,7 +45,8 @@ extension Configuration {
 
     private static func areSame(_ old: SealedIngress?, _ new: SealedIngress?) -> Bool {
         guard let old, let new else { return old == nil && new == nil }
-        return old.app == new.app && old.trustedProxies == new.trustedProxies && old.devices == new.devices
+        return old.app == new.app && old.platform == new.platform && old.trustedProxies == new.trustedProxies
+            && old.devices == new.devices
             && old.web.host == new.web.host && old.web.port == new.web.port && old.web.locKey == new.web.locKey
             && old.web.limits == new.web.limits
     }

@@ -10,6 +10,7 @@ import Registry
 import RelayPool
 import RouterConfiguration
 import Rules
+import Synchronization
 import YAMLReading
 
 /// Reads the configuration anew and puts it in force between two batches: rules, apps with their credentials, defaults, new plugins,
@@ -36,6 +37,7 @@ final class Reloader: Sendable {
     private let settings: ActiveSettings
     private let apiToken: ActiveAPIToken
     private let outgoing: Outgoing
+    private let registry: Registry
     private let intake: Intake
     private let courier: Courier
     private let pool: RelayPool
@@ -51,6 +53,7 @@ final class Reloader: Sendable {
         settings: ActiveSettings,
         apiToken: ActiveAPIToken,
         outgoing: Outgoing,
+        registry: Registry,
         intake: Intake,
         courier: Courier,
         pool: RelayPool,
@@ -63,6 +66,7 @@ final class Reloader: Sendable {
         self.settings = settings
         self.apiToken = apiToken
         self.outgoing = outgoing
+        self.registry = registry
         self.intake = intake
         self.courier = courier
         self.pool = pool
@@ -143,6 +147,7 @@ final class Reloader: Sendable {
         } catch {
             return .refused(Diagnostics([Diagnostic(file: configuration.storePath, message: "\(error)")]))
         }
+        await rereadRegistrations()
         if let token = prepared.apiToken { apiToken.replace(by: token) }
         let leaving = outgoing.transports.replace(by: prepared.transports)
         let reloaded = configuration.reloaded(from: prepared.configuration)
@@ -170,12 +175,6 @@ final class Reloader: Sendable {
         }
         let configuration = try reread()
         var mistakes: [Diagnostic] = []
-        var rules: RuleBook?
-        do {
-            rules = try configuration.loadRules()
-        } catch {
-            mistakes += error.all
-        }
         var token: APIToken?
         if apiToken.value != nil, let api = configuration.api {
             do {
@@ -187,6 +186,12 @@ final class Reloader: Sendable {
         outgoing.plugins.loadFurther(
             PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins)
         )
+        var rules: RuleBook?
+        do {
+            rules = try configuration.loadRules(KnownPlatforms(outgoing.plugins))
+        } catch {
+            mistakes += error.all
+        }
         let transports = Transports(
             configuration: configuration,
             plugins: outgoing.plugins,
@@ -231,9 +236,32 @@ final class Reloader: Sendable {
         )
     }
 
+    /// What new plugins say about their platforms, for registrations.
+    private func rereadRegistrations() async {
+        await withCheckedContinuation { continuation in
+            // The disk may take its time, which the threads that tasks share have not.
+            DispatchQueue.global().async { [registry, outgoing, logger] in
+                do {
+                    try registry.replacePlatforms(with: outgoing.plugins.platformCatalog)
+                } catch {
+                    logger.error(
+                        "Registrations could not be read for the new plugins",
+                        metadata: ["error": "\(error)"]
+                    )
+                }
+                continuation.resume()
+            }
+        }
+    }
+
     private func adopt(_ prepared: Prepared) async throws {
         let settings = configuration.reloaded(from: prepared.configuration)
-            .pipelineSettings(prepared.rules, prepared.filters, plugins: outgoing.plugins)
+            .pipelineSettings(
+                prepared.rules,
+                prepared.filters,
+                outgoing.plugins.platformCatalog,
+                plugins: outgoing.plugins
+            )
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             intake.adopt(settings) { continuation.resume(with: $0) }
         }
@@ -271,6 +299,42 @@ extension Logger {
     func warn(of doubts: [Diagnostic]) {
         for doubt in doubts {
             warning("The configuration may not say what is meant", metadata: ["doubt": "\(doubt)"])
+        }
+    }
+}
+
+/// Lets one reload in at a time, and remembers that another one is wanted behind it.
+final class ReloadGate: Sendable {
+    private enum State {
+        case open, taken, takenAndWanted
+    }
+
+    private let state = Mutex(State.open)
+
+    /// False while another reload is under way.
+    func enter() -> Bool {
+        state.withLock { state in
+            guard state == .open else { return false }
+            state = .taken
+            return true
+        }
+    }
+
+    /// The same for whoever cannot try again: while another reload is under way, the one who does it will read once more.
+    func enterOrAsk() -> Bool {
+        state.withLock { state in
+            let isOpen = state == .open
+            state = isOpen ? .taken : .takenAndWanted
+            return isOpen
+        }
+    }
+
+    /// False when somebody asked meanwhile: whoever has the gate keeps it, and has to read once more.
+    func leave() -> Bool {
+        state.withLock { state in
+            let isWanted = state == .takenAndWanted
+            state = isWanted ? .taken : .open
+            return !isWanted
         }
     }
 }

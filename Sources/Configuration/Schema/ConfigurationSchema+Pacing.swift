@@ -1,8 +1,9 @@
 import Notifications
+import Platforms
 import Rules
 
 extension ConfigurationSchema {
-    static var pacing: [SchemaParts.Member] {
+    static func pacing(_ catalog: PlatformCatalog) -> [SchemaParts.Member] {
         let seconds = 0...ConfigurationReader.longestPause
         let cap = 0...ConfigurationReader.highestCap
         return [
@@ -18,7 +19,7 @@ extension ConfigurationSchema {
                                 Mode.allCases.map(\.name)
                             )
                         )
-                    ] + defaults { "\($0) when left out" } + platforms
+                    ] + defaults { "\($0) when left out" } + platforms(catalog)
                 )
             ),
             (
@@ -69,9 +70,9 @@ extension ConfigurationSchema {
         ]
     }
 
-    private static var platforms: [SchemaParts.Member] {
-        PushServices.platforms.map { platform in
-            let silent = PushServices.silentPushesPerHour[platform] ?? 0
+    private static func platforms(_ catalog: PlatformCatalog) -> [SchemaParts.Member] {
+        catalog.platforms.map { platform in
+            let silent = catalog[platform]?.pushes.silentPerHour ?? 0
             let budget = SchemaParts.integer(
                 "Background pushes to a device in an hour, which nobody sees; 0: any number. \(silent) when left out.",
                 0...ConfigurationReader.mostSilentPerHour

@@ -1,11 +1,23 @@
 import AccountWatch
+import Platforms
 import RelayPool
 import Rules
+
+/// The JSON Schemas of the files that operators write, as they stand in `contrib/schema`, composed from what the loaded
+/// plugins say about their platforms.
+package enum Schemas {
+    /// Of rules files.
+    package static func rules(_ platforms: PlatformCatalog) -> String { RuleSchema.text(platforms: platforms) }
+    /// Of the configuration file.
+    package static func configuration(_ platforms: PlatformCatalog) -> String {
+        ConfigurationSchema.schema(platforms).prettyPrinted
+    }
+}
 
 /// The JSON Schema (draft 2020-12) of the configuration file. Where whole values come from the environment, text stands for
 /// anything.
 enum ConfigurationSchema {
-    static var schema: JSONTree {
+    static func schema(_ platforms: PlatformCatalog) -> JSONTree {
         .object(
             [
                 ("$schema", "https://json-schema.org/draft/2020-12/schema"),
@@ -21,9 +33,9 @@ enum ConfigurationSchema {
                         ),
                         ("plugins", plugins),
                         ("http", http),
-                    ] + pacing + [
+                    ] + pacing(platforms) + [
                         ("filters", FilterSchema.schema),
-                        ("apps", apps),
+                        ("apps", apps(platforms)),
                         ("sealed_ingress", SealedIngressSchema.schema),
                         ("api", APISchema.schema),
                         (
@@ -146,7 +158,7 @@ enum ConfigurationSchema {
         )
     }
 
-    private static var apps: JSONTree {
+    private static func apps(_ platforms: PlatformCatalog) -> JSONTree {
         [
             "description":
                 "By an app's name a block for each platform it is on; registrations that name no app mean 'default'.",
@@ -159,11 +171,26 @@ enum ConfigurationSchema {
                             "rules",
                             SchemaParts.oneOrMore("Rules files of this app's own, asked before the common ones.")
                         )
-                    ] + PlatformBlockSchema.all
+                    ] + PlatformBlockSchema.all(platforms)
                 ),
-                // Of plugins that are not ours.
+                // Of plugins that say nothing about theirs.
                 "additionalProperties": ["type": "object"],
             ],
         ]
+    }
+}
+
+/// The schema of the block on the API.
+enum APISchema {
+    static var schema: JSONTree {
+        SchemaParts.mapping(
+            "What operators, their tools and monitoring ask the running router: health, metrics, devices, reload.",
+            required: ["token_file"],
+            [
+                ("listen", SchemaParts.text("An address and a port; 127.0.0.1:7448 when left out.")),
+                ("token_file", SchemaParts.text("The file with the token that opens it; made on the first start.")),
+                ("open_metrics", SchemaParts.flag("Show metrics without the token too.")),
+            ]
+        )
     }
 }

@@ -1,3 +1,4 @@
+import Platforms
 import Rules
 
 /// What the configuration's schema is made of.
@@ -47,5 +48,15 @@ enum SchemaParts {
             "description": .text(description),
             "anyOf": [["type": "string"], ["type": "array", "items": ["type": "string"]]],
         ]
+    }
+}
+
+/// The schemas of platforms' blocks, as their plugins describe them.
+enum PlatformBlockSchema {
+    /// By platform, sorted.
+    static func all(_ platforms: PlatformCatalog) -> [SchemaParts.Member] {
+        platforms.platforms.compactMap { name in
+            platforms[name].map { (name, $0.configuration.jsonSchema) }
+        }
     }
 }

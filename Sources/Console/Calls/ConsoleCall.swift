@@ -15,3 +15,69 @@ package enum ConsoleCall: Sendable, Equatable {
     case testDevice(Int64, mode: String?)
     case reload
 }
+
+/// What the API answers: a status, and a body which is JSON but for the metrics.
+package struct ConsoleAnswer: Sendable, Equatable {
+    package var status: Int
+    package var body: String
+    package var contentType = "application/json"
+    /// Seconds after which the client may come again; nil: the answer does not say.
+    var retryAfter: Int?
+    /// The methods there are, where it was the wrong one.
+    var allow: String?
+
+    /// `body` is JSON.
+    package init(status: Int = 200, body: String) {
+        self.status = status
+        self.body = body
+    }
+
+    package static func metrics(_ families: [MetricFamily]) -> ConsoleAnswer {
+        var answer = ConsoleAnswer(body: Exposition.text(of: families))
+        answer.contentType = Exposition.contentType
+        return answer
+    }
+
+    /// `{"error": …}`: what is wrong and what was expected.
+    package static func failure(_ status: Int, _ message: String) -> ConsoleAnswer {
+        ConsoleAnswer(status: status, body: "{\"error\":\(JSONText.quoted(message))}\n")
+    }
+
+    static func tooMany(retryAfter seconds: Int) -> ConsoleAnswer {
+        var answer = failure(429, "too many requests from this address: wait \(seconds) s")
+        answer.retryAfter = seconds
+        return answer
+    }
+
+    static func wrongMethod(allow: String) -> ConsoleAnswer {
+        var answer = failure(405, "expected one of these methods here: \(allow)")
+        answer.allow = allow
+        return answer
+    }
+}
+
+/// What stands behind the API: the running router. Called from any thread, many calls at a time.
+package protocol ConsoleBackend: Sendable {
+    func answer(_ call: ConsoleCall) async -> ConsoleAnswer
+}
+
+/// Text as a JSON string (RFC 8259).
+package enum JSONText {
+    package static func quoted(_ text: String) -> String {
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            case "\u{0}"..."\u{1F}", "\u{7F}", "\u{2028}", "\u{2029}":
+                let digits = String(scalar.value, radix: 16)
+                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+}

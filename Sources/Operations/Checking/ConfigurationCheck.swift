@@ -29,8 +29,12 @@ package struct ConfigurationCheck {
         } catch {
             return error.all
         }
-        return rules(configuration) + identity(configuration) + store(configuration) + secrets(configuration)
-            + context(configuration) + api(configuration) + stranded(configuration) + plugins(configuration)
+        let plugins = loaded(configuration)
+        let platforms = KnownPlatforms(plugins)
+        return rules(configuration, platforms) + ingress(configuration, platforms) + identity(configuration)
+            + store(configuration) + secrets(configuration)
+            + context(configuration) + api(configuration) + stranded(configuration)
+            + pacing(configuration, plugins) + blocks(configuration, plugins)
     }
 
     /// What works and had better not: secrets that others can get at, an outbox that is gone, and what filters are
@@ -47,14 +51,34 @@ package struct ConfigurationCheck {
         }
         let lost = LostOutbox.warning(configuration).map { [mistake("store.path", configuration.storePlace, $0)] } ?? []
         let found = exposed + lost
-        guard !configuration.filters.isEmpty, let rules = try? configuration.loadRules() else { return found }
-        let filters = Filters(configuration: configuration, plugins: loaded(configuration), settings: silent)
+        guard !configuration.filters.isEmpty else { return found }
+        let plugins = loaded(configuration)
+        guard let rules = try? configuration.loadRules(KnownPlatforms(plugins)) else { return found }
+        let filters = Filters(configuration: configuration, plugins: plugins, settings: silent)
         return found + FilterDoubts(configuration, rules, filters.all).found
     }
 
-    private func rules(_ configuration: Configuration) -> [Diagnostic] {
+    private func ingress(_ configuration: Configuration, _ platforms: KnownPlatforms) -> [Diagnostic] {
         do {
-            _ = try configuration.loadRules()
+            _ = try configuration.ingressPlatform(platforms.catalog)
+            return []
+        } catch {
+            return error.all
+        }
+    }
+
+    /// A platform that nobody knows was probably meant to be another key.
+    private func pacing(_ configuration: Configuration, _ plugins: PluginHost) -> [Diagnostic] {
+        let known = Set(plugins.platforms).union(configuration.apps.values.flatMap(\.platforms.keys))
+        return configuration.pacingPlaces.sorted { $0.key < $1.key }.filter { !known.contains($0.key) }.map {
+            let hint = NearestName.hint($0.key, among: known.sorted())
+            return mistake("defaults.\($0.key)", $0.value, "no loaded plugin serves this platform\(hint)")
+        }
+    }
+
+    private func rules(_ configuration: Configuration, _ platforms: KnownPlatforms) -> [Diagnostic] {
+        do {
+            _ = try configuration.loadRules(platforms)
             return []
         } catch {
             return error.all
@@ -168,9 +192,8 @@ package struct ConfigurationCheck {
         return PluginHost(loading: search, log: Self.quiet)
     }
 
-    /// Loads the plugins and lets each read its block, and each filter its settings.
-    private func plugins(_ configuration: Configuration) -> [Diagnostic] {
-        let host = loaded(configuration)
+    /// Lets each plugin read its block, and each filter its settings.
+    private func blocks(_ configuration: Configuration, _ host: PluginHost) -> [Diagnostic] {
         let refusals = host.catalog.refusals.map { Diagnostic(file: $0.path, message: "\($0.reason)") }
         let transports = Transports(configuration: configuration, plugins: host, settings: silent)
         let filters = Filters(configuration: configuration, plugins: host, settings: silent)

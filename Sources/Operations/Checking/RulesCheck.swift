@@ -9,22 +9,24 @@ package struct RulesCheck: Sendable {
     package let files: [String]
     /// Files for the devices of single apps, asked before those.
     private let ofApps: [String: [String]]
+    private let platforms: KnownPlatforms
 
     /// `files` come before the configuration's, if there is one.
-    package init(files: [String], configuration: Configuration? = nil) {
+    package init(files: [String], configuration: Configuration? = nil, _ platforms: KnownPlatforms) {
         self.files = files + (configuration?.rulesFiles ?? []).filter { !files.contains($0) }
         ofApps = configuration?.rulesFilesOfApps ?? [:]
+        self.platforms = platforms
     }
 
     /// All files that are read: the rules and what they name, such as lists of keys, as far as the rules can be read.
     package var allFiles: [String] {
         let rules = files + ofApps.sorted { $0.key < $1.key }.flatMap(\.value).filter { !files.contains($0) }
-        return rules + RulesFiles(files, ofApps: ofApps).otherFiles()
+        return rules + RulesFiles(files, ofApps: ofApps, platforms).otherFiles()
     }
 
     /// One line for each file. Throws all mistakes of all files.
     package func summary() throws(Diagnostics) -> [String] {
-        let book = try RulesFiles(files, ofApps: ofApps).read()
+        let book = try RulesFiles(files, ofApps: ofApps, platforms).read()
         return (files.isEmpty ? [RuleBook.defaultName] : files).map { Self.line($0, book.outline(of: $0)) }
             + ofApps.sorted { $0.key < $1.key }.flatMap { app, files in
                 files.map { "app \(app): " + Self.line($0, book[app].outline(of: $0)) }

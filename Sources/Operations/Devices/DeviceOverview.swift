@@ -1,6 +1,7 @@
 import EventTrace
 import Nostr
 import Notifications
+import Pipeline
 import Registry
 
 /// What an operator may see of a device: nothing by which it could be pushed to.
@@ -111,5 +112,59 @@ extension DeviceOverview.Push {
     /// As in `2026-11-22T07:00:00.125Z, gone (410 Unregistered)`.
     var words: String {
         "\(at), \(ReportWords.short(kind: outcome, status: status ?? 0, reason: reason ?? ""))"
+    }
+}
+
+/// How a device is woken now: what counts against it, and what waits for it.
+package struct DevicePaceOverview: Codable, Sendable, Hashable {
+    /// Nil: nothing limits them, so nobody counts.
+    package var pushesToday: Int?
+    /// How many events wait for it.
+    package var held: Int
+    /// When the next push could go, of what waits or else of what came now, RFC 3339 in UTC; nil: at once, or as soon as one that is
+    /// under way has ended.
+    package var nextPushAt: String?
+    /// Why not at once, in words.
+    package var reason: String?
+
+    init(_ forecast: PaceForecast) {
+        pushesToday = forecast.pushesToday
+        held = forecast.held
+        nextPushAt = forecast.next.at.map { UTCTime(milliseconds: $0).stamp }
+        reason = forecast.next.reason.map { HoldWords.words($0, forecast.pace.quiet) }
+    }
+
+    var rows: [(String, String)] {
+        [
+            ("pushes today", pushesToday.map(String.init) ?? "not counted, as nothing limits them"),
+            ("held", held == 0 ? "nothing" : "\(held)"),
+            (
+                "next push",
+                [nextPushAt ?? (reason == nil ? "at once" : nil), reason].compactMap(\.self).joined(separator: ", ")
+            ),
+        ]
+    }
+}
+
+/// How it stands with devices that have keys of their own, in words that a person understands.
+enum IdentityWords {
+    static let silentList =
+        "the newest kind 10050 of its user says nothing of devices; one that names it again ends that"
+    static let waitsForCode = "its target is another account's; it waits for the code that was pushed there"
+
+    static func waiting(_ key: String) -> String {
+        "until the newest kind 10050 of theirs has [\"device\", \"\(key)\"]"
+    }
+
+    /// What `explain` says beside what became of an event.
+    static func lines(of account: PublicKey, waiting: [WaitingDevice], _ devices: [DeviceOverview]) -> [String] {
+        let npub = NIP19.npub(account)
+        return waiting.map { "A registration of \(npub) waits, and wakes nobody, \(Self.waiting($0.key))." }
+            + devices.compactMap { device in
+                if device.waitsForCode { return "Device \(device.device) of \(npub) is not woken: \(waitsForCode)." }
+                return device.countsUntil.map {
+                    "Device \(device.device) of \(npub) is woken until \($0) only: \(silentList)."
+                }
+            }
     }
 }

@@ -1,5 +1,9 @@
+import Delivery
+import Logging
 import Notifications
+import PluginHost
 import Registry
+import RouterConfiguration
 
 /// A push by which an operator sees whether a device can be reached. It belongs to no event, and no outcome of it changes the
 /// registration.
@@ -30,5 +34,56 @@ struct TestPush {
             }
         notification.expiresAt = now + Self.lifetime
         return notification
+    }
+}
+
+/// By what a test push goes out: a platform's plugin with the configured credentials.
+package protocol TestPushSender: Sendable {
+    /// The mode of devices that asked for none.
+    var defaultMode: Mode { get }
+
+    /// Whether the platform's transport seals by itself, to keys of the registration.
+    func seals(_ platform: String) -> Bool
+
+    /// The push service's answer. Throws an ``OperationFailure`` when nothing serves the platform of that app.
+    func send(
+        _ notification: Notifications.Notification,
+        id: String,
+        to address: DeviceAddress
+    ) async throws(OperationFailure) -> Outcome
+}
+
+/// Sends test pushes without a router: each loads its platform's plugin.
+struct ConfiguredTestPushes: TestPushSender {
+    let configuration: Configuration
+
+    var defaultMode: Mode { configuration.defaultMode }
+
+    /// Where the plugin cannot be loaded it does not matter.
+    func seals(_ platform: String) -> Bool {
+        PluginHost(
+            loading: PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins),
+            log: Logger(label: "carillon.push") { _ in SwiftLogNoOpLogHandler() }
+        )
+        .encryptingPlatforms.contains(platform)
+    }
+
+    func send(
+        _ notification: Notifications.Notification,
+        id: String,
+        to address: DeviceAddress
+    ) async throws(OperationFailure) -> Outcome {
+        let platform = LonePlatform(configuration: configuration, app: address.app, platform: address.platform)
+        do {
+            return try await platform.withTransport { _, transport in
+                await withCheckedContinuation { continuation in
+                    transport.deliver(notification, id: id, to: address) { continuation.resume(returning: $0) }
+                }
+            }
+        } catch let failure as OperationFailure {
+            throw failure
+        } catch {
+            throw .unavailable("\(error)")
+        }
     }
 }

@@ -175,3 +175,8 @@ extension RelayStatus.State {
         }
     }
 }
+
+/// Which Carillon this is.
+package enum Version {
+    package static let current = "0.1.0"
+}

@@ -2,9 +2,13 @@ import Console
 import Delivery
 import EventTrace
 import HTTPLanes
+import Listening
 import Pipeline
 import PluginHost
 import RelayPool
+import RelayServer
+import RouterConfiguration
+import WebIngress
 
 /// The parts of a running router whose figures the API's `/metrics` shows.
 package struct RouterMetrics: Sendable {
@@ -65,5 +69,33 @@ package struct RouterMetrics: Sendable {
         families.append(transports.statuses.family)
         families += ProcessFigures.current.families
         return families
+    }
+}
+
+/// The clients of our own listeners, counted. A listener that the configuration does not have has no counts.
+package struct ListenerCounts: Sendable {
+    package let socket = DoorCounts(RelayServer.clientLimits)
+    package let ingress: DoorCounts?
+    package let api: DoorCounts?
+
+    package init(_ configuration: Configuration) {
+        ingress = configuration.sealedIngress.map { _ in DoorCounts(WebIngress.clientLimits) }
+        api = configuration.api.map { _ in DoorCounts(ConsoleServer.clientLimits) }
+    }
+
+    var families: [MetricFamily] {
+        var connections = MetricFamily("carillon_connections", .gauge, "Connections open at our own doors.")
+        var refusals = MetricFamily(
+            "carillon_clients_refused_total",
+            .counter,
+            "Connections, messages and requests of clients that were refused at our own doors, by the limit they met."
+        )
+        for case (let door, let counts?) in [("socket", socket), ("ingress", ingress), ("api", api)] {
+            connections.add(counts.openConnections, ["door": door])
+            for (limit, count) in counts.refused.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                refusals.add(count, ["door": door, "why": limit.rawValue])
+            }
+        }
+        return [connections, refusals]
     }
 }

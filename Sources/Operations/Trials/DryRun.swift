@@ -1,6 +1,7 @@
 import HTTPLanes
 import Logging
 import Notifications
+import Platforms
 import PluginHost
 import Schnorr
 import Sealing
@@ -12,6 +13,7 @@ import Synchronization
 package final class DryRun: Sendable {
     private let host: PluginHost
     private let blocks: [String: String]
+    private let platforms: PlatformCatalog
     private let sealer: Sealer
     private let stages = Mutex<[String: Stage]>([:])
     private let now: @Sendable () -> Int64
@@ -21,16 +23,18 @@ package final class DryRun: Sendable {
         let recorder: RecordingHTTP
     }
 
-    /// `blocks` are platform blocks by platform; one that is missing is made up. `now` is what deadlines go by, in
+    /// `blocks` are platform blocks by platform; one that is missing is the sample of `platforms`. `now` is what deadlines go by, in
     /// milliseconds of any clock that does not step.
     package init(
         host: PluginHost,
         blocks: [String: String],
+        platforms: PlatformCatalog,
         sealingAs identity: SecretKey,
         now: @escaping @Sendable () -> Int64 = InstanceSettings.monotonicMilliseconds
     ) {
         self.host = host
         self.blocks = blocks
+        self.platforms = platforms
         self.sealer = Sealer(identity: identity)
         self.now = now
     }
@@ -82,7 +86,7 @@ package final class DryRun: Sendable {
             let transport = try host.makeTransport(
                 platform: address.platform,
                 app: address.app,
-                configuration: blocks[address.platform] ?? SampleBlocks.json(for: address.platform),
+                configuration: blocks[address.platform] ?? sample(of: address.platform),
                 settings: InstanceSettings(
                     sender: recorder,
                     log: Logger(label: "carillon.dry-run") { _ in SwiftLogNoOpLogHandler() },
@@ -94,6 +98,11 @@ package final class DryRun: Sendable {
             stages[address.platform] = stage
             return stage
         }
+    }
+
+    /// A block with throw-away keys, which no push service knows.
+    private func sample(of platform: String) -> String {
+        platforms[platform]?.sample.configuration(generate: SampleKeys.make) ?? "{}"
     }
 
     private func outcome(
@@ -122,4 +131,25 @@ extension HTTPResponse {
             body: Array(#"{"access_token":"dry-run","expires_in":3600,"token_type":"Bearer"}"#.utf8)
         )
     }
+}
+
+/// What a delivery would have come to.
+package struct DryRunResult: Sendable {
+    /// A form of the notification that its transport did not take.
+    package struct Reduction: Sendable, Hashable {
+        package var mode: Mode
+        /// The outcome's word, such as `payload-too-large`.
+        package var reason: String
+    }
+
+    /// The mode that went out in the end.
+    package var mode: Mode
+    /// What was tried before, in order.
+    package var reductions: [Reduction]
+    /// What the push service would have got; nil when the transport sends nothing.
+    package var request: HTTPRequest?
+    /// The outcome's word, for when there is no request.
+    package var reason: String
+    /// The body as the device reads it, when it was encrypted to the device.
+    package var decrypted: [UInt8]?
 }

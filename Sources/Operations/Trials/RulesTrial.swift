@@ -3,6 +3,7 @@ import Logging
 import Nostr
 import Notifications
 import Pipeline
+import Platforms
 import PluginHost
 import RouterConfiguration
 import Rules
@@ -13,7 +14,9 @@ import YAMLReading
 /// requests instead of sending them.
 package final class RulesTrial: Sendable {
     /// The built-in rules as a file.
-    package static var builtInRules: String { RuleBook.defaultYAML }
+    package static func builtInRules(_ platforms: PlatformCatalog) -> String {
+        RuleBook.defaultYAML(platforms: platforms)
+    }
 
     private static let id = "00000000-0000-4000-8000-000000000000"
 
@@ -26,13 +29,18 @@ package final class RulesTrial: Sendable {
     private let mode: Mode
     /// The platforms whose keys were made up.
     private let throwAwayPlatforms: Set<String>
+    private let catalog: PlatformCatalog
 
     /// Reads the rules and loads the plugins, which runs their code. `now` is in milliseconds since 1970.
     ///
     /// Throws ``TrialFailure`` for an order that cannot be carried out, and the rules files' `Diagnostics`.
     package init(_ order: TrialOrder, now: Int64) throws {
         mode = try order.readMode()
-        let rules = try Self.rules(order)
+        let plugins = CommandPlugins(order.configuration, folders: order.pluginFolders)
+        host = plugins.host
+        refusals = host.catalog.refusals.map { "refused \($0.path): \($0.reason)" }
+        let known = plugins.platforms
+        let rules = try Self.rules(order, known)
         judge = TrialJudge(
             rules: rules,
             recipient: try order.readRecipient(),
@@ -45,18 +53,26 @@ package final class RulesTrial: Sendable {
         let (app, configured) = try Self.blocks(order)
         // Whoever tries rules need not have the service's keys.
         let blocks = configured.filter(\.value.unset.isEmpty).mapValues(\.json)
-        let search = TrialPlugins.search(order)
-        host = PluginHost(loading: search, log: Logger(label: "carillon.try") { _ in SwiftLogNoOpLogHandler() })
-        refusals = host.catalog.refusals.map { "refused \($0.path): \($0.reason)" }
-        let platforms = try TrialPlugins.platforms(
-            order,
-            configured: configured.keys,
+        let platforms = try Self.platforms(order, configured: configured.keys, plugins)
+        devices = platforms.map {
+            SampleDevice(
+                platform: $0,
+                known.catalog[$0],
+                app: app,
+                token: order.token,
+                fields: order.fields
+            )
+        }
+        catalog = known.catalog
+        dryRun = DryRun(
             host: host,
-            folders: search.folders
+            blocks: blocks,
+            platforms: known.catalog,
+            sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32))
         )
-        devices = platforms.map { SampleDevice(platform: $0, app: app, token: order.token, fields: order.fields) }
-        dryRun = DryRun(host: host, blocks: blocks, sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32)))
-        throwAwayPlatforms = SampleBlocks.platformsWithKeys.subtracting(blocks.keys)
+        throwAwayPlatforms = Set(
+            platforms.filter { blocks[$0] == nil && known.catalog[$0]?.sample.hasGeneratedKeys == true }
+        )
     }
 
     /// What becomes of `subject` on every platform. For one subject at a time.
@@ -123,6 +139,7 @@ package final class RulesTrial: Sendable {
         do {
             let result = try await dryRun.deliver(rendering.notification, id: Self.id, to: device)
             delivery.outcome = .made(result)
+            delivery.size = result.request.flatMap { PushSize($0, catalog[platform]?.limits) }
             delivery.unsealed = result.request.flatMap { SealedBody.plaintext(in: $0.body, for: device) }
         } catch {
             delivery.outcome = .failed(TrialFailure(description: "\(error)"))
@@ -130,10 +147,35 @@ package final class RulesTrial: Sendable {
         return delivery
     }
 
-    private static func rules(_ order: TrialOrder) throws(Diagnostics) -> RuleBook {
-        if !order.rulesFiles.isEmpty { return try RulesFiles(order.rulesFiles).read() }
-        guard let configuration = order.configuration else { return try RuleBook.builtIn() }
-        return try configuration.loadRules()
+    private static func rules(_ order: TrialOrder, _ platforms: KnownPlatforms) throws(Diagnostics) -> RuleBook {
+        if order.rulesFiles.isEmpty, let configuration = order.configuration {
+            return try configuration.loadRules(platforms)
+        }
+        return try RulesFiles(order.rulesFiles, platforms).read()
+    }
+
+    /// The platforms to show, in the order they were named in.
+    private static func platforms(
+        _ order: TrialOrder,
+        configured: some Sequence<String>,
+        _ plugins: CommandPlugins
+    ) throws(TrialFailure) -> [String] {
+        let loaded = plugins.host.platforms
+        guard !loaded.isEmpty else {
+            throw TrialFailure(
+                description: plugins.folders.isEmpty
+                    ? "no plugins: plugins.folders of the configuration is empty; --plugins names a folder with some"
+                    : "no plugins in \(plugins.folders.joined(separator: ", ")); --plugins names a folder with some"
+            )
+        }
+        for platform in order.platforms where !loaded.contains(platform) {
+            throw TrialFailure(
+                description: "--platform: no plugin serves '\(platform)', only \(loaded.joined(separator: ", "))"
+            )
+        }
+        if !order.platforms.isEmpty { return order.platforms }
+        let wanted = loaded.filter(Set(configured).contains)
+        return wanted.isEmpty ? loaded : wanted
     }
 
     /// The app's name, and its blocks by platform.

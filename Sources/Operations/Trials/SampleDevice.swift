@@ -1,5 +1,8 @@
 import Cipher
+import Foundation
 import Notifications
+import Platforms
+import PluginHost
 import WebPushEncryption
 
 /// A made-up device of one platform, whose keys are known, so that what is encrypted to it can be shown.
@@ -10,9 +13,10 @@ package struct SampleDevice: Sendable {
     private let privateKey: P256PrivateKey
     private let secret: [UInt8]
 
-    /// `token` and `fields` replace or add to what is made up.
+    /// `description` is what the platform's plugin says. `token` and `fields` replace or add to what is made up.
     package init(
         platform: String,
+        _ description: PlatformDescription?,
         app: String = "default",
         token: String? = nil,
         fields: [String: String] = [:]
@@ -25,8 +29,8 @@ package struct SampleDevice: Sendable {
         address = DeviceAddress(
             platform: platform,
             app: app,
-            token: token ?? Self.token(for: platform),
-            fields: Self.fields(for: platform, p256dh: p256dh, auth: auth).merging(fields) { $1 },
+            token: token ?? description?.sample.token ?? "https://push.example.com/sample",
+            fields: Self.fields(description?.sample, p256dh: p256dh, auth: auth).merging(fields) { $1 },
             registeredAt: 0
         )
     }
@@ -36,32 +40,49 @@ package struct SampleDevice: Sendable {
         try? WebPushEncryption.decrypt(body, privateKey: privateKey, authenticationSecret: secret)
     }
 
-    private static func token(for platform: String) -> String {
-        switch platform {
-        case "ios": String(repeating: "00", count: 32)
-        case "android": "cExampleInstance:APA91b" + String(repeating: "0", count: 120)
-        case "ntfy": "https://ntfy.example.com/sample"
-        case "gotify": "https://gotify.example.com/message?token=Asample"
-        default: "https://push.example.com/sample"
+    /// What the platform's sample says, with the keys of this device.
+    private static func fields(_ sample: PlatformSample?, p256dh: String, auth: String) -> [String: String] {
+        var fields: [String: String] = [:]
+        for field in sample?.fields ?? [] {
+            switch field.value {
+            case .text(let text): fields[field.name] = text
+            case .generated(.p256dh): fields[field.name] = p256dh
+            case .generated(.auth): fields[field.name] = auth
+            case .generated(let key): fields[field.name] = SampleKeys.make(key)
+            }
         }
+        return fields
+    }
+}
+
+/// Finds the envelope of ``Mode/sealed`` in a request's body, wherever a platform has it.
+enum SealedBody {
+    /// The envelope's content as `device` reads it; nil when there is no envelope to it.
+    static func plaintext(in body: [UInt8], for device: SampleDevice) -> [UInt8]? {
+        guard let ciphertext = ciphertext(in: Data(body)), let bytes = Base64.decode(ciphertext),
+            let plaintext = device.decrypt(bytes)
+        else { return nil }
+        let end = plaintext.lastIndex { $0 != UInt8(ascii: " ") }.map { $0 + 1 } ?? 0
+        return Array(plaintext[..<end])
     }
 
-    /// What an iPhone app may register beside its device token. Not that of a managed device: its pushes carry nothing.
-    private static let tokensOfPushTypes = [
-        "live_activity_token", "voip_token", "location_token", "complication_token", "fileprovider_token",
-        "pushtotalk_token", "widgets_token", "controls_token",
-    ]
+    /// `text`, which holds an envelope, with no more than the beginning of the ciphertext: nobody reads that.
+    static func cutShort(_ text: String) -> String {
+        guard let ciphertext = ciphertext(in: Data(text.utf8)) else { return text }
+        return text.replacing(ciphertext, with: ciphertext.prefix(24) + "…")
+    }
 
-    private static func fields(for platform: String, p256dh: String, auth: String) -> [String: String] {
-        switch platform {
-        case "ios":
-            Dictionary(
-                uniqueKeysWithValues: tokensOfPushTypes.enumerated().map { index, name in
-                    (name, String(repeating: "0\(index + 1)", count: 32))
-                }
-            )
-        case "web", "unifiedpush": ["p256dh": p256dh, "auth": auth]
-        default: [:]
+    private static func ciphertext(in data: Data) -> String? {
+        (try? JSONSerialization.jsonObject(with: data)).flatMap { ciphertext(in: $0) }
+    }
+
+    private static func ciphertext(in json: Any) -> String? {
+        if let object = json as? [String: Any] {
+            if object["alg"] is String, let ciphertext = object["ct"] as? String { return ciphertext }
+            return object.values.lazy.compactMap(ciphertext).first
         }
+        // FCM's data has texts only.
+        guard let text = json as? String, text.hasPrefix("{") else { return nil }
+        return ciphertext(in: Data(text.utf8))
     }
 }

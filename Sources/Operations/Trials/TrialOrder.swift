@@ -54,3 +54,8 @@ package struct TrialOrder: Sendable {
         return key
     }
 }
+
+/// Why something cannot be tried, as a sentence for the person who asked.
+package struct TrialFailure: Error, CustomStringConvertible {
+    package let description: String
+}

@@ -1,6 +1,7 @@
 import Notifications
 import Pipeline
 import PlatformTestSupport
+import Platforms
 import Rules
 import Testing
 import YAMLReading
@@ -20,11 +21,13 @@ import YAMLReading
         let reader = ConfigurationReader(name: "carillon.yaml", folder: "/", environment: { _ in nil })
         var configuration = try reader.read("identity: { key_file: k }\nstore: { path: s }\n" + text)
         configuration.file = "carillon.yaml"
-        let book = try rules.map { try RuleBook(yaml: "version: 1\nrules:\n" + $0, name: "rules") }
+        let book = try rules.map { try RuleBook(yaml: "version: 1\nrules:\n" + $0, name: "rules", platforms: .builtIn) }
         let filters = configuration.filters.map { filter in
             EventFilter(name: filter.name, need: needs[filter.name] ?? .nothing) { _ in .pass }
         }
-        return FilterDoubts(configuration, try book ?? RuleBook.builtIn(), filters).found.map { "\($0)" }
+        return FilterDoubts(configuration, try book ?? RuleBook.builtIn(platforms: .builtIn), filters).found.map {
+            "\($0)"
+        }
     }
 
     private func signals(_ names: String, rules: String? = nil) throws -> [String] {

@@ -1,4 +1,6 @@
 import HTTPLanes
+import PlatformTestSupport
+import Platforms
 import Testing
 
 @testable import CarillonRouter
@@ -7,7 +9,7 @@ import Testing
 @Suite struct PushSizeTests {
     private func size(_ platform: String, _ body: String, _ headers: HTTPFields = []) -> [Int]? {
         let request = HTTPRequest(method: "POST", url: "https://a.example", headers: headers, body: Array(body.utf8))
-        return PushSize(request, platform: platform).map { [$0.count, $0.limit] }
+        return PushSize(request, PlatformCatalog.builtIn[platform]?.limits).map { [$0.count, $0.limit] }
     }
 
     @Test func appleCountsTheBodyAndAllowsCallsMore() {

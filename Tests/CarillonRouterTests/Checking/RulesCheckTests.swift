@@ -1,4 +1,6 @@
 import Foundation
+import PlatformTestSupport
+import Platforms
 import Testing
 import YAMLReading
 
@@ -41,7 +43,7 @@ import YAMLReading
         let common = try write("common.yaml", "version: 1\nrules: [{ title: Anything }]\n")
         let none = try write("none.yaml", "version: 1\nrules: []\n")
         #expect(
-            try summary(RulesCheck(files: [own, none, common])) == [
+            try summary(RulesCheck(files: [own, none, common], KnownPlatforms(.builtIn))) == [
                 "~/own.yaml: 2 rules, 1 of them dropping; kinds 6, 7; signals reaction",
                 "~/none.yaml: no rules",
                 "~/common.yaml: 1 rule; kinds any; signals what the event is taken for",
@@ -50,7 +52,7 @@ import YAMLReading
     }
 
     @Test func withoutFilesTheBuiltInRulesAreTold() throws {
-        let line = try summary(RulesCheck(files: []))
+        let line = try summary(RulesCheck(files: [], KnownPlatforms(.builtIn)))
         #expect(line.count == 1 && line[0].hasPrefix("built-in rules: 8 rules; kinds 1, 3, 4, 6, 7,"))
     }
 
@@ -58,7 +60,9 @@ import YAMLReading
         let (own, common) = (try write("own.yaml", ""), try write("common.yaml", ""))
         var configuration = Configuration(keyFile: "", storePath: "")
         configuration.rulesFiles = [common, own]
-        #expect(RulesCheck(files: [own], configuration: configuration).files == [own, common])
+        #expect(
+            RulesCheck(files: [own], configuration: configuration, KnownPlatforms(.builtIn)).files == [own, common]
+        )
     }
 
     @Test func filesOfAppsAreToldByTheApp() throws {
@@ -66,10 +70,10 @@ import YAMLReading
         var configuration = Configuration(keyFile: "", storePath: "")
         configuration.apps["shop"] = Configuration.App(rulesFiles: [own])
         configuration.apps["default"] = Configuration.App()
-        let lines = try summary(RulesCheck(files: [], configuration: configuration))
+        let lines = try summary(RulesCheck(files: [], configuration: configuration, KnownPlatforms(.builtIn)))
         #expect(lines.count == 2 && lines[0].hasPrefix("built-in rules: 8 rules;"))
         #expect(lines[1] == "app shop: ~/shop.yaml: 1 rule; kinds 30402; signals offer")
-        #expect(RulesCheck(files: [], configuration: configuration).allFiles == [own])
+        #expect(RulesCheck(files: [], configuration: configuration, KnownPlatforms(.builtIn)).allFiles == [own])
     }
 
     @Test func keysStandInFilesBesideTheRules() throws {
@@ -79,7 +83,7 @@ import YAMLReading
         for name in ["friends.txt", "\(folder)/friends.txt"] {
             let own = try write("own.yaml", rules.replacing("FILE", with: name))
             #expect(
-                try summary(RulesCheck(files: [own])) == [
+                try summary(RulesCheck(files: [own], KnownPlatforms(.builtIn))) == [
                     "~/own.yaml: 1 rule; kinds 1; signals what the event is taken for"
                 ]
             )
@@ -87,11 +91,13 @@ import YAMLReading
         // Whoever watches the rules watches these, also while they are wrong.
         for name in ["friends.txt", "gone.txt"] {
             let own = try write("own.yaml", rules.replacing("FILE", with: name))
-            #expect(RulesCheck(files: [own]).allFiles == [own, "\(folder)/\(name)"])
+            #expect(RulesCheck(files: [own], KnownPlatforms(.builtIn)).allFiles == [own, "\(folder)/\(name)"])
         }
         func mistake(_ name: String) throws -> String? {
             let own = try write("own.yaml", rules.replacing("FILE", with: name))
-            let mistakes = #expect(throws: Diagnostics.self) { _ = try RulesCheck(files: [own]).summary() }
+            let mistakes = #expect(throws: Diagnostics.self) {
+                _ = try RulesCheck(files: [own], KnownPlatforms(.builtIn)).summary()
+            }
             return mistakes?.all.first?.message
         }
         let path = "rules[0].match.author.file: "
@@ -106,7 +112,7 @@ import YAMLReading
     @Test func mistakesOfAllFilesAreTold() throws {
         let own = try write("own.yaml", "version: 1\nrules: [{ match: { kind: 7 } }]\n")
         let mistakes = #expect(throws: Diagnostics.self) {
-            _ = try RulesCheck(files: [own, "\(folder)/missing.yaml"]).summary()
+            _ = try RulesCheck(files: [own, "\(folder)/missing.yaml"], KnownPlatforms(.builtIn)).summary()
         }
         #expect(
             mistakes?.all.map { "\($0)".replacing(folder, with: "~") } == [

@@ -1,5 +1,7 @@
 import Foundation
 import HTTPLanes
+import PlatformTestSupport
+import Platforms
 import Testing
 import WebIngress
 import YAMLReading
@@ -16,7 +18,12 @@ import YAMLReading
     ]
 
     private func configuration(_ environment: [String: String]) throws(Diagnostics) -> Configuration? {
-        try Configuration.sealedIngressAlone(environment: environment, executableFolder: "/nonexistent", folder: "/srv")
+        try Configuration.sealedIngressAlone(
+            environment: environment,
+            platforms: .builtIn,
+            executableFolder: "/nonexistent",
+            folder: "/srv"
+        )
     }
 
     private func mistakes(_ environment: [String: String]) -> [String] {
@@ -88,16 +95,18 @@ import YAMLReading
         }
     }
 
-    @Test func mistakesOfThePluginAreToldInTheEnvironmentsWords() {
+    @Test func mistakesOfThePluginAreToldInTheEnvironmentsWords() throws {
+        let configuration = try #require(try configuration(Self.seed))
         let mistakes = [
             "the ios transport refuses its configuration: key: expected Apple's .p8 file", "team_id: expected: ten",
             "http.ca_file: no certificates",
             "store.path: another router runs", "no plugin for ios",
         ]
         #expect(
-            mistakes.map { Configuration.environmentMistake($0).description } == [
+            mistakes.map { configuration.environmentMistake($0).description } == [
                 "APNS_AUTH_KEY: expected Apple's .p8 file", "APPLE_TEAM_ID: expected: ten",
-                "CARILLON_CA_FILE: no certificates", "STATE_DIRECTORY: another router runs", "APNs: no plugin for ios",
+                "CARILLON_CA_FILE: no certificates", "STATE_DIRECTORY: another router runs",
+                "environment: no plugin for ios",
             ]
         )
     }

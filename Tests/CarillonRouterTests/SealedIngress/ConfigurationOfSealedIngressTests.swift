@@ -1,4 +1,6 @@
 import Foundation
+import PlatformTestSupport
+import Platforms
 import Testing
 import WebIngress
 import YAMLReading
@@ -25,6 +27,18 @@ import YAMLReading
         #expect(ingress.devices == 1_000_000 && ingress.web.limits == WebIngressConfiguration.Limits())
         #expect(ingress.web.isTrustedProxy("127.0.0.1") && ingress.web.isTrustedProxy("::1"))
         #expect(!ingress.web.isTrustedProxy("192.0.2.1") && !ingress.web.isTrustedProxy("::2"))
+    }
+
+    /// Which platforms can serve it only the plugins know.
+    @Test func platformIsTheOnlyOneThatOffersIt() throws {
+        #expect(try read("").ingressPlatform(.builtIn) == nil)
+        #expect(try read("sealed_ingress: {}").ingressPlatform(.builtIn) == "ios")
+        #expect(try read("sealed_ingress: { platform: ios }").ingressPlatform(.builtIn) == "ios")
+        #expect(throws: Diagnostics.self) { try read("sealed_ingress: { app: pixel }").ingressPlatform(.builtIn) }
+        #expect(throws: Diagnostics.self) {
+            try read("sealed_ingress: { app: pixel, platform: android }").ingressPlatform(.builtIn)
+        }
+        #expect(throws: Diagnostics.self) { try read("sealed_ingress: {}").ingressPlatform(PlatformCatalog()) }
     }
 
     @Test func everythingCanBeSaid() throws {
@@ -56,7 +70,11 @@ import YAMLReading
             "{ listen: 7449 }",
             "sealed_ingress.listen: expected an address and a port, as in 127.0.0.1:7449 or [::1]:7449"
         ),
-        ("{ app: pixel }", "sealed_ingress.app: expected the name of an app with an ios block; 'pixel' has none"),
+        (
+            "{ app: pixel, platform: ios }",
+            "sealed_ingress.app: expected the name of an app with a block for ios; 'pixel' has none"
+        ),
+        ("{ app: none }", "sealed_ingress.app: expected the name of an app with a platform's block; 'none' has none"),
         (
             "{ loc_key: \"\" }",
             "sealed_ingress.loc_key: expected a key of the app's Localizable.strings, of at most 256 bytes"

@@ -5,6 +5,8 @@ import HTTPLanes
 import Listening
 import Logging
 import Notifications
+import PlatformTestSupport
+import Platforms
 import Registry
 import Testing
 import WebIngress
@@ -31,6 +33,9 @@ import YAMLReading
         configuration.relay.port = 0
         configuration.sealedIngress = RouterConfiguration.Configuration.SealedIngress()
         configuration.sealedIngress?.web.port = 0
+        configuration.apps["default"] = RouterConfiguration.Configuration.App(
+            platforms: ["ios": RouterConfiguration.Configuration.PlatformBlock(json: "{}", line: 0)]
+        )
     }
 
     deinit {
@@ -41,6 +46,7 @@ import YAMLReading
     private func run(_ body: (Router) async throws -> Void) async throws {
         let router = try Router(
             configuration: configuration,
+            platforms: KnownPlatforms(.builtIn),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
         let (starts, started) = AsyncStream.makeStream(of: Void.self)
@@ -149,6 +155,7 @@ import YAMLReading
         configuration.sealedIngress?.web.port = taken.number
         let router = try Router(
             configuration: configuration,
+            platforms: KnownPlatforms(.builtIn),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
         let error = await #expect(throws: RouterError.self) { try await router.run() }
@@ -161,22 +168,34 @@ import YAMLReading
             platforms: ["ios": RouterConfiguration.Configuration.PlatformBlock(json: "{}", line: 0)]
         )
         let error = #expect(throws: (any Error).self) {
-            try Router(configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            try Router(
+                configuration: configuration,
+                platforms: KnownPlatforms(.builtIn),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
         }
-        #expect("\(error.map { "\($0)" } ?? "")".hasPrefix("APNs: "))
+        #expect("\(error.map { "\($0)" } ?? "")".hasPrefix("environment: "))
     }
 
     @Test func whatTheEnvironmentNamesWronglyIsToldUnderItsVariable() throws {
         configuration.isOfEnvironment = true
         configuration.http.caFile = folder + "/missing.pem"
         let error = #expect(throws: Diagnostics.self) {
-            try Router(configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            try Router(
+                configuration: configuration,
+                platforms: KnownPlatforms(.builtIn),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
         }
         #expect(error?.all.map(\.file) == ["CARILLON_CA_FILE"])
         configuration.http.caFile = nil
         let lock = try StoreLock(store: configuration.storePath)
         let inUse = #expect(throws: Diagnostics.self) {
-            try Router(configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            try Router(
+                configuration: configuration,
+                platforms: KnownPlatforms(.builtIn),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
         }
         #expect(inUse?.all.map(\.file) == ["STATE_DIRECTORY"])
         withExtendedLifetime(lock) {}
@@ -186,7 +205,7 @@ import YAMLReading
         try await run { router in
             let trials = TokenTrials(now: SystemTime.now)
             let backend = SealedIngressBackend(
-                app: "default",
+                queue: QueueName(platform: "ios", app: "default"),
                 limits: IngressDeviceLimits(),
                 registry: router.registry,
                 courier: router.courier,

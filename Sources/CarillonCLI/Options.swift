@@ -1,0 +1,56 @@
+import ArgumentParser
+import CarillonRouter
+import Foundation
+import Operations
+import Platforms
+import RouterConfiguration
+
+/// The option that names the configuration file.
+struct ConfigurationOption: ParsableArguments {
+    @Option(name: [.customShort("c"), .customLong("config")], help: "The configuration file.")
+    var path = Self.defaultPath
+
+    private static let defaultPath = "carillon.yaml"
+
+    /// Whether nobody named a file and there is none where it would be.
+    var isAbsent: Bool { path == Self.defaultPath && !FileManager.default.fileExists(atPath: path) }
+
+    /// Reads the file; prints its mistakes and fails when there are any. Only the service itself needs its credentials.
+    func read(withoutCredentials: Bool = true) throws -> Configuration {
+        try Terminal.printingMistakes { () throws in
+            try Configuration(file: path, withoutCredentials: withoutCredentials)
+        }
+    }
+
+    /// The same for commands that open the databases. Root's go on as the user whose folder they are in.
+    func readAsOwner() throws -> Configuration {
+        let configuration = try read()
+        try Terminal.takeOver(folderOf: configuration.storePath)
+        return configuration
+    }
+}
+
+/// The option that names folders with plugins, whose platforms a command is to know.
+struct PluginsOption: ParsableArguments {
+    @Option(
+        name: .customLong("plugins"),
+        help: "A folder with plugins, in place of the configuration's or those beside the program; may be repeated."
+    )
+    var names: [String] = []
+
+    /// Absolute paths.
+    var folders: [String] { names.map { URL(fileURLWithPath: $0).standardizedFileURL.path } }
+
+    /// What they say about their platforms; what cannot be known without any is told.
+    var catalog: PlatformCatalog {
+        let plugins = CommandPlugins(folders: folders)
+        let catalog = plugins.platforms.catalog
+        if catalog.platforms.isEmpty {
+            Terminal.error(
+                "no plugins in \(plugins.folders.joined(separator: ", ")), so no platform's keys are known; "
+                    + "--plugins names a folder with some"
+            )
+        }
+        return catalog
+    }
+}

@@ -1,0 +1,362 @@
+import AccountWatch
+import Cipher
+import Console
+import Delivery
+import EventTrace
+import Foundation
+import HTTPLanes
+import Listening
+import Logging
+import NIOCore
+import NIOPosix
+import Nostr
+import Operations
+import Pipeline
+import PluginHost
+import Registry
+import RelayPool
+import RouterConfiguration
+import Rules
+import Sealing
+import ServiceLifecycle
+import WebIngress
+import YAMLReading
+
+/// The parts put together, from one configuration.
+///
+///     let router = try Router(configuration: configuration, logger: logger)
+///     try await router.run()   // until graceful shutdown
+package final class Router: Service {
+    private let stores: Stores
+    private let outgoing: Outgoing
+    private let deliveries: Deliveries
+    private let events: Events
+    private let relays: Relays
+    private let sockets: Sockets
+    private let operators: Operators
+    private let reloader: Reloader
+    private let settings: ActiveSettings
+    private let stop: StopSignal
+    /// Everything else that runs, given whom to tell of the relay socket's port.
+    private let upkeep: @Sendable (_ started: @escaping @Sendable (Int) -> Void) -> Upkeep
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+
+    /// Opens everything; attempts nothing yet.
+    ///
+    /// `reread` reads the configuration anew for a reload; `serviceManager` is told how it goes; `platforms` stand for what the
+    /// loaded plugins say.
+    ///
+    /// Throws `Diagnostics` for what an operator can mend in a file, a `StoreLockError` when another router has the store, a
+    /// `FeedError` when there is nothing to feed from, and the stores' errors.
+    package init(
+        configuration: Configuration,
+        reread: (@Sendable () throws(Diagnostics) -> Configuration)? = nil,
+        serviceManager: ServiceManager? = nil,
+        platforms: KnownPlatforms? = nil,
+        logger: Logger,
+        now: @escaping @Sendable () -> Int64 = SystemTime.now
+    ) throws {
+        self.logger = logger
+        self.now = now
+        let log = RouterLog(logger: logger, now: now)
+        let counts = RouterCounts(now: now)
+        let intake = Intake(answered: counts.answered)
+        let changes = AccountChanges()
+        let codes = TargetCodes(name: configuration.relay.name, now: now, logger: logger)
+        let stop = StopSignal()
+        let serving = ServingFlag()
+
+        let claim = try StoreClaim(configuration, logger: logger)
+        let identity = claim.identity
+        let apiToken = ActiveAPIToken(
+            try configuration.api.map { try APITokenFile(path: $0.tokenFile).readOrCreate(random: SecureRandom.bytes) }
+        )
+        let outgoing = try Outgoing(configuration, logger: logger)
+        let transports = outgoing.transports
+        let platforms = platforms ?? KnownPlatforms(outgoing.plugins)
+        let rules = try configuration.loadRules(platforms)
+        let ingressPlatform = try Self.ingressPlatform(configuration, platforms, logger)
+        logger.warn(of: ExposedFiles(configuration))
+        let filters = Filters(configuration: configuration, plugins: outgoing.plugins, settings: outgoing.settings)
+        for failure in filters.failures {
+            logger.error(
+                "A filter cannot start",
+                metadata: ["filter": "\(failure.name)", "reason": "\(failure.reason)"]
+            )
+        }
+        logger.warn(of: FilterDoubts(configuration, rules, filters.all).found)
+        let settings = ActiveSettings(configuration, rules, filters)
+
+        let stores = try Stores(
+            claim,
+            configuration,
+            platforms: platforms.catalog,
+            checks: RegistrationChecks(transports: transports, lanes: outgoing.lanes, settings: settings),
+            changes: changes,
+            codes: codes,
+            log: log,
+            now: now
+        )
+        let trials = TokenTrials(now: now)
+        let observers = RouterObservers(
+            pipeline: [log, counts] + (stores.trace.map { [$0] } ?? []),
+            deliveries: [PaceFeedback(intake: intake, now: now), log, counts, trials]
+                + (stores.trace.map { [$0] } ?? [])
+        )
+        let deliveries = try Deliveries(
+            stores.outbox,
+            registry: stores.registry,
+            transports: transports,
+            observer: observers,
+            now: now,
+            logger: logger
+        )
+        let courier = deliveries.courier
+        codes.send(by: courier)
+        let relays = try Relays(
+            configuration,
+            settings: settings,
+            registry: stores.registry,
+            changes: changes,
+            intake: intake,
+            counts: counts,
+            identity: identity,
+            outgoing: outgoing,
+            now: now,
+            logger: logger
+        )
+        let listeners = ListenerCounts(configuration)
+        let sockets = try Sockets(
+            configuration,
+            identity: identity,
+            backend: SocketBackend(
+                intake: intake,
+                registry: stores.registry,
+                logger: logger,
+                advertisement: { [advertising = relays.advertising] in advertising.event }
+            ),
+            ingress: ingressPlatform.flatMap { platform in
+                guard let settings = configuration.sealedIngress else { return nil }
+                let backend = SealedIngressBackend(
+                    queue: QueueName(platform: platform.name, app: settings.app),
+                    limits: IngressDeviceLimits(devices: settings.devices),
+                    registry: stores.registry,
+                    courier: courier,
+                    trials: trials,
+                    now: now,
+                    logger: logger
+                )
+                return (backend, platform)
+            },
+            intake: intake,
+            stop: stop,
+            group: outgoing.group,
+            counts: listeners,
+            now: now,
+            logger: logger
+        )
+        let events = try Events(
+            intake: intake,
+            settings: configuration.pipelineSettings(rules, filters, platforms.catalog, plugins: outgoing.plugins),
+            configuration: configuration,
+            stores: stores,
+            identity: identity,
+            courier: courier,
+            relays: relays,
+            sockets: sockets,
+            counts: counts,
+            observer: observers,
+            now: now,
+            logger: logger
+        )
+        let announcer = Announcer(
+            settings: settings,
+            transports: transports,
+            sockets: sockets,
+            relays: relays,
+            registry: stores.registry,
+            identity: identity,
+            logger: logger
+        )
+        let health = RouterHealth(
+            isServing: { serving.isSet },
+            pipeline: events.pipeline,
+            courier: courier,
+            outbox: stores.outbox,
+            counts: counts,
+            transports: transports,
+            pool: relays.pool,
+            wantedRelays: Set(configuration.relays.always),
+            group: outgoing.group
+        )
+        let reloader = Reloader(
+            configuration,
+            reread: reread,
+            settings: settings,
+            apiToken: apiToken,
+            outgoing: outgoing,
+            registry: stores.registry,
+            intake: intake,
+            courier: courier,
+            pool: relays.pool,
+            announcer: announcer,
+            serviceManager: serviceManager,
+            logger: logger
+        )
+        operators = Operators(
+            configuration.api,
+            token: apiToken,
+            console: RouterConsole(
+                operations: DeviceOperations(
+                    registry: stores.registry,
+                    sealer: Sealer(identity: identity.secret),
+                    files: OperatorFiles(configuration: configuration),
+                    sender: RunningTestPushes(
+                        settings: settings,
+                        encryptingPlatforms: { [plugins = outgoing.plugins] in plugins.encryptingPlatforms },
+                        transport: { transports[$0] },
+                        now: now
+                    ),
+                    configuration: { settings.configuration },
+                    deliveryID: try DeliveryIDs(identity: identity).id,
+                    now: now
+                ),
+                health: health,
+                metrics: RouterMetrics(
+                    counts: counts,
+                    listeners: listeners,
+                    filterNames: { settings.configuration.filters.map(\.name) },
+                    pipeline: events.pipeline,
+                    intake: intake,
+                    courier: courier,
+                    outbox: stores.outbox,
+                    transports: transports,
+                    pool: relays.pool,
+                    lanes: outgoing.lanes,
+                    trace: stores.trace
+                ),
+                trace: stores.trace,
+                reload: reloader.reload
+            ),
+            group: outgoing.group,
+            counts: listeners,
+            now: now,
+            logger: logger
+        )
+        upkeep = { started in
+            Upkeep(
+                settings: settings,
+                identity: identity,
+                transports: transports,
+                trace: stores.trace,
+                announcer: announcer,
+                health: health,
+                serving: serving,
+                serviceManager: serviceManager,
+                started: started,
+                logger: logger
+            )
+        }
+        self.stores = stores
+        self.outgoing = outgoing
+        self.deliveries = deliveries
+        self.events = events
+        self.relays = relays
+        self.sockets = sockets
+        self.reloader = reloader
+        self.settings = settings
+        self.stop = stop
+    }
+
+    /// Nil where there is no sealed ingress. Where no plugin can serve it the router goes without, unless there is nothing else.
+    private static func ingressPlatform(
+        _ configuration: Configuration,
+        _ platforms: KnownPlatforms,
+        _ logger: Logger
+    ) throws -> IngressPlatform? {
+        do {
+            let platform = try configuration.ingressPlatform(platforms.catalog)
+            return platform.flatMap { IngressPlatform($0, in: platforms.catalog) }
+        } catch {
+            if configuration.isOfEnvironment { throw error }
+            logger.error("The sealed ingress cannot start", metadata: ["reason": "\(error)"])
+            return nil
+        }
+    }
+
+    /// Serves until graceful shutdown, then lets what is under way end and leaves the rest in the outbox.
+    package func run() async throws {
+        try await run(started: { _ in })
+    }
+
+    /// The same; `started` learns the port of the relay socket once everything works.
+    package func run(started: @escaping @Sendable (Int) -> Void) async throws {
+        // In the order of the start. Stopping goes the other way: what came in at the sockets goes all the way before the next part
+        // stops.
+        let parts: [any RouterPart] = [
+            stores, outgoing, operators, deliveries, events, relays, sockets, upkeep(started),
+        ]
+        try await RouterLifecycle(parts, stop: stop) { [settings, now] in
+            StopBudget(seconds: settings.configuration.shutdownSeconds, now: now)
+        }
+        .run()
+        logger.info("Stopped", metadata: ["waiting": "\(courier.waiting)"])
+    }
+
+    /// Reads the configuration anew and puts it in force.
+    package func reload() async -> ReloadResult { await reloader.reload() }
+
+    /// The same at a signal, whose sender does not try again.
+    package func reloadAtSignal() async { await reloader.reloadAtSignal() }
+
+    /// How long stopping may take in all, in seconds.
+    package var shutdownSeconds: Int { settings.configuration.shutdownSeconds }
+
+    /// Where the sealed ingress listens; nil before it does, and where there is none.
+    package var sealedIngressPort: Int? { sockets.ingressPort }
+
+    /// Where the API listens; nil before it does, and where there is none.
+    package var consolePort: Int? { operators.port }
+
+    /// For tests.
+    var registry: Registry { stores.registry }
+    var courier: Courier { deliveries.courier }
+    var intake: Intake { events.intake }
+    var lanes: HTTPLanes { outgoing.lanes }
+}
+
+extension Logger {
+    fileprivate func warn(of exposed: ExposedFiles) {
+        for file in exposed.found {
+            warning(
+                "\(file.isFolder ? "The folder of files with secrets" : "A file with secrets") \(file.exposure)",
+                metadata: ["file": "\(file.path)", "key": "\(file.key)", "remedy": "\(file.remedy)"]
+            )
+        }
+    }
+}
+
+/// Why the router cannot begin.
+package struct RouterError: Error, CustomStringConvertible {
+    package let description: String
+    private init(description: String) {
+        self.description = description
+    }
+
+    /// `key` is where the configuration says it.
+    static func cannotListen(_ key: String, host: String, port: Int, _ error: any Error) -> RouterError {
+        RouterError(description: "\(key): cannot listen on \(host):\(port): \(error)")
+    }
+
+    /// Root would leave files behind that the service can no longer use, in places that the service can choose.
+    static func foreignFolder(of path: String, _ owner: FolderOwner) -> RouterError {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        return RouterError(
+            description:
+                "store.path: root does not serve in another user's folder: \(folder) belongs to user \(owner.user). Run it as that "
+                + "one, with User= in systemd's unit or with \(owner.command("carillon serve …")); or give root the folder "
+                + "and all in it, with chown -R 0:0 \(ShellWord.quoted(folder))"
+        )
+    }
+}

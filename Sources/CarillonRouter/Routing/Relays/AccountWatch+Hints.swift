@@ -1,4 +1,0 @@
-import AccountWatch
-import Pipeline
-
-extension AccountWatch: HintObserver {}

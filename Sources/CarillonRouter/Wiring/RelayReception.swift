@@ -1,0 +1,50 @@
+import AccountWatch
+import Nostr
+import Operations
+import Pipeline
+import RelayPool
+
+/// Hands what relays send to the pipeline, and what was read of them to whoever decides what to read next.
+struct RelayReception: RelayPoolDelegate {
+    let intake: Intake
+    let watch: AccountWatch
+    let counts: RouterCounts
+
+    func received(
+        _ events: [[UInt8]],
+        from relay: RelayURL,
+        _ reading: Reading,
+        completion: @escaping @Sendable ([Bool]) -> Void
+    ) {
+        intake.submit(
+            Submission(events: events, source: .relay(reading.relayReading)) { verdicts in
+                completion(verdicts.map(\.result.isFinal))
+            }
+        )
+    }
+
+    func established(_ keys: [PublicKey], at relay: RelayURL) {
+        watch.established(keys, at: relay)
+    }
+
+    func marked(_ relay: RelayURL, upTo moment: Int64) {
+        watch.marked(relay, upTo: moment)
+    }
+
+    func couldNotRead(_ times: Int, at relay: RelayURL) {
+        counts.couldNotRead(times)
+    }
+}
+
+extension Reading {
+    fileprivate var relayReading: RelayReading {
+        switch self {
+        case .live: .live
+        case .stored: .stored
+        case .baseline: .baseline
+        case .fetched: .fetched
+        }
+    }
+}
+
+extension AccountWatch: HintObserver {}

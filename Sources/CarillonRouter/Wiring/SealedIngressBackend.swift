@@ -1,0 +1,104 @@
+import Delivery
+import Listening
+import Logging
+import Notifications
+import Operations
+import RateLimits
+import Registry
+import Synchronization
+import WebIngress
+
+/// What stands behind the sealed ingress: the registry's table of its devices, and the outbox.
+final class SealedIngressBackend: IngressBackend {
+    /// The app and the platform whose devices it serves.
+    private let queue: QueueName
+    private let limits: IngressDeviceLimits
+    private let registry: Registry
+    private let courier: Courier
+    private let trials: TokenTrials
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+    /// A disk that refuses refuses every batch.
+    private let lines: Mutex<TokenBucket>
+
+    init(
+        queue: QueueName,
+        limits: IngressDeviceLimits,
+        registry: Registry,
+        courier: Courier,
+        trials: TokenTrials,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) {
+        self.queue = queue
+        self.limits = limits
+        self.registry = registry
+        self.courier = courier
+        self.trials = trials
+        self.now = now
+        self.logger = logger
+        lines = Mutex(TokenBucket(capacity: 3, perSecond: 0.1, now: now()))
+    }
+
+    func keep(_ pushes: [IngressPush]) -> [IngressAnswer] {
+        let trusted = pushes.filter { !trials.isMistrusted($0.client) }
+        guard trusted.count < pushes.count else { return keepAll(pushes) }
+        var answers = keepAll(trusted).makeIterator()
+        return pushes.map { trials.isMistrusted($0.client) ? .mistrusted : answers.next() ?? .busy }
+    }
+
+    private func keepAll(_ pushes: [IngressPush]) -> [IngressAnswer] {
+        let room = courier.isFull ? 0 : courier.capacity.capacityForCallers(of: queue)
+        // Whoever can come again leaves half of the queue's share to events, whose senders cannot.
+        let busy = [IngressAnswer](repeating: .busy, count: max(0, pushes.count - room))
+        let pushes = pushes.prefix(room)
+        guard !pushes.isEmpty else { return busy }
+        do {
+            let admissions = try registry.admit(
+                pushes.map {
+                    IngressToken(
+                        token: $0.deviceToken,
+                        isSandbox: $0.isSandbox,
+                        app: queue.app,
+                        platform: queue.platform
+                    )
+                },
+                limits: limits
+            )
+            let now = now()
+            let deliveries = zip(pushes, admissions).compactMap { push, admission -> Delivery? in
+                guard case .admitted(let device) = admission else { return nil }
+                return Delivery(
+                    id: DeliveryIDs.fresh(),
+                    device: device,
+                    platform: queue.platform,
+                    app: queue.app,
+                    notification: push.notification,
+                    acceptedAt: now
+                )
+            }
+            let unproven = try registry.unproven(among: deliveries.map(\.device))
+            for case (let push, .admitted(let device)) in zip(pushes, admissions) where unproven.contains(device) {
+                trials.begin(device, by: push.client)
+            }
+            if !deliveries.isEmpty { try courier.accept(deliveries) }
+            return admissions.map(\.answer) + busy
+        } catch {
+            if lines.withLock({ $0.take(at: now()) }) {
+                logger.error("Push messages cannot be kept", metadata: ["error": "\(error)"])
+            }
+            return pushes.map { _ in .busy } + busy
+        }
+    }
+}
+
+extension IngressAdmission {
+    fileprivate var answer: IngressAnswer {
+        switch self {
+        case .admitted: .queued
+        case .gone: .gone
+        case .invalid: .unknownDevice
+        case .full: .busy
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import Foundation
+
+/// Why something that an operator asked for could not be done.
+package struct OperationFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Kind: Sendable, Hashable {
+        /// What was asked for cannot be understood.
+        case invalid
+        /// There is nothing of that name or number.
+        case unknown
+        /// It cannot be done at this moment, or by these means.
+        case unavailable
+    }
+
+    package let kind: Kind
+    /// What is wrong and what was expected; no secrets.
+    package let description: String
+
+    static func invalid(_ description: String) -> OperationFailure {
+        OperationFailure(kind: .invalid, description: description)
+    }
+
+    static func unknown(_ description: String) -> OperationFailure {
+        OperationFailure(kind: .unknown, description: description)
+    }
+
+    package static func unavailable(_ description: String) -> OperationFailure {
+        OperationFailure(kind: .unavailable, description: description)
+    }
+}
+
+/// What an operator is told: for people and for machines.
+package protocol OperatorAnswer: Codable, Sendable {
+    /// Lines for a terminal.
+    var text: String { get }
+}
+
+extension OperatorAnswer {
+    /// One JSON object on one line.
+    package var json: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        // Nothing in here is a number without a spelling in JSON, which is all that can fail.
+        return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    }
+}

@@ -1,0 +1,93 @@
+import Delivery
+import EventTrace
+import Foundation
+import Nostr
+import Registry
+import RouterConfiguration
+import Sealing
+
+/// The way of commands to a router's events and devices: by its files, beside the router or without it.
+package struct OperatorAccess {
+    package enum Purpose: Sendable {
+        /// Also while a router runs.
+        case reading
+        /// While none runs.
+        case changing
+    }
+
+    package let operations: DeviceOperations
+    /// Keeps routers off for as long as this value lives.
+    private let lock: StoreLock?
+
+    /// Throws an ``OperationFailure`` when the files cannot be used for that, `StoreLockError.storeInUse` when a router has them
+    /// and something is to be changed, and `Diagnostics` for a key file that is none.
+    package init(
+        _ configuration: Configuration,
+        for purpose: Purpose,
+        now: @escaping @Sendable () -> Int64 = SystemTime.now
+    ) throws {
+        let key = IdentityFile(path: configuration.keyFile)
+        guard key.exists, FileManager.default.fileExists(atPath: configuration.storePath) else {
+            throw OperationFailure.unavailable(
+                "there is no router yet: \(key.exists ? configuration.storePath : configuration.keyFile) is missing, which "
+                    + "carillon serve makes when it starts"
+            )
+        }
+        // First, for it says best what is wrong when another user asks.
+        let identity = try key.read()
+        lock = try purpose == .changing ? Self.lock(configuration) : nil
+        let platforms = CommandPlugins(configuration).platforms.catalog
+        do {
+            let store =
+                purpose == .changing
+                ? try RegistryStore(path: configuration.storePath)
+                : try RegistryStore(reading: configuration.storePath)
+            operations = DeviceOperations(
+                registry: try Registry(
+                    store: store,
+                    identity: identity,
+                    now: now,
+                    platforms: platforms,
+                    check: { _ in }
+                ),
+                sealer: Sealer(identity: identity.secret),
+                files: OperatorFiles(configuration: configuration),
+                sender: ConfiguredTestPushes(configuration: configuration),
+                configuration: { configuration },
+                deliveryID: try DeliveryIDs(identity: identity).id,
+                now: now
+            )
+        } catch {
+            throw OperationFailure.unavailable("\(error)")
+        }
+    }
+
+    private static func lock(_ configuration: Configuration) throws -> StoreLock {
+        do throws(StoreLockError) {
+            return try StoreLock(store: configuration.storePath)
+        } catch {
+            if error.isOfStoreInUse { throw error }
+            throw OperationFailure.unavailable(error.description)
+        }
+    }
+}
+
+/// What is read beside the registry to answer operators.
+package struct OperatorFiles: Sendable {
+    /// Nil: nothing is traced, and what there may be from before is out of date.
+    let trace: (reader: TraceReader, limits: TraceLimits)?
+    let outbox: OutboxReader
+    /// How much the outbox is for.
+    let mostWaiting: Int
+
+    package init(configuration: Configuration) {
+        trace = configuration.trace.map { (TraceReader(path: configuration.tracePath), $0) }
+        outbox = OutboxReader(path: configuration.outboxPath)
+        mostWaiting = configuration.mostWaiting
+    }
+
+    /// Whether an event is among those that were accepted lately; false where that cannot be told.
+    func wasAccepted(_ event: EventID) -> Bool {
+        (try? outbox.isCause(event.array)) ?? false
+    }
+}

@@ -1,0 +1,127 @@
+import Console
+import Dispatch
+import EventTrace
+import YAMLReading
+
+/// Answers the API's calls for a running router.
+package struct RouterConsole: ConsoleBackend {
+    /// How long parts may take to show that they come round, in milliseconds.
+    private static let patience: Int64 = 5_000
+
+    private static let reading = DispatchQueue(label: "carillon.console-reading", attributes: .concurrent)
+
+    private let operations: DeviceOperations
+    private let health: RouterHealth
+    private let metrics: RouterMetrics
+    private let reload: @Sendable () async -> ReloadResult
+    private let trace: TraceStore?
+
+    /// `trace` is nil where nothing is traced.
+    package init(
+        operations: DeviceOperations,
+        health: RouterHealth,
+        metrics: RouterMetrics,
+        trace: TraceStore?,
+        reload: @escaping @Sendable () async -> ReloadResult
+    ) {
+        self.operations = operations
+        self.health = health
+        self.metrics = metrics
+        self.trace = trace
+        self.reload = reload
+    }
+
+    package func answer(_ call: ConsoleCall) async -> ConsoleAnswer {
+        switch call {
+        case .health: await alive()
+        case .readiness(let withDetails): await health.readiness(within: Self.patience).answer(details: withDetails)
+        case .metrics: .metrics(await metrics.families())
+        case .reload: await readAnew()
+        case .explain(let event, let recipient):
+            await onFiles { [trace] operations in
+                trace?.flush()
+                return try operations.explain(event, recipient: recipient)
+            }
+        case .devices(let account, let after): await onFiles { try $0.list(account: account, after: after) }
+        case .device(let device): await onFiles { try $0.show(device) }
+        case .removeDevice(let device): await onFiles { try $0.remove(device) }
+        case .testDevice(let device, let mode): await test(device, mode)
+        }
+    }
+
+    private func onFiles(
+        _ read: @escaping @Sendable (DeviceOperations) throws -> any OperatorAnswer
+    ) async -> ConsoleAnswer {
+        await withCheckedContinuation { continuation in
+            // The disk may keep us waiting, which the threads that tasks share must not.
+            Self.reading.async { [operations] in
+                continuation.resume(returning: Self.answer(Result { try read(operations) }))
+            }
+        }
+    }
+
+    private func test(_ device: Int64, _ mode: String?) async -> ConsoleAnswer {
+        do {
+            return Self.answer(.success(try await operations.test(device, mode: mode)))
+        } catch {
+            return Self.answer(.failure(error))
+        }
+    }
+
+    private static func answer(_ result: Result<any OperatorAnswer, any Error>) -> ConsoleAnswer {
+        switch result {
+        case .success(let answer): return ConsoleAnswer(body: answer.json + "\n")
+        case .failure(let failure as OperationFailure):
+            let status =
+                switch failure.kind {
+                case .invalid: 400
+                case .unknown: 404
+                case .unavailable: 503
+                }
+            return .failure(status, failure.description)
+        // May say more than operators' tools should pass on; the log has it.
+        case .failure: return .failure(500, "this could not be done; the router's log says why")
+        }
+    }
+
+    private func alive() async -> ConsoleAnswer {
+        let stuck = await health.stuck(within: Self.patience)
+        let parts = stuck.map(JSONText.quoted).joined(separator: ",")
+        return ConsoleAnswer(
+            status: stuck.isEmpty ? 200 : 503,
+            body: "{\"alive\":\(stuck.isEmpty),\"stuck\":[\(parts)]}\n"
+        )
+    }
+
+    private func readAnew() async -> ConsoleAnswer {
+        switch await reload() {
+        case .done(let restart, let warnings, let refused):
+            let keys = restart.map(JSONText.quoted).joined(separator: ",")
+            let doubts = warnings.map { JSONText.quoted("\($0)") }.joined(separator: ",")
+            let plugins = refused.map { JSONText.quoted("\($0)") }.joined(separator: ",")
+            return ConsoleAnswer(
+                body: "{\"reloaded\":true,\"needs_restart\":[\(keys)],\"warnings\":[\(doubts)],"
+                    + "\"refused\":[\(plugins)]}\n"
+            )
+        case .refused(let mistakes):
+            let all = mistakes.all.map { JSONText.quoted("\($0)") }.joined(separator: ",")
+            return ConsoleAnswer(
+                status: 422,
+                body: "{\"error\":\"the new configuration has mistakes; the old one stays\",\"mistakes\":[\(all)]}\n"
+            )
+        case .busy:
+            return .failure(409, "another reload is under way: try again in a moment")
+        }
+    }
+}
+
+/// What came of reading the configuration anew.
+package enum ReloadResult: Sendable {
+    /// It is in force; `restart` are the keys of the file whose changes take a restart, `warnings` what is hardly
+    /// meant, `refused` the plugins that were not taken, and why.
+    case done(restart: [String], warnings: [Diagnostic], refused: [Diagnostic])
+    /// The old one stays in force, for these reasons.
+    case refused(Diagnostics)
+    /// Another reload is under way.
+    case busy
+}

@@ -1,0 +1,297 @@
+import Cipher
+import Delivery
+import EventTrace
+import Nostr
+import Notifications
+import Pipeline
+import Registry
+import RouterConfiguration
+import Sealing
+
+/// What operators ask about events and devices, and do to devices. The same in the router, for its API, and on its files, for the
+/// commands. Callable from any thread; reads files, so not for those that must not wait.
+package final class DeviceOperations: Sendable {
+    /// Devices in one answer.
+    package static let page = 1_000
+
+    private let registry: Registry
+    private let sealer: Sealer
+    private let files: OperatorFiles
+    private let sender: any TestPushSender
+    /// A reload may change it.
+    private let configuration: @Sendable () -> Configuration
+    private let deliveryID: @Sendable (EventID, DeviceID) -> String
+    private let now: @Sendable () -> Int64
+
+    package init(
+        registry: Registry,
+        sealer: Sealer,
+        files: OperatorFiles,
+        sender: any TestPushSender,
+        configuration: @escaping @Sendable () -> Configuration,
+        deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.registry = registry
+        self.sealer = sealer
+        self.files = files
+        self.sender = sender
+        self.configuration = configuration
+        self.deliveryID = deliveryID
+        self.now = now
+    }
+
+    /// Devices in the order of their numbers, beginning behind `previous`; `account`, as 64 hex digits or npub1…, narrows them
+    /// down to one account's. Throws an ``OperationFailure``.
+    package func list(account: String? = nil, after previous: Int64? = nil) throws(OperationFailure) -> DeviceList {
+        let key = try account.map { text throws(OperationFailure) in try OperatorWords.key(text, "account") }
+        let listings = try attempt {
+            try registry.devices(of: key, after: previous.map(DeviceID.init(rawValue:)), limit: Self.page + 1)
+        }
+        let shown = Array(listings.prefix(Self.page))
+        var list = DeviceList(
+            devices: overviews(of: shown),
+            next: listings.count > shown.count ? shown.last?.device.rawValue : nil
+        )
+        if previous == nil { list.waiting = try waiting(for: key) }
+        return list
+    }
+
+    /// Throws an ``OperationFailure`` when there is no such device.
+    package func show(_ device: Int64) throws(OperationFailure) -> DeviceOverview {
+        let listing = try listing(of: device)
+        return overviews(of: [listing])[0]
+    }
+
+    /// Forgets a device as if its push service had called it gone: the event that registered it does not bring it back, a later
+    /// one does. Throws an ``OperationFailure`` when there is no such device or the registry cannot be written.
+    package func remove(_ device: Int64) throws(OperationFailure) -> RemovedDevice {
+        let overview = try show(device)
+        _ = try attempt { try registry.remove(DeviceID(rawValue: device)) }
+        return RemovedDevice(removed: overview)
+    }
+
+    /// Sends a push to one device; `mode` is a mode's name, nil: the device's own. What does not pass in that mode says less, as
+    /// every push does. Whatever the answer says, the registration stays. Throws an ``OperationFailure`` when it cannot even be attempted.
+    package func test(_ device: Int64, mode: String? = nil) async throws(OperationFailure) -> TestPushAnswer {
+        let asked = try mode.map { text throws(OperationFailure) in try OperatorWords.mode(text) }
+        let listing = try listing(of: device)
+        guard let address = try attempt({ try registry.address(of: listing.device) }) else {
+            throw .unknown("there is no device \(device)")
+        }
+        let mode = asked ?? listing.mode ?? sender.defaultMode
+        let id = DeliveryIDs.fresh()
+        var notification = TestPush(mode: mode, now: now()).notification
+        let key = try attempt { try registry.sealingKey(of: listing.device) }
+        let hasOwnKey = try attempt { try registry.content(of: listing.device)?.sealingKey != nil }
+        if mode == .sealed, hasOwnKey || !sender.seals(address.platform) {
+            guard let key else { throw .unavailable("the registration names no key to seal to") }
+            notification = try attempt { try sealer.seal(notification, id: id, for: key) }
+        }
+        var outcome = try await sender.send(notification, id: id, to: address)
+        var reductions: [TestPushAnswer.Reduction] = []
+        while let lessened = notification.lessened(after: outcome) {
+            reductions.append(TestPushAnswer.Reduction(notification.mode, outcome))
+            notification = lessened
+            outcome = try await sender.send(notification, id: id, to: address)
+        }
+        return TestPushAnswer(listing.device, address, notification.mode, reductions, delivery: id, outcome)
+    }
+
+    /// What became of an event, named as 64 hex digits, note1… or nevent1…, for `recipient` or for everybody whom it concerned.
+    /// Throws an ``OperationFailure`` when either cannot be read; that nothing is known is an answer.
+    package func explain(_ event: String, recipient: String? = nil) throws(OperationFailure) -> EventExplanation {
+        let id = try OperatorWords.event(event)
+        let key = try recipient.map { text throws(OperationFailure) in try OperatorWords.key(text, "recipient") }
+        var history: [TraceEntry] = []
+        var began: Int64?
+        var fault: String?
+        if let trace = files.trace {
+            let since = now() - trace.limits.age
+            do throws(TraceError) {
+                // What is older may be on disk still.
+                began = try trace.reader.beginning().map { max($0, since) }
+                history = try trace.reader.history(of: id, for: key, since: since)
+            } catch {
+                fault = error.description
+            }
+        }
+        var surroundings = Explainer.Surroundings(traceBegan: began, recipient: key)
+        for device in Set(history.compactMap(\.device)) {
+            surroundings.devices[device] = try attempt { try registry.listing(of: device) }
+        }
+        surroundings.held = held(for: Array(surroundings.devices.keys))
+        surroundings.pauses = pauses
+        let unfinished = Explainer.unfinished(history)
+        surroundings.outbox = try? files.outbox.contained(of: unfinished)
+        if surroundings.outbox?.isEmpty == false {
+            surroundings.predecessors = (try? files.outbox.predecessors(of: unfinished)) ?? [:]
+        }
+        let registered = try key.map { key throws(OperationFailure) in
+            try attempt { try registry.devices(of: key, limit: Self.page) }
+        }
+        let explainer = Explainer(event: id, history: history, surroundings: surroundings)
+        var explanation = explainer.explanation {
+            SilenceAdvice(
+                recipient: key,
+                devices: registered?.count,
+                firstRegistered: registered?.map(\.firstRegisteredAt).min(),
+                isOfEverybody: !history.isEmpty,
+                isKnownOtherwise: key != nil && isKnown(id, beyond: history),
+                wasAccepted: files.wasAccepted(id),
+                waiting: waiting(id, for: key, registered ?? []),
+                isTraced: files.trace != nil,
+                traceBegan: began,
+                traceFault: fault,
+                limits: files.trace.map { "\($0.limits.rows) entries and \($0.limits.days) days at most" } ?? ""
+            )
+            .lines
+        }
+        for account in key.map({ [$0] }) ?? explainer.accountsNamed {
+            explanation.advice += try identityLines(of: account)
+        }
+        return explanation
+    }
+
+    private func waiting(for root: PublicKey?) throws(OperationFailure) -> [WaitingDevice] {
+        try attempt { try registry.waitingRegistrations(for: root, limit: Self.page).map { WaitingDevice($0) } }
+    }
+
+    /// What is to be said of an account's devices that are not woken although they are registered, or will not be for
+    /// long.
+    private func identityLines(of account: PublicKey) throws(OperationFailure) -> [String] {
+        let passing = try attempt {
+            try registry.devices(of: account, limit: Self.page).filter { $0.countsUntil != nil || $0.waitsForCode }
+        }
+        return IdentityWords.lines(of: account, waiting: try waiting(for: account), overviews(of: passing))
+    }
+
+    private func listing(of device: Int64) throws(OperationFailure) -> DeviceListing {
+        guard let listing = try attempt({ try registry.listing(of: DeviceID(rawValue: device)) }) else {
+            throw .unknown("there is no device \(device)\(lastWords(of: device))")
+        }
+        return listing
+    }
+
+    /// Why a device that is no more may have gone.
+    private func lastWords(of device: Int64) -> String {
+        let id = DeviceID(rawValue: device)
+        guard let status = (try? files.trace?.reader.statuses(of: [id]))?[id], let failure = status.lastFailure else {
+            return ""
+        }
+        let words = ReportWords.short(kind: failure.kind, status: failure.status, reason: failure.reason)
+        return " now; the last error of a push to it was \(words) at \(UTCTime(milliseconds: failure.at).words)"
+    }
+
+    /// What is not known of a push is left out: a missing trace is no reason to show no devices.
+    private func overviews(of listings: [DeviceListing]) -> [DeviceOverview] {
+        let statuses = (try? files.trace?.reader.statuses(of: listings.map(\.device))) ?? [:]
+        let forecasts = forecasts(of: listings.map(\.device))
+        let pauses = pauses
+        let waiting = try? files.outbox.waiting(for: listings.map(\.device))
+        return listings.map { listing in
+            let queue = QueueName(platform: listing.route.platform, app: listing.route.app)
+            let pace = forecasts[listing.device].map(DevicePaceOverview.init)
+            return DeviceOverview(
+                listing,
+                wishes(of: listing),
+                isTraced: files.trace != nil,
+                statuses[listing.device],
+                pace,
+                waiting: waiting.map { $0[listing.device] ?? 0 },
+                pauses[queue]
+            )
+        }
+    }
+
+    /// Nil when that cannot be read.
+    private func wishes(of listing: DeviceListing) -> DeviceWishesOverview? {
+        guard let wishes = try? registry.wishes(of: listing.device) else { return nil }
+        let locale = (try? registry.content(of: listing.device))?.locale
+        return DeviceWishesOverview(wishes, on: listing.route.platform, locale: locale, configuration())
+    }
+
+    /// Queues that were paused when the router wrote that down last.
+    private var pauses: [QueueName: TracedPause] { (try? files.trace?.reader.pauses()) ?? [:] }
+
+    /// How each of these devices is woken now; empty when that cannot be read.
+    private func forecasts(of devices: [DeviceID]) -> [DeviceID: PaceForecast] {
+        guard let stored = try? files.outbox.paces(of: devices) else { return [:] }
+        let (policy, defaultMode) = (configuration().pacing, configuration().defaultMode)
+        var forecasts: [DeviceID: PaceForecast] = [:]
+        // Where one device waits for room many do: each queue is counted once.
+        var crowded: [QueueName: Bool] = [:]
+        for device in devices {
+            guard let wishes = (try? registry.wishes(of: device))?.pace else { continue }
+            let listing = try? registry.listing(of: device)
+            let route = listing?.route
+            forecasts[device] = PaceForecast(
+                stored[device]?.row,
+                stored[device]?.held ?? [],
+                wishes: wishes,
+                on: route?.platform ?? "",
+                mode: listing?.mode ?? defaultMode,
+                policy: policy,
+                at: now()
+            ) {
+                guard let route else { return false }
+                let queue = QueueName(platform: route.platform, app: route.app)
+                let isCrowded = crowded[queue] ?? isCrowded(queue)
+                crowded[queue] = isCrowded
+                return isCrowded
+            }
+        }
+        return forecasts
+    }
+
+    /// Whether what waits for a queue's devices may lack room in the outbox; false where that cannot be told.
+    private func isCrowded(_ queue: QueueName) -> Bool {
+        (try? files.outbox.isCrowded(queue, limit: files.mostWaiting)) ?? false
+    }
+
+    /// Why and until when events are held for these devices, in words, by the delivery that they would be.
+    private func held(for devices: [DeviceID]) -> [String: String] {
+        var held: [String: String] = [:]
+        for (device, forecast) in forecasts(of: devices) {
+            for group in forecast.groups {
+                held[deliveryID(group.event, device)] = HoldWords.words(group, forecast.pace.quiet)
+            }
+        }
+        return held
+    }
+
+    /// Whether more is known of an event than its history for one recipient.
+    private func isKnown(_ event: EventID, beyond history: [TraceEntry]) -> Bool {
+        guard let trace = files.trace,
+            let whole = try? trace.reader.history(of: event, since: now() - trace.limits.age)
+        else { return false }
+        return whole.count > history.count
+    }
+
+    /// What of an event waits, as far as that can be told without its history: where it is the first one held, or where the
+    /// `recipient` has these devices.
+    private func waiting(_ event: EventID, for recipient: PublicKey?, _ devices: [DeviceListing]) -> [String] {
+        let holders = (try? files.outbox.devices(holding: event.array)) ?? []
+        let held = held(for: holders)
+        var waiting = holders.compactMap { device -> String? in
+            guard let words = held[deliveryID(event, device)], let owner = (try? registry.listing(of: device))?.account,
+                owner == recipient ?? owner
+            else { return nil }
+            return "for device \(device.rawValue), held: \(words)"
+        }
+        let numbers = devices.map { (device: $0.device, delivery: deliveryID(event, $0.device)) }
+        let queued = (try? files.outbox.contained(of: Set(numbers.map(\.delivery)))) ?? []
+        for number in numbers where queued.contains(number.delivery) {
+            waiting.append("for device \(number.device.rawValue), which has not been reached yet")
+        }
+        return waiting
+    }
+
+    private func attempt<Value>(_ body: () throws -> Value) throws(OperationFailure) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw .unavailable("\(error)")
+        }
+    }
+}

@@ -1,4 +1,0 @@
-/// Which Carillon this is.
-package enum Version {
-    package static let current = "0.1.0"
-}

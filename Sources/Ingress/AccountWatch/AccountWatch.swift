@@ -194,7 +194,9 @@ package enum HintPolicy: String, Sendable, Hashable, CaseIterable {
     case ignore
     /// Hints wake, and so does what relays bring.
     case also
-    /// An account with a partner that sent a hint lately is left to its partners; relays are not asked for it.
+    /// An account with a partner that sent a hint lately is left to its partners; relays are not asked for it. Its rows
+    /// stay on disk meanwhile. When its partners fall silent, relays are read for it from the last hint on. The mark of
+    /// each of its relays goes back to that moment, because a mark speaks for all keys that are watched at a relay.
     case prefer
 }
 

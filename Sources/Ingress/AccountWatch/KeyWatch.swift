@@ -3,6 +3,9 @@ import Registry
 import RelayPool
 
 /// How a key is watched at a relay, on behalf of one owner or of several together.
+///
+/// A key may have several owners, since anybody can list any key as their own for messages. A relay is asked for what
+/// all owners want together, so that no owner can end the watch of another.
 struct KeyWatch: Hashable, Sendable {
     var interest: WatchInterest
     var since: Int64

@@ -2,6 +2,8 @@ import Nostr
 import Registry
 
 /// Compares rows with targets in one pass. Both are in the order of their owners' bytes.
+///
+/// A start compares all rows with all targets like this. Rows that match their target take no memory.
 struct WatchComparison {
     /// An owner whose rows differ from its target.
     struct Difference {

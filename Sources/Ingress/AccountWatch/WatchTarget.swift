@@ -2,6 +2,10 @@ import Nostr
 import Registry
 
 /// What is to be watched on behalf of an account, or of a root of interest.
+///
+/// An account's own key and its keys for messages are watched at its own relays and at the operator's. The lists of
+/// roots of interest are watched at the operator's relays, and the lists of an account's partners at the account's
+/// relays.
 struct WatchTarget: Hashable, Sendable {
     var owner: PublicKey
     /// What is watched of the owner's own key.

@@ -2,7 +2,7 @@ import Nostr
 import Registry
 
 /// The NIP-46 sessions, and how often each client may ask. Knows no key but those of clients, no store, no clock and no
-/// socket.
+/// socket. It decides before anything is decrypted.
 struct SessionTable {
     /// The verdict on a request before it is decrypted.
     enum Admission: String, Hashable {

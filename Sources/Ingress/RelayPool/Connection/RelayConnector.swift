@@ -6,6 +6,9 @@ import NIOSSL
 import NIOWebSocket
 
 /// Opens WebSocket connections (RFC 6455), over TLS (1.2 at least, certificates checked) for `wss`.
+///
+/// Users' relays go through the address guard, their names are looked up on separate threads, and a bounded number of
+/// them is opened at a time. So they delay neither the operator's relays nor a push.
 struct RelayConnector: Sendable {
     private let tls: NIOSSLContext
     private let addressGuard: AddressGuard

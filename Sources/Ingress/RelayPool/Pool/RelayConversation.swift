@@ -6,6 +6,9 @@ import Nostr
 
 /// The shell around a ``RelaySession``: turns messages into its inputs and its actions into messages, batches for the
 /// delegate and answers to whoever published or fetched. Lives on one event loop.
+///
+/// It begins when the information document (NIP-11) is here or could not be had. It reads on only while few enough
+/// events are unsettled.
 final class RelayConversation: RelayWireOwner {
     /// After so many malformed messages a connection is closed.
     private static let patience = 100

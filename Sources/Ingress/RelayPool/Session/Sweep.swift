@@ -2,6 +2,10 @@ import Nostr
 
 /// The reading of stored events for some keys, filter after filter and page after page, until each event was dealt
 /// with.
+///
+/// A sweep begins when the new events of its keys come live, so that no event falls in between. It asks again, by id,
+/// for events that were not dealt with. If the end of the stored events does not come, the page counts as failed; the
+/// end is never assumed.
 struct Sweep: Sendable {
     enum Purpose: Hashable, Sendable {
         /// What the relay got for a chunk's established keys from that second on.

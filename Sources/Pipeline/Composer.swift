@@ -112,7 +112,8 @@ struct Composer {
         }
     }
 
-    /// One notification for several events.
+    /// One notification for several events. It is the rule book's summary in the least strict mode among the members,
+    /// as far as the device may show that. Where nothing may be shown it is a wake-up.
     func summary(_ sum: HeldGroup, id: String, for target: TargetDevice, at now: Int64) -> Notification {
         let notification = rules[target.route.app].renderSummary(
             count: sum.count,

@@ -4,6 +4,11 @@ import Rules
 
 /// The first stage: reads an event as far as it must, and lets through only what is new, concerns somebody, and is
 /// really its author's. Matches before it verifies, since a look at the tags costs a fraction of a signature check.
+///
+/// It verifies and builds events that name an account, and events that are for the router by their kind: registrations,
+/// requests (NIP-46), deletions, and lists (kinds 10002 and 10050) of people that accounts have to do with. On our own
+/// socket it verifies every event. It recognises further copies of a verified event by the id and does not verify them
+/// again.
 struct Gate {
     private var scanner = EventScanner()
     private let verifier = EventVerifier()

@@ -83,6 +83,9 @@ struct HintLimiter {
 }
 
 /// The hint stage: decides whether a partner's hint wakes an account, and which of its devices.
+///
+/// A hint wakes the devices that name the hinting root as a partner, if the hint is fresh and its signer is that root
+/// or a device in the root's kind 10050. Its sender learns nothing about that.
 struct Hints {
     enum Ruling {
         /// It wakes these devices, which name the partner.

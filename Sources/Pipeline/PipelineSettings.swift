@@ -3,7 +3,8 @@ import Rules
 
 /// What the operator decided about events.
 package struct PipelineSettings: Sendable {
-    /// How far ahead of now an event may be dated, in seconds: senders' clocks are fast by minutes.
+    /// How far ahead of now an event may be dated, in seconds: senders' clocks are fast by minutes. A later event is
+    /// refused and not remembered, because relays bring it again.
     package static let secondsAhead: Int64 = 900
 
     package var rules: RuleBook

@@ -15,7 +15,7 @@ package struct EventVerdict: Sendable, Hashable {
         static let notKept = Result.refused("error: could not be kept, try again later")
 
         /// Whether sending the event again is of no use. False when nothing is wrong with it but it could not be kept
-        /// or taken.
+        /// or taken. Relays are read again for an event whose result is not final.
         package var isFinal: Bool {
             guard case .refused(let message) = self else { return true }
             return MachineReadablePrefix(of: message) != .error

@@ -13,6 +13,10 @@ struct WaitingEvent {
 /// without.
 ///
 /// Knows no clock, no relay and no context: its owner says what was found, and it says what is to be asked for.
+///
+/// An event that waits is not kept, not remembered and not answered. It goes on when everything that it lacks was
+/// found, when nobody has the rest, or when its time is over (``PipelineSettings/contextWait``). What a batch wants is
+/// one fetch, and nothing is asked for twice at the same time.
 struct WaitingEvents {
     /// How long and how many events may wait.
     struct Limits {

@@ -3,6 +3,9 @@ import Notifications
 
 /// Follows of follows: what was found out about pairs of account and author, for a while, and what is being asked. A
 /// pure machine; times are in milliseconds since 1970.
+///
+/// Relays are asked for contact lists of people that the account follows and that name the author in a `p` tag. The
+/// event waits meanwhile.
 struct FollowDistances {
     /// What is known of one pair.
     private enum Finding {

@@ -82,9 +82,11 @@ package enum RelayReading: Sendable, Hashable {
     case live
     /// Stored, and published while nobody listened: new as well. Comes in any order.
     case stored
-    /// Stored before the key was watched there: not new, to be remembered only.
+    /// Stored before the key was watched there: not new, to be remembered only. Gift wraps and contact lists of this
+    /// kind stay remembered, because their dates say nothing.
     case baseline
-    /// Asked for by a ``ContextFetcher``: not new, to be learned from only.
+    /// Asked for by a ``ContextFetcher``: not new, to be learned from only. It may still be new when it comes by
+    /// itself.
     case fetched
 }
 

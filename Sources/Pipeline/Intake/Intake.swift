@@ -96,6 +96,7 @@ package final class Intake: Sendable {
     }
 
     /// Tells the pipeline that everything a fetch found was submitted; `isAnswered`: some relay said that this was all.
+    /// The pipeline reads this after the events that the fetch found.
     func fetchEnded(_ number: Int, isAnswered: Bool = true) {
         change { state in
             state.arrivals.endedFetches.append(number)

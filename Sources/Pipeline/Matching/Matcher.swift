@@ -6,6 +6,10 @@ import Storage
 
 /// The matching stage: finds what a verified event is to each account that it names, and by which rule it wakes which
 /// of the account's devices.
+///
+/// No device is woken by what its account did itself, by an event that has expired, or by one from before its first
+/// registration. Only gift wraps count whatever their dates, since they are dated back. Senders' clocks differ, so a
+/// live event may be dated some minutes ago (``EventSource/clockTolerance``).
 struct Matcher {
     private let registry: Registry
     private var rules: RuleBook

@@ -7,7 +7,8 @@ package struct Relevance: Sendable, Hashable {
     /// Nil for kinds that only a rules file gives a signal.
     package var signal: Signal?
     package var relation: Relation?
-    /// The event whose author decides whether and how it concerns the account; nil when that is decided.
+    /// The event whose author decides whether and how it concerns the account; nil when that is decided. Tags that name
+    /// several people and no author leave this open. The answer is worth waiting for in every mode.
     package var openQuestion: EventID?
     package var referencedID: EventID?
     /// The person that a notification names: the sender of a zap, else the event's author.

@@ -20,7 +20,8 @@ package struct HeldGroup: Hashable, Sendable {
     var hasOverflowed: Bool
     /// The owner of the device.
     let account: PublicKey
-    /// Of the first member.
+    /// Of the first member. The group's delivery is named after this event, so that a repeat after a crash is the same
+    /// push.
     let event: EventID
     /// Of the first member, or of the latest where only that counts.
     var signal: Signal

@@ -54,7 +54,8 @@ package enum HoldReason: String, Sendable, CaseIterable {
     case silentBudget = "silent-budget"
     /// The last push has not found its end.
     case underWay = "under-way"
-    /// The outbox has no capacity for its push service, or for the host it is at.
+    /// The outbox has no capacity for its push service, or for the host it is at. So a device with a cooldown of 0 gets
+    /// a push for each event while its push service keeps up, and batches while it does not.
     case behind
 
     /// The reason in words for an operator.

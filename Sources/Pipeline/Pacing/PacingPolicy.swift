@@ -63,8 +63,9 @@ package struct PacingPolicy: Sendable, Hashable {
     }
 
     /// The pace of a device of `platform` with those preferences. Bounds apply to preferences only, not to defaults.
-    /// Without a cooldown every push is sent, silent ones as well.
-    package func pace(for wishes: PacePreferences, on platform: String) -> Pace {
+    /// Without a cooldown every push is sent, silent ones as well. Preferences beyond the bounds are stored as they are
+    /// and limited here, so that other bounds apply after a reload.
+    package func pace(for wishes: PaceWishes, on platform: String) -> Pace {
         let batch = wishes.batch
         let own = platforms[platform] ?? PlatformDefaults()
         let cap =

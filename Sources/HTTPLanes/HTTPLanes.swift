@@ -9,6 +9,9 @@ import Synchronization
 ///     let http = try HTTPLanes(configuration: .init(), group: group, logger: logger)
 ///     http.send(HTTPRequest(method: "POST", url: "https://api.push.apple.com/3/device/…", multiplexed: true)) { … }
 ///     await http.shutdown()  // before the group's
+///
+/// libcurl carries requests to origins that are not busy or speak no HTTP/2, and all requests through a proxy that does
+/// not tunnel.
 package final class HTTPLanes: HTTPSender {
     private let pool: ConnectionPool
     private let curl: CurlClients

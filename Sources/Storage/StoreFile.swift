@@ -87,8 +87,9 @@ package struct StoreFile: Sendable {
     }
 
     /// Makes a new file at this place and lets `body` fill it; each commit is flushed. The file is made beside its
-    /// place and moved there when it is whole, so that a killed process leaves either all of it or nothing. It is in
-    /// WAL mode by then: switching a file to WAL takes a rollback journal, which must not be left beside a store.
+    /// place, under a name that ends in `-new`, and moved there when it is whole, so that a killed process leaves
+    /// either all of it or nothing. It is in WAL mode by then: switching a file to WAL takes a rollback journal, which
+    /// must not be left beside a store.
     ///
     /// If root makes it, it gets the owner of the file `original`, because a service could not open a file of root.
     func make<Value>(ownedLike original: String? = nil, _ body: (DatabaseQueue) throws -> Value) throws -> Value {

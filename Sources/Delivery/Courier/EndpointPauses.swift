@@ -4,6 +4,8 @@ import Notifications
 ///
 /// A refusal ends its push and asks for no pause, so without this an endpoint that refuses at once would be sent more
 /// than one that accepts everything.
+///
+/// A refusal counts for its device and not for the host, because other users are at that host.
 struct EndpointPauses: Sendable {
     private struct Endpoint: Sendable {
         var refusals = 0

@@ -2,6 +2,11 @@ import Notifications
 
 /// All that holds back the attempts of one queue: pauses of the queue, of its push service, of hosts and of endpoints.
 /// Learns from outcomes which of them to begin and to end.
+///
+/// A push service that asks for peace names a scope, which the plugin passes on in the outcome: the device, everything
+/// on its host, or the whole app. A host or a service is believed for up to ``CourierLimits/longestBreak`` at a time, a
+/// device for as long as it says. After a pause one attempt goes to the host, or four to the service, before the
+/// others.
 struct QueueThrottles: Sendable {
     enum Admission {
         case send
@@ -60,7 +65,8 @@ struct QueueThrottles: Sendable {
     func pausedHosts(now: Int64) -> Int { hosts.paused(now: now) }
 
     /// Pauses the queue because its credentials are bad or its transport is missing. Returns the pause if it is a new
-    /// one.
+    /// one. Only what the operator has to repair may lead here: nothing that anybody can cause by registering nonsense
+    /// pauses a queue.
     mutating func pauseForCredentials(_ reason: String, now: Int64) -> QueuePause? {
         credentials.pause(now: now).map { report(.misconfigured, until: $0, reason) }
     }

@@ -17,7 +17,8 @@ package protocol DeliveryStore: Sendable {
     ) throws
 
     /// Applies all of `changes` in one transaction, or throws and applies none. When this returns they survive the
-    /// process; a power cut may undo those since the last insertion, which means repeats.
+    /// process; a power cut may undo those since the last insertion, which means repeats. A flush for outcomes alone
+    /// would hold up every insertion.
     func apply(_ changes: OutboxChanges) throws
 
     /// Deliveries of `queue` after `after` that wait for their first attempt, in order of acceptance.

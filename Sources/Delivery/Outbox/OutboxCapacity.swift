@@ -4,7 +4,10 @@ import Storage
 import Synchronization
 
 /// Whether the outbox has capacity for one more delivery. For one thread that makes deliveries in batches.
-package protocol DeliveryCapacity: Sendable {
+///
+/// A delivery without capacity is not refused: the pacer holds it, also for a device without any pace, and nobody else
+/// waits for it.
+package protocol DeliveryRoom: Sendable {
     /// Reserves a place for a delivery to a device of `queue`; false when it has to wait until others have left.
     /// Reservations count until ``settle()``.
     func take(for device: DeviceID, of queue: QueueName) -> Bool
@@ -16,7 +19,10 @@ package protocol DeliveryCapacity: Sendable {
 /// Divides the outbox's capacity among push services, and among the hosts that users choose (``QueueQuota``).
 ///
 /// Counts by device and looks hosts up, so that the disk needs to store nothing more.
-package final class OutboxCapacity: DeliveryCapacity {
+///
+/// A host is looked up only once its queue holds as many deliveries as one host may have, and is noted with each
+/// attempt. A start counts the rows of the outbox.
+package final class OutboxRoom: DeliveryRoom {
     private struct State: Sendable {
         var quotas: [QueueName: QueueQuota] = [:]
         var troubles: [QueueName: TroubleLog] = [:]

@@ -6,6 +6,9 @@ import Notifications
 /// A queue may use a part of the outbox, and a host that users chose a part of that. As soon as a queue holds as many
 /// deliveries as one host may have, each device gets one delivery at a time, so that many names for one server do not
 /// multiply its quota. Knows no lock and no log.
+///
+/// It counts what waits and does not judge why. A server that takes each push in half a minute is in no visible
+/// trouble, and holds the others up as much as one that hangs.
 struct QueueQuota: Sendable {
     enum Verdict: Equatable, Sendable {
         case taken
@@ -21,7 +24,8 @@ struct QueueQuota: Sendable {
         var host: String?
     }
 
-    /// A queue may use one part in so many of the outbox.
+    /// A queue may use one part in so many of the outbox. So it takes four push services that hang at once to fill the
+    /// outbox. Then sources wait.
     private static let partsOfOutbox = 4
     /// A host may use one part in so many of its queue's quota.
     private static let partsOfQueue = 4

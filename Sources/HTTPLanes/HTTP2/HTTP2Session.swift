@@ -4,6 +4,10 @@ import NIOCore
 ///
 /// Belongs to one event loop. Each request that `submit` took comes out of `takeFinished` once, whatever frames a peer
 /// invents.
+///
+/// It frames requests itself, because nghttp2's session took two thirds of what a request costs. Answers go through a
+/// strict reader, and nghttp2 decodes their fields. Requests that the server provably did not process are refused, so
+/// that they can be sent again; all others fail as perhaps processed.
 final class HTTP2Session {
     /// What became of a request.
     enum Finished {

@@ -14,7 +14,8 @@ package struct MatchIndex: ~Copyable, Sendable {
 
     private static let none = UInt32.max
 
-    /// The keys of accounts, and those that accounts receive messages under, which have no devices of their own.
+    /// The keys of accounts, and those that accounts receive messages under, which have no devices of their own. Only a
+    /// hit on one of the latter looks further (``MatchHit/Tie``).
     private var table: KeyTable
     /// The first device of each account, by account number.
     private var heads: [UInt32] = []

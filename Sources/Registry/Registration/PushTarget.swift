@@ -106,6 +106,10 @@ struct PushTarget {
 /// account that registers it, until that account leaves it, and another account has to show that it reads there.
 ///
 /// Tokens and endpoints that a push service hands out are no such targets: whoever has one got it from the device.
+///
+/// The device of another account is kept and answered like any other. But it is not in the match index until its
+/// registration brings the code that was pushed to the target for the owner's device. A code depends on the router's
+/// identity, the target and the day.
 struct ChosenTarget: Hashable {
     /// The field of a registration with the code that was pushed to the target.
     static let codeField = "code"

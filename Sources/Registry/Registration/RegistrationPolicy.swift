@@ -156,8 +156,9 @@ package struct RegistrationPolicy: Sendable {
 
     /// A phone keeps its token when somebody else signs in: the last registration gets it, unless it says `shared`.
     /// Whoever knows a token may take it, because nothing in it says who owns it. The owner of the phone takes it back
-    /// with the next registration, because one that is dated ahead counts from its arrival. `now` is in milliseconds
-    /// since 1970.
+    /// with the next registration, because one that is dated ahead counts from its arrival. Until then no pushes reach
+    /// the owner. Taking a token reads no token out of the router, and the outcome for one device never deletes
+    /// another. `now` is in milliseconds since 1970.
     func rule(on holders: [RegisteredDevice], mark: SlotMark, shared: Bool, now: Int64) -> TokenRuling {
         if shared { return .take(from: []) }
         let claimedAt = min(mark.createdAt, now / 1000)

@@ -7,7 +7,7 @@ package enum RegistrationResult: Hashable, Sendable {
     case updated(DeviceID)
     case deregistered
     /// Signed by a device key that its root identity does not list yet (kind 10050): kept, without any effect until
-    /// then.
+    /// then. No token moves, no device counts, and no tombstone falls on the root.
     case waiting
     /// This very event was taken before, and what it says is in force.
     case duplicate

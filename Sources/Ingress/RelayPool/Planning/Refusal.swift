@@ -2,8 +2,8 @@ import Nostr
 
 /// What a relay means when it refuses a subscription or an event (NIP-01, NIP-42).
 ///
-/// We answer a refusal by authenticating (NIP-42), slowing down, asking for less at a time, doing without gift wraps, or
-/// leaving the relay alone.
+/// We answer a refusal by authenticating (NIP-42), slowing down, asking for less at a time, doing without gift wraps,
+/// or leaving the relay alone.
 enum Refusal: Hashable, Sendable {
     /// It wants to know who we are first.
     case authenticate

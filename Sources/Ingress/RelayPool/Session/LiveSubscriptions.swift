@@ -5,9 +5,9 @@ import Nostr
 /// A relay that does not allow so many is asked by kind only, for all keys. One that refuses that as well gets as many
 /// chunks as it allows; the others are polled: their stored events are read from time to time.
 ///
-/// When a relay is asked by kind, the match index decides which of its events concern anybody here. Where there is room,
-/// a subscription is replaced by a new one before the old one is closed. New events come through these subscriptions;
-/// stored events are read by sweeps (``Sweep``).
+/// When a relay is asked by kind, the match index decides which of its events concern anybody here. Where there is
+/// room, a subscription is replaced by a new one before the old one is closed. New events come through these
+/// subscriptions; stored events are read by sweeps (``Sweep``).
 struct LiveSubscriptions: Sendable {
     typealias Name = LiveSubscription.Name
 

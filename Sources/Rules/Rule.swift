@@ -69,7 +69,8 @@ package final class Rule: Sendable {
     /// other mode.
     package func isSilent(on platform: String) -> Bool { forms.visibility.isSilent(on: platform) }
 
-    /// What a notification in `mode` needs besides the event. It goes out without what is still unknown then.
+    /// What a notification in `mode` needs besides the event. It goes out without what is still unknown then. Wake-ups
+    /// and nudges need nothing.
     package func needs(in mode: Mode) -> RuleNeeds {
         min(mode, self.mode) > .nudge ? needs : []
     }

@@ -1,4 +1,6 @@
 /// One metric with all its samples, as a scrape sees it (Prometheus text format 0.0.4).
+///
+/// Label values are bounded in number: words of ours, names in the configuration, and only so many words of plugins.
 package struct MetricFamily: Sendable, Equatable {
     package enum Kind: String, Sendable {
         case counter, gauge, histogram

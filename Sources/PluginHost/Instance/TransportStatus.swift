@@ -20,7 +20,7 @@ package struct TransportStatus: Sendable, Hashable {
 
     package let expiries: [Expiry]
     /// What clients need to know before they register, by its name, such as the public keys that browsers subscribe
-    /// with.
+    /// with. The advertisement (kind 10067), the NIP-11 document and `notification-relay.json` carry it.
     package let clients: [String: [String]]
 
     /// Reads the answer, which may be anything: of what is too much or unfit for its place the rest counts.

@@ -4,6 +4,9 @@ import Platforms
 
 /// A rule's blocks for single platforms (`native` and the platforms' own keys), for what the other platforms do not
 /// know.
+///
+/// A plugin gets its block as `native` and trusts nothing in it. A block that contradicts itself costs that message and
+/// nothing else.
 struct PlatformBlocks: Sendable {
     /// One platform's block as it was read.
     struct Block: Sendable {

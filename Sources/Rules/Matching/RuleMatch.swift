@@ -5,6 +5,8 @@ import Notifications
 ///
 /// A class, since rules are asked for each device that an event may wake, and copies would cost more than the answer. Short
 /// lists, which are quicker gone through than sets.
+///
+/// What conditions compare with, such as sets of keys and numbers, is prepared when the file is read.
 final class RuleMatch: Sendable {
     /// Any of these; nil: every kind. ``RuleIndex`` checks it.
     let kinds: Set<UInt16>?

@@ -76,7 +76,8 @@ struct DecimalNumber: Equatable {
             + (fraction.isEmpty ? "" : "." + digits(fraction))
     }
 
-    /// As people of `language` write it (English if unknown), with that many decimals or as many as there are.
+    /// As people of `language` write it (English if unknown), with that many decimals or as many as there are. ICU
+    /// writes it, through Foundation.
     func text(in language: LanguageTag?, fractionDigits: Int?) -> String {
         let rounded = rounded(to: fractionDigits ?? Self.usualFraction)
         guard let decimal = Decimal(string: rounded.text, locale: Locale(identifier: "en")) else { return rounded.text }

@@ -70,6 +70,8 @@ struct Advertisement: Equatable {
     }
 
     /// The event that says so: `kept` if it does, else a new one that replaces it. `now` is in milliseconds since 1970.
+    ///
+    /// The kept event holds as long as it says the same: otherwise every start would look like a change.
     func event(by identity: KeyPair, replacing kept: Event?, now: Int64) throws -> Event {
         if let kept, kept.tags == tags, kept.content == content, kept.pubkey == identity.publicKey { return kept }
         return try Event.signed(

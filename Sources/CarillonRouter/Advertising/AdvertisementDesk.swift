@@ -3,6 +3,9 @@ import RelayPool
 
 /// Sees to it that every relay that is to have the advertisement gets it. Knows no relay and no clock; times are in
 /// milliseconds since 1970.
+///
+/// A relay that does not answer is asked again after a minute, and after twice as long each time, up to an hour. A
+/// relay that refuses is asked again after an hour.
 struct AdvertisementDesk {
     private struct Attempt {
         /// Nil while one is under way.

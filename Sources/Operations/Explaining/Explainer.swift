@@ -6,6 +6,9 @@ import Pipeline
 import Registry
 
 /// Makes an explanation of what the trace holds of an event. Knows no files.
+///
+/// It puts the trace together with what the outbox has. A delivery that is neither held, nor in the outbox, nor ended
+/// is reported as unknown.
 struct Explainer {
     /// What is known besides the event's history.
     struct Surroundings {

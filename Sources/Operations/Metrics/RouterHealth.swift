@@ -5,6 +5,9 @@ import Pipeline
 import RelayPool
 
 /// Whether a running router works: the parts that everything depends on respond, and nothing keeps it from its task.
+///
+/// `/healthz` and systemd's watchdog ask for stuck parts. `/readyz` asks for everything that keeps pushes from going
+/// out.
 package struct RouterHealth: Sendable {
     private let isServing: @Sendable () -> Bool
     private let pipeline: PipelineThread

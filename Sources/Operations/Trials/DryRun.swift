@@ -10,6 +10,9 @@ import Synchronization
 /// Delivers to nobody: plugins as in a running router, on a host that records what they send and answers as if all were well.
 ///
 /// For one delivery at a time.
+///
+/// `carillon rules try` uses it, and so do the tests that hold all rules on all platforms to their promises. It tries
+/// stricter forms in the same order as the courier.
 package final class DryRun: Sendable {
     private let host: PluginHost
     private let blocks: [String: String]

@@ -5,7 +5,7 @@
     unseal.py --p256 PRIVATE_KEY_HEX --auth AUTH_HEX < …        "alg": "aes128gcm"
 
 Needs: pip install cryptography http_ece. In an app, the notification service extension does the same: see
-"Sealed notifications" in contrib/docs/architecture.md.
+"Sealed notifications" in contrib/docs/rules.md.
 """
 import argparse, base64, hmac, json, sys
 

@@ -193,7 +193,8 @@ struct HostLimits: Sendable {
         if hasAccepted { hosts[name]?.breaks.reset() }
     }
 
-    /// Notes that a push service accepted the token of a new device, or refused it.
+    /// Notes that a push service accepted the token of a new device, or refused it. After a refusal half as many are
+    /// tried at a time.
     mutating func judgeNewDevice(isTaken: Bool) {
         newDevicePlaces = isTaken ? min(newDevicePlaces + 1, newDeviceLimit) : max(1, newDevicePlaces / 2)
     }

@@ -11,6 +11,9 @@ import RouterConfiguration
 import WebIngress
 
 /// The parts of a running router whose figures the API's `/metrics` shows.
+///
+/// What was shed is among them: connections, messages and requests of clients by the limit that they met
+/// (``DoorCounts``), what each filter suppressed for devices, and entries that the trace lost.
 package struct RouterMetrics: Sendable {
     private let counts: RouterCounts
     private let listeners: ListenerCounts

@@ -34,8 +34,8 @@ struct PushHistory: Hashable, Sendable {
     /// Of that day.
     private(set) var pushes: Int32 = 0
     /// The delivery that was released last, until its end is known. Without a cooldown earlier ones may be under way
-    /// too. Their ends change nothing, so of those that fail only the last gives its push back. Of several pushes of
-    /// one turn, the end of the last one counts.
+    /// too. Their ends change nothing, so of those that fail only the last gives its push back. When one
+    /// turn has several pushes, the end of the last one counts.
     private(set) var underWay: String?
     private var releasedAt: Int64 = 0
     /// How many deliveries in a row stood aside and let the next one go.

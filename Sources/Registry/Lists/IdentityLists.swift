@@ -9,7 +9,7 @@ import Synchronization
 /// list named then count for a while longer, so that an app that knows about devices has time to name them again.
 ///
 /// A list without any `device` or `dm_key` tag says nothing about devices. A list that is dated ahead is refused, and
-/// an older list changes nothing. Of a root that nobody here knows, the first list is believed until a newer one comes.
+/// an older list changes nothing. The first list of a root that nobody here knows is believed until a newer one comes.
 final class IdentityLists: Sendable {
     /// How long devices count after the last list that named them, in milliseconds.
     private static let gracePeriod: Int64 = 7 * 86_400_000

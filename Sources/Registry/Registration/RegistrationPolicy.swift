@@ -9,7 +9,8 @@ package struct RegistrationPolicy: Sendable {
         package var secondsAhead: Int64
         /// How many devices one account may have.
         package var devicesPerAccount: Int
-        /// How many devices there may be altogether.
+        /// How many devices there may be altogether. For a further one, a device that never got a push is forgotten
+        /// without a tombstone.
         package var devices = 5_000_000
         /// How many registrations one key may sign an hour, over time; apps register at each start.
         package var registrationsPerKeyPerHour = 60

@@ -76,7 +76,7 @@ struct VAPIDOrigins: Sendable {
         )
         let known = entries[key]
         if known == nil {
-            makeRoom()
+            makeSpace()
         }
         entries[key] = Entry(
             authorization: authorization,
@@ -87,7 +87,7 @@ struct VAPIDOrigins: Sendable {
         return authorization
     }
 
-    private mutating func makeRoom() {
+    private mutating func makeSpace() {
         guard entries.count >= Self.capacity else { return }
         let candidates = entries.lazy.filter { !PushService.isBusy($0.key.origin) }
         if let idlest = candidates.min(by: { $0.value.usedAt < $1.value.usedAt }) {

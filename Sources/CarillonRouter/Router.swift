@@ -85,7 +85,7 @@ package final class Router: Service {
                 metadata: ["filter": "\(failure.name)", "reason": "\(failure.reason)"]
             )
         }
-        logger.warn(of: FilterDoubts(configuration, rules, filters.all).found)
+        logger.warn(of: FilterWarnings(configuration, rules, filters.all).found)
         let settings = ActiveSettings(configuration, rules, filters)
 
         let stores = try Stores(

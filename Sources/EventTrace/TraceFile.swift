@@ -62,7 +62,7 @@ struct TraceFile {
             for kind in [false, true] {
                 var rest = zip(numbered, crowd).filter { $1 == kind }.map(\.0)[...]
                 while !rest.isEmpty {
-                    let (segment, room, begins, dropped) = segments.makeRoom(
+                    let (segment, room, begins, dropped) = segments.makeSpace(
                         for: rest.count,
                         ofCrowd: kind,
                         at: now

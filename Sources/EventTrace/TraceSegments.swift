@@ -40,7 +40,7 @@ struct TraceSegments: Equatable {
 
     /// Makes room for that many entries, or a whole segment, of the time `now`, in milliseconds since 1970. Returns the
     /// segment that takes them, how many it takes, whether it has to be made, and the segments that have to go.
-    mutating func makeRoom(
+    mutating func makeSpace(
         for count: Int = .max,
         ofCrowd: Bool = false,
         at now: Int64

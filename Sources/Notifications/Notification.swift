@@ -118,7 +118,7 @@ package struct Notification: Sendable, Hashable {
 
     /// What to send instead after `outcome`: the stricter form if this one is too large for the push service, if the
     /// transport does not support its mode, or if it has nothing to show. Nil if `outcome` is final.
-    package func lessened(after outcome: Outcome) -> Notification? {
+    package func downgraded(after outcome: Outcome) -> Notification? {
         guard outcome.kind == .rejected else { return nil }
         switch outcome.reason {
         case "payload-too-large", "unsupported", "payload-empty": return stricter

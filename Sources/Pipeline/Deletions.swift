@@ -23,11 +23,11 @@ struct Deletions {
 
     private let registry: Registry
     private let isOurRelay: @Sendable (String) -> Bool
-    private let trouble: TroubleLog
+    private let trouble: FailureLog
     /// Bounded, and in memory.
     private var entries = GenerationalSet<Entry>(capacity: 50_000)
 
-    init(registry: Registry, isOurRelay: @escaping @Sendable (String) -> Bool, trouble: TroubleLog) {
+    init(registry: Registry, isOurRelay: @escaping @Sendable (String) -> Bool, trouble: FailureLog) {
         self.registry = registry
         self.isOurRelay = isOurRelay
         self.trouble = trouble

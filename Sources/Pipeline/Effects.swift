@@ -114,7 +114,7 @@ struct BatchRecorder {
     private let put: ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void
     private let observer: any PipelineObserver
     private let logger: Logger
-    private let trouble: TroubleLog
+    private let trouble: FailureLog
 
     init(
         keep: @escaping ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void,
@@ -124,7 +124,7 @@ struct BatchRecorder {
         put = keep
         self.observer = observer
         self.logger = logger
-        trouble = TroubleLog("Deliveries cannot be kept; their events are not accepted", logger: logger)
+        trouble = FailureLog("Deliveries cannot be kept; their events are not accepted", logger: logger)
     }
 
     func begin(at now: Int64) -> Effects { Effects(at: now, log: StepLog(logger: logger)) }

@@ -16,14 +16,14 @@ struct Partition {
     private var hints: Hints
     private var scheduler: PushScheduler
     /// Says when the registry cannot be read.
-    private let trouble: TroubleLog
+    private let trouble: FailureLog
 
     init(
         settings: PipelineSettings,
         registry: Registry,
         dependencies: PipelineDependencies,
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
-        trouble: TroubleLog,
+        trouble: FailureLog,
         now: @escaping @Sendable () -> Int64
     ) {
         matcher = Matcher(settings: settings, registry: registry, trouble: trouble, now: now)

@@ -17,7 +17,7 @@ package final class Pipeline {
     /// The source of events, and of the ends of fetches.
     let intake: Intake
     /// Beats while events are worked on, so that others can tell work from being stuck.
-    package let heartbeat = PipelineHeartbeat()
+    package let heartbeat = PipelineProgress()
     package let gauges = PipelineGauges()
     /// The rules, filters, defaults and the like that are in force.
     private(set) var settings: PipelineSettings
@@ -59,7 +59,7 @@ package final class Pipeline {
         self.dependencies = dependencies
         self.now = now
         recorder = BatchRecorder(keep: keep, observer: observer, logger: logger)
-        let trouble = TroubleLog(
+        let trouble = FailureLog(
             "The registry cannot be read or written; what needs it is not accepted",
             logger: logger
         )

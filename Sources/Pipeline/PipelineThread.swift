@@ -5,7 +5,7 @@ import Synchronization
 package final class PipelineThread: Sendable {
     private let finished = DispatchSemaphore(value: 0)
     private let intake: Intake
-    private let heartbeat: PipelineHeartbeat
+    private let heartbeat: PipelineProgress
     package let gauges: PipelineGauges
 
     /// Starts a thread that feeds `pipeline` from its intake until that is closed and empty.
@@ -87,7 +87,7 @@ package final class PipelineGauges: Sendable {
 }
 
 /// How often the pipeline's thread has come round. One that stands still while there is work is stuck.
-package final class PipelineHeartbeat: Sendable {
+package final class PipelineProgress: Sendable {
     private let beats = Atomic<UInt64>(0)
 
     package init() {}

@@ -35,7 +35,7 @@ struct Registrations {
     private let registry: Registry
     /// Takes requests (NIP-46), which may carry registrations.
     let signer: (any RemoteSigner)?
-    private let trouble: TroubleLog
+    private let trouble: FailureLog
     private(set) var recipientLists: RecipientLists
     private var row = Row()
     /// Authors whose lists of relays and devices concern nobody here, until somebody registers.
@@ -45,7 +45,7 @@ struct Registrations {
         registry: Registry,
         signer: (any RemoteSigner)?,
         recipientLists: RecipientLists,
-        trouble: TroubleLog
+        trouble: FailureLog
     ) {
         self.registry = registry
         self.signer = signer

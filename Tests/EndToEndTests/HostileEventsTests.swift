@@ -28,10 +28,10 @@ struct HostileEventsTests {
             }
             return try await group.reduce(0, +)
         }
-        #expect(reduced > 0, "no event was large enough to be lessened")
+        #expect(reduced > 0, "no event was large enough to be downgraded")
     }
 
-    /// Checks a shard's share of the events; how often one had to be lessened.
+    /// Checks a shard's share of the events; how often one had to be downgraded.
     private func reductions(in shard: Int, of rules: [Rule], _ plugins: BuiltPlugins) async throws -> Int {
         let recipient = try #require(Self.recipient)
         let dryRun = DryRun(

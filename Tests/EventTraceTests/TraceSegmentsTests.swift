@@ -8,16 +8,16 @@ import Testing
     private static let noon: Int64 = 1_773_446_400_000
 
     private func fill(_ segments: inout TraceSegments, ofCrowd: Bool = false, at now: Int64) {
-        let place = segments.makeRoom(ofCrowd: ofCrowd, at: now)
+        let place = segments.makeSpace(ofCrowd: ofCrowd, at: now)
         segments.add(place.room, to: place.segment.number)
     }
 
     @Test func theFirstEntryBeginsASegment() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
-        let place = segments.makeRoom(at: Self.noon)
+        let place = segments.makeSpace(at: Self.noon)
         #expect(place.begins && place.room == 100 && place.dropped.isEmpty)
         segments.add(40, to: place.segment.number)
-        let next = segments.makeRoom(at: Self.noon)
+        let next = segments.makeSpace(at: Self.noon)
         #expect(!next.begins && next.room == 60 && next.segment.number == place.segment.number)
     }
 
@@ -25,7 +25,7 @@ import Testing
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         var dropped: [Int64] = []
         for written in 1...25 {
-            let place = segments.makeRoom(at: Self.noon)
+            let place = segments.makeSpace(at: Self.noon)
             dropped += place.dropped
             segments.add(place.room, to: place.segment.number)
             let kept = segments.segments.reduce(0) { $0 + $1.rows }
@@ -38,7 +38,7 @@ import Testing
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000_000, days: 10))
         for hour in stride(from: 0, to: 24 * 40, by: 1) {
             let now = Self.noon + Int64(hour) * 3_600_000
-            segments.add(1, to: segments.makeRoom(at: now).segment.number)
+            segments.add(1, to: segments.makeSpace(at: now).segment.number)
             #expect(segments.segments.allSatisfy { now - $0.beganAt < 10 * Self.day })
         }
         #expect(segments.segments.count == 10)
@@ -47,7 +47,7 @@ import Testing
     @Test func afterALongPauseOnlyTheNewSegmentIsLeft() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         for _ in 0..<3 { fill(&segments, at: Self.noon) }
-        let place = segments.makeRoom(at: Self.noon + 30 * Self.day)
+        let place = segments.makeSpace(at: Self.noon + 30 * Self.day)
         #expect(place.begins && place.dropped == [1, 2, 3] && segments.segments.map(\.number) == [4])
     }
 
@@ -59,26 +59,26 @@ import Testing
         #expect(segments.segments.map(\.number) == [3])
         #expect(segments.expire(at: Self.noon + 16 * Self.day) == [3])
         #expect(segments.segments.isEmpty)
-        let place = segments.makeRoom(at: Self.noon + 16 * Self.day)
+        let place = segments.makeSpace(at: Self.noon + 16 * Self.day)
         #expect(place.begins && place.room == 100)
     }
 
     @Test func eachSegmentHasRoomForAFewStrays() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
-        let first = segments.makeRoom(at: Self.noon)
+        let first = segments.makeSpace(at: Self.noon)
         let admitted = (0..<100).count { _ in segments.admitsStray() }
         #expect(admitted == 10)
         segments.add(first.room, to: first.segment.number)
-        _ = segments.makeRoom(at: Self.noon)
+        _ = segments.makeSpace(at: Self.noon)
         let admittedAgain = segments.admitsStray()
         #expect(admittedAgain)
     }
 
     @Test func aClockThatJumpsBackLosesNothingAndSticksToNothing() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
-        let half = segments.makeRoom(at: Self.noon)
+        let half = segments.makeSpace(at: Self.noon)
         segments.add(half.room / 2, to: half.segment.number)
-        let place = segments.makeRoom(at: Self.noon - 5 * Self.day)
+        let place = segments.makeSpace(at: Self.noon - 5 * Self.day)
         #expect(place.begins && place.dropped.isEmpty)
         // The one from the future goes by its number in the row, at the latest.
         for _ in 0..<10 { fill(&segments, at: Self.noon - 5 * Self.day) }
@@ -87,20 +87,20 @@ import Testing
 
     @Test func anOwnerHasATwentiethOfASegment() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
-        let first = segments.makeRoom(at: Self.noon)
+        let first = segments.makeSpace(at: Self.noon)
         let crowded = (0..<20).map { _ in segments.belongsToCrowd(.device(DeviceID(rawValue: 1))) }
         #expect(crowded == (0..<20).map { $0 >= 5 })
         let isOtherCrowded = segments.belongsToCrowd(.device(DeviceID(rawValue: 2)))
         #expect(!isOtherCrowded)
         segments.add(first.room, to: first.segment.number)
-        _ = segments.makeRoom(at: Self.noon)
+        _ = segments.makeSpace(at: Self.noon)
         let afterwards = segments.belongsToCrowd(.device(DeviceID(rawValue: 1)))
         #expect(!afterwards)
     }
 
     @Test func theCrowdPushesOutItselfAndNobodyElse() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
-        let quiet = segments.makeRoom(at: Self.noon).segment.number
+        let quiet = segments.makeSpace(at: Self.noon).segment.number
         segments.add(10, to: quiet)
         for _ in 0..<50 { fill(&segments, ofCrowd: true, at: Self.noon) }
         #expect(segments.segments.map(\.number).contains(quiet))
@@ -120,7 +120,7 @@ import Testing
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000_000, days: 10))
         for hour in 0..<24 * 9 {
             for kind in [false, true] {
-                let place = segments.makeRoom(ofCrowd: kind, at: Self.noon + Int64(hour) * 3_600_000)
+                let place = segments.makeSpace(ofCrowd: kind, at: Self.noon + Int64(hour) * 3_600_000)
                 segments.add(1, to: place.segment.number)
                 #expect(place.dropped.isEmpty)
             }

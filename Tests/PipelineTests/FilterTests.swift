@@ -146,8 +146,8 @@ import Testing
         let bench = try bench(
             EventFilter(name: "web-of-trust", availability: availability) { _ in .drop(reason: "x") }
         )
-        let wishes = wish.map { #","filter_plugins":{"web-of-trust":\#($0),"another":true}"# } ?? ""
-        let owner = try bench.account(["mention"], further: wishes)
+        let preferences = wish.map { #","filter_plugins":{"web-of-trust":\#($0),"another":true}"# } ?? ""
+        let owner = try bench.account(["mention"], further: preferences)
         bench.submit([try note("hello", by: alice, to: owner, bench)], from: .feed)
         #expect(bench.kept.isEmpty == isAsked)
     }

@@ -43,7 +43,8 @@ struct GoodPluginTests {
     }
 
     @Test(arguments: [
-        "libCarillonAPNs.so", "libCarillonFCM.so", "libCarillonGotify.so", "libCarillonNtfy.so", "libCarillonWebPush.so",
+        "libCarillonAPNs.so", "libCarillonFCM.so", "libCarillonGotify.so", "libCarillonNtfy.so",
+        "libCarillonWebPush.so",
     ])
     func aDescribedPluginPassesWithItsOwnSample(library: String) async throws {
         let workshop = try Workshop()

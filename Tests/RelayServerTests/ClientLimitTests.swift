@@ -18,7 +18,7 @@ import Testing
         of address: String,
         in tables: ClientTables,
         _ limits: RelayServerConfiguration.Limits,
-        _ counts: DoorCounts = DoorCounts()
+        _ counts: LimitCounts = LimitCounts()
     ) throws -> RelayConnection {
         RelayConnection(
             limits: limits,
@@ -103,7 +103,7 @@ import Testing
         limits.messageBytes = 16
         limits.bytesPerClientPerSecond = 2
         let tables = ClientTables(limits)
-        let counts = DoorCounts(RelayServer.clientLimits)
+        let counts = LimitCounts(RelayServer.clientLimits)
         var first = try connection(of: "203.0.113.7", in: tables, limits, counts)
         var second = try connection(of: "203.0.113.7", in: tables, limits, counts)
         let digits = String(repeating: "0a", count: 32)
@@ -151,7 +151,7 @@ import Testing
         var limits = RelayServerConfiguration.Limits()
         limits.connectionsPerClient = 1
         limits.openingsPerClientPerMinute = 2
-        let counts = DoorCounts(RelayServer.clientLimits)
+        let counts = LimitCounts(RelayServer.clientLimits)
         try await ServedRelay.run(limits: limits, counts: counts, isTrustedProxy: Self.isThisMachine) { port, _ in
             let client = try await WebSocketClient(port: port, forwardedFor: "203.0.113.7")
             for _ in 0..<2 {
@@ -172,7 +172,7 @@ import Testing
     @Test func whenPlacesRunOutAnIdleConnectionIsToldAndClosed() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.connections = 2
-        let counts = DoorCounts(RelayServer.clientLimits)
+        let counts = LimitCounts(RelayServer.clientLimits)
         let clock = Clock()
         let now: @Sendable () -> Int64 = { clock.time.load(ordering: .relaxed) }
         try await ServedRelay.run(limits: limits, counts: counts, now: now) { port, _ in

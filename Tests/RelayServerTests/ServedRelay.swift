@@ -9,7 +9,7 @@ enum ServedRelay {
     static func run(
         _ backend: RecordingBackend = RecordingBackend(),
         limits: RelayServerConfiguration.Limits = RelayServerConfiguration.Limits(),
-        counts: DoorCounts = DoorCounts(),
+        counts: LimitCounts = LimitCounts(),
         isTrustedProxy: @escaping @Sendable (String) -> Bool = { _ in false },
         now: @escaping @Sendable () -> Int64 = { 1_700_000_000_000 },
         _ body: (Int, RelayServer) async throws -> Void

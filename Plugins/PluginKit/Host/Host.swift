@@ -79,7 +79,7 @@ public struct Host: @unchecked Sendable {
             throw PluginError("the router offers no \(Self.clientCertificates): a router of ABI 1.2 or newer is needed")
         }
         var (certificates, key, connection) = (certificates, key, connection)
-        let (status, said) = ErrorRoom.lend { error in
+        let (status, said) = ErrorBuffer.lend { error in
             certificates.withUTF8 { certificates in
                 key.withUTF8 { key in
                     connection.withUTF8 { connection in

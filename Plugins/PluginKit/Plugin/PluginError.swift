@@ -37,7 +37,7 @@ public struct PluginError: Error, CustomStringConvertible, Sendable {
 }
 
 /// Lends the host room for one sentence.
-enum ErrorRoom {
+enum ErrorBuffer {
     private static let capacity = 512
 
     /// What `body` returned, and what it wrote meanwhile.

@@ -4,10 +4,10 @@ import Nostr
 import RelayPool
 import Synchronization
 
-/// Keeps and publishes the advertisement: the shell around ``AdvertisementDesk``.
+/// Keeps and publishes the advertisement: the shell around ``AdvertisementSchedule``.
 final class Advertising: Sendable {
     private struct State {
-        var desk: AdvertisementDesk
+        var desk: AdvertisementSchedule
         /// The earliest time at which the alarm rings.
         var alarmAt: Int64?
         var isStopped = false
@@ -34,7 +34,7 @@ final class Advertising: Sendable {
         self.alarm = alarm
         self.now = now
         self.logger = logger
-        state = Mutex(State(desk: AdvertisementDesk(relays: publisher == nil ? [] : relays)))
+        state = Mutex(State(desk: AdvertisementSchedule(relays: publisher == nil ? [] : relays)))
     }
 
     /// What is advertised; nil before anything is.

@@ -19,7 +19,7 @@ final class Operators: RouterPart {
     private let token: ActiveAPIToken
     private let console: RouterConsole
     private let group: MultiThreadedEventLoopGroup
-    private let counts: DoorCounts
+    private let counts: LimitCounts
     private let now: @Sendable () -> Int64
     private let logger: Logger
     private let state = Mutex(State())
@@ -37,7 +37,7 @@ final class Operators: RouterPart {
         self.token = token
         self.console = console
         self.group = group
-        self.counts = counts.api ?? DoorCounts()
+        self.counts = counts.api ?? LimitCounts()
         self.now = now
         self.logger = logger
     }

@@ -62,7 +62,7 @@ final class Sockets: RouterPart {
                 // One loop: swift-nio's generic decoders do not stand being needed on several for the first time.
                 loop: group.next(),
                 now: now,
-                counts: counts.ingress ?? DoorCounts(),
+                counts: counts.ingress ?? LimitCounts(),
                 logger: logger
             )
         } else {

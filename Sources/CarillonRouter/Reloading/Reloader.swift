@@ -162,7 +162,7 @@ final class Reloader: Sendable {
         announcer.announce()
         return .done(
             restart: configuration.keysThatTakeARestart(in: prepared.configuration),
-            warnings: FilterDoubts(reloaded, prepared.rules, prepared.filters.all).found,
+            warnings: FilterWarnings(reloaded, prepared.rules, prepared.filters.all).found,
             refused: prepared.refused
         )
     }

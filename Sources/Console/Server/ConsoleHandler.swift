@@ -16,7 +16,7 @@ final class ConsoleHandler: Sendable {
     private let configuration: ConsoleConfiguration
     private let token: @Sendable () -> APIToken
     private let backend: any ConsoleBackend
-    private let counts: DoorCounts
+    private let counts: LimitCounts
     private let now: @Sendable () -> Int64
     private let state: Mutex<State>
 
@@ -24,7 +24,7 @@ final class ConsoleHandler: Sendable {
         configuration: ConsoleConfiguration,
         token: @escaping @Sendable () -> APIToken,
         backend: any ConsoleBackend,
-        counts: DoorCounts,
+        counts: LimitCounts,
         now: @escaping @Sendable () -> Int64
     ) {
         self.configuration = configuration

@@ -25,7 +25,7 @@ package final class ConsoleServer: Sendable {
         backend: any ConsoleBackend,
         loop: any EventLoop,
         now: @escaping @Sendable () -> Int64,
-        counts: DoorCounts = DoorCounts(),
+        counts: LimitCounts = LimitCounts(),
         logger: Logger
     ) {
         let handler = ConsoleHandler(

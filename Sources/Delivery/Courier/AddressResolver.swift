@@ -13,7 +13,7 @@ struct AddressResolver: Sendable {
     }
 
     let environment: CourierEnvironment
-    let trouble: TroubleLog
+    let trouble: FailureLog
 
     /// Looks up all of `attempts`. `accept` stores a delivery that goes to another queue from now on.
     func resolve(_ attempts: [Attempt], now: Int64, accept: (Delivery) throws -> Void) -> [Target] {

@@ -34,7 +34,7 @@ package final class Courier: Sendable {
     let writer: OutboxWriter
     let state: Mutex<State>
     private let resolver: AddressResolver
-    private let fullTrouble: TroubleLog
+    private let fullTrouble: FailureLog
     /// How the outbox's capacity is divided.
     package let capacity: OutboxCapacity
     /// Deliveries handed over that the queues have not taken yet.
@@ -53,9 +53,9 @@ package final class Courier: Sendable {
         mostOnTheWay = limits.window
         resolver = AddressResolver(
             environment: environment,
-            trouble: TroubleLog("Devices cannot be looked up or removed; trying again", logger: log)
+            trouble: FailureLog("Devices cannot be looked up or removed; trying again", logger: log)
         )
-        fullTrouble = TroubleLog("The outbox is full; sources wait", level: .warning, logger: log)
+        fullTrouble = FailureLog("The outbox is full; sources wait", level: .warning, logger: log)
         let waiting = try environment.store.waitingQueues()
         capacity = OutboxCapacity(
             limit: environment.store.limit,
@@ -73,7 +73,7 @@ package final class Courier: Sendable {
             )
         )
         let observer = environment.observer
-        let trouble = TroubleLog("The outbox cannot be written or read; nothing is attempted meanwhile", logger: log)
+        let trouble = FailureLog("The outbox cannot be written or read; nothing is attempted meanwhile", logger: log)
         writer = OutboxWriter(
             store: environment.store,
             now: environment.now,

@@ -299,7 +299,7 @@ struct CourierQueue: Sendable {
     /// In memory only: after a restart the whole is tried once more, with the same result.
     private mutating func reduce(_ device: Int, _ outcome: Outcome, into actions: inout CourierActions) -> Bool {
         guard let stored = devices[device].waiting.first,
-            let reduced = stored.delivery.notification.lessened(after: outcome)
+            let reduced = stored.delivery.notification.downgraded(after: outcome)
         else { return false }
         var delivery = stored.delivery
         delivery.notification = reduced

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// A delivery without capacity is not refused: the pacer holds it, also for a device without any pace, and nobody else
 /// waits for it.
-package protocol DeliveryRoom: Sendable {
+package protocol DeliveryCapacity: Sendable {
     /// Reserves a place for a delivery to a device of `queue`; false when it has to wait until others have left.
     /// Reservations count until ``settle()``.
     func take(for device: DeviceID, of queue: QueueName) -> Bool
@@ -22,10 +22,10 @@ package protocol DeliveryRoom: Sendable {
 ///
 /// A host is looked up only once its queue holds as many deliveries as one host may have, and is noted with each
 /// attempt. A start counts the rows of the outbox.
-package final class OutboxRoom: DeliveryRoom {
+package final class OutboxCapacity: DeliveryCapacity {
     private struct State: Sendable {
         var quotas: [QueueName: QueueQuota] = [:]
-        var troubles: [QueueName: TroubleLog] = [:]
+        var troubles: [QueueName: FailureLog] = [:]
     }
 
     private let limit: Int
@@ -87,7 +87,7 @@ package final class OutboxRoom: DeliveryRoom {
     /// Releases the places of deliveries that ended.
     func remove(_ reports: [DeliveryReport]) {
         let passed = state.withLock { state in
-            var passed: [TroubleLog] = []
+            var passed: [FailureLog] = []
             for report in reports where report.kind.isFinal {
                 guard let wasBehind = state.quotas[report.queue]?.isBehind else { continue }
                 state.quotas[report.queue]?.remove(for: report.device)
@@ -113,11 +113,11 @@ package final class OutboxRoom: DeliveryRoom {
 
     /// Where to log that a queue is behind; nil when it is not, and devices were only limited to one delivery at a
     /// time. The log names no host: it is a user's.
-    private func trouble(of queue: QueueName) -> TroubleLog? {
+    private func trouble(of queue: QueueName) -> FailureLog? {
         state.withLock { state in
             guard state.quotas[queue]?.isBehind == true else { return nil }
             if let trouble = state.troubles[queue] { return trouble }
-            let trouble = TroubleLog(
+            let trouble = FailureLog(
                 "A push service or a user's server is behind; what comes for it is gathered",
                 level: .warning,
                 metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"],

@@ -107,7 +107,7 @@ final class ConnectionPool: Sendable {
         state.withLockedValue { state in
             guard !state.isShutDown else { return .shutDown }
             if let known = state.table[route] { return .found(known) }
-            let (hasRoom, leaves) = state.table.makeRoom(for: route, now: now())
+            let (hasRoom, leaves) = state.table.makeSpace(for: route, now: now())
             guard hasRoom else { return .noRoom(leaves: leaves) }
             let new = OriginConnections(route: route, loop: group.next(), surroundings: surroundings)
             state.table.add(new)
@@ -137,7 +137,7 @@ struct OriginTable {
     subscript(route: ConnectionRoute) -> OriginConnections? { origins[route] }
 
     /// Makes space for an origin. `leaves` are those that have to leave; the caller must tell them.
-    mutating func makeRoom(for route: ConnectionRoute, now: Int64) -> (hasRoom: Bool, leaves: [OriginConnections]) {
+    mutating func makeSpace(for route: ConnectionRoute, now: Int64) -> (hasRoom: Bool, leaves: [OriginConnections]) {
         var leaves = origins.values.filter { now - $0.lastRequest >= idleTimeout }
         for origin in leaves { beginLeaving(origin) }
         let isBeyondShare = route.isGuarded && guarded >= max(1, limit * 3 / 4)

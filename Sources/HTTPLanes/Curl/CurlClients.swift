@@ -73,7 +73,7 @@ final class CurlClients: Sendable {
                 state.scoped[scope]?.turn = state.turn
                 return known.client
             }
-            guard !state.isShutDown, makeRoom(&state),
+            guard !state.isShutDown, makeSpace(&state),
                 let client = try? CurlClient(configuration: configuration, addressGuard: addressGuard, scope: scope)
             else { return nil }
             state.scoped[scope] = Scoped(client: client, turn: state.turn)
@@ -81,7 +81,7 @@ final class CurlClients: Sendable {
         }
     }
 
-    private func makeRoom(_ state: inout State) -> Bool {
+    private func makeSpace(_ state: inout State) -> Bool {
         guard state.scoped.count >= Self.mostClients else { return true }
         let idle = state.scoped.filter { $0.value.client.isIdle }
         guard let stalest = idle.min(by: { $0.value.turn < $1.value.turn }) else { return false }

@@ -20,7 +20,7 @@ package final class HTTPServer: Sendable {
     private let terms: HTTPListeningTerms
     private let loop: any EventLoop
     private let now: @Sendable () -> Int64
-    private let counts: DoorCounts
+    private let counts: LimitCounts
     private let logger: Logger
     private let answer: Answer
     private let census: Mutex<ConnectionCensus>
@@ -37,7 +37,7 @@ package final class HTTPServer: Sendable {
         terms: HTTPListeningTerms,
         loop: any EventLoop,
         now: @escaping @Sendable () -> Int64,
-        counts: DoorCounts,
+        counts: LimitCounts,
         logger: Logger,
         answer: @escaping Answer
     ) {

@@ -67,7 +67,7 @@ package enum ClientLimit: String, Sendable, CaseIterable {
 }
 
 /// Counts the open connections of one of our servers, and the refusals since its start. From any thread.
-package final class DoorCounts: Sendable {
+package final class LimitCounts: Sendable {
     private let connections = Atomic<Int>(0)
     private let refusals: Mutex<[ClientLimit: UInt64]>
 

@@ -36,7 +36,7 @@ struct RelayConnection {
         addresses: [String] = [],
         challenge: String,
         share: ClientShare? = nil,
-        counts: DoorCounts = DoorCounts(),
+        counts: LimitCounts = LimitCounts(),
         now: Int64
     ) {
         self.limits = limits
@@ -185,9 +185,9 @@ private struct ConnectionRate {
     private var patience: TokenBucket
     /// What the client has left over all its connections; nil where nobody knows whose they are.
     private let share: ClientShare?
-    private let counts: DoorCounts
+    private let counts: LimitCounts
 
-    init(_ limits: RelayServerConfiguration.Limits, share: ClientShare?, counts: DoorCounts, now: Int64) {
+    init(_ limits: RelayServerConfiguration.Limits, share: ClientShare?, counts: LimitCounts, now: Int64) {
         bucket = TokenBucket(capacity: limits.burst, perSecond: limits.messagesPerSecond, now: now)
         patience = TokenBucket(capacity: 4 * limits.burst, perSecond: limits.messagesPerSecond, now: now)
         self.share = share

@@ -24,7 +24,7 @@ package final class RelayServer: Sendable {
     private let challenge: @Sendable () -> String
     private let admission: SocketAdmission
     private let audience: LiveAudience
-    private let counts: DoorCounts
+    private let counts: LimitCounts
 
     /// - Parameters:
     ///   - configuration: Where to listen and what a client may do.
@@ -42,7 +42,7 @@ package final class RelayServer: Sendable {
         group: any EventLoopGroup,
         now: @escaping @Sendable () -> Int64,
         challenge: @escaping @Sendable () -> String,
-        counts: DoorCounts = DoorCounts(),
+        counts: LimitCounts = LimitCounts(),
         logger: Logger
     ) {
         self.configuration = configuration

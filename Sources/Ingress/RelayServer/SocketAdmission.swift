@@ -12,14 +12,14 @@ final class SocketAdmission: Sendable {
     private let isTrustedProxy: @Sendable (String) -> Bool
     private let places: NIOLockedValueBox<SocketPlaces<any Channel>>
     private let clients: ClientTables
-    private let counts: DoorCounts
+    private let counts: LimitCounts
     private let now: @Sendable () -> Int64
     private let logger: Logger
 
     /// `now` is in milliseconds since 1970.
     init(
         _ configuration: RelayServerConfiguration,
-        counts: DoorCounts,
+        counts: LimitCounts,
         now: @escaping @Sendable () -> Int64,
         logger: Logger
     ) {

@@ -10,7 +10,7 @@ struct PushHandler: Sendable {
     let payload: PushPayload
     let limits: SenderLimits
     let queue: PushQueue
-    let counts: DoorCounts
+    let counts: LimitCounts
     /// Milliseconds since 1970.
     let now: @Sendable () -> Int64
 

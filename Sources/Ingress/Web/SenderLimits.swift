@@ -18,10 +18,10 @@ final class SenderLimits: Sendable {
     }
 
     private let tables: Mutex<Tables>
-    private let counts: DoorCounts
+    private let counts: LimitCounts
 
     /// `counts` counts all refusals.
-    init(_ limits: WebIngressConfiguration.Limits, counts: DoorCounts) {
+    init(_ limits: WebIngressConfiguration.Limits, counts: LimitCounts) {
         self.counts = counts
         tables = Mutex(
             Tables(

@@ -26,7 +26,7 @@ package final class WebIngress: Sendable {
         backend: any IngressBackend,
         loop: any EventLoop,
         now: @escaping @Sendable () -> Int64,
-        counts: DoorCounts = DoorCounts(),
+        counts: LimitCounts = LimitCounts(),
         logger: Logger
     ) {
         let handler = PushHandler(

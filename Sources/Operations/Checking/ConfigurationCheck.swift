@@ -55,7 +55,7 @@ package struct ConfigurationCheck {
         let plugins = loaded(configuration)
         guard let rules = try? configuration.loadRules(KnownPlatforms(plugins)) else { return found }
         let filters = Filters(configuration: configuration, plugins: plugins, settings: silent)
-        return found + FilterDoubts(configuration, rules, filters.all).found
+        return found + FilterWarnings(configuration, rules, filters.all).found
     }
 
     private func ingress(_ configuration: Configuration, _ platforms: KnownPlatforms) -> [Diagnostic] {

@@ -90,9 +90,9 @@ package final class DeviceOperations: Sendable {
         }
         var outcome = try await sender.send(notification, id: id, to: address)
         var reductions: [TestPushAnswer.Reduction] = []
-        while let lessened = notification.lessened(after: outcome) {
+        while let downgraded = notification.downgraded(after: outcome) {
             reductions.append(TestPushAnswer.Reduction(notification.mode, outcome))
-            notification = lessened
+            notification = downgraded
             outcome = try await sender.send(notification, id: id, to: address)
         }
         return TestPushAnswer(listing.device, address, notification.mode, reductions, delivery: id, outcome)
@@ -132,7 +132,7 @@ package final class DeviceOperations: Sendable {
         }
         let explainer = Explainer(event: id, history: history, surroundings: surroundings)
         var explanation = explainer.explanation {
-            SilenceAdvice(
+            NoDeliveryHint(
                 recipient: key,
                 devices: registered?.count,
                 firstRegistered: registered?.map(\.firstRegisteredAt).min(),
@@ -194,7 +194,7 @@ package final class DeviceOperations: Sendable {
             let pace = forecasts[listing.device].map(DevicePaceOverview.init)
             return DeviceOverview(
                 listing,
-                wishes(of: listing),
+                preferences(of: listing),
                 isTraced: files.trace != nil,
                 statuses[listing.device],
                 pace,
@@ -205,10 +205,10 @@ package final class DeviceOperations: Sendable {
     }
 
     /// Nil when that cannot be read.
-    private func wishes(of listing: DeviceListing) -> DeviceWishesOverview? {
-        guard let wishes = try? registry.wishes(of: listing.device) else { return nil }
+    private func preferences(of listing: DeviceListing) -> DevicePreferencesOverview? {
+        guard let preferences = try? registry.preferences(of: listing.device) else { return nil }
         let locale = (try? registry.content(of: listing.device))?.locale
-        return DeviceWishesOverview(wishes, on: listing.route.platform, locale: locale, configuration())
+        return DevicePreferencesOverview(preferences, on: listing.route.platform, locale: locale, configuration())
     }
 
     /// Queues that were paused when the router wrote that down last.
@@ -222,13 +222,13 @@ package final class DeviceOperations: Sendable {
         // Where one device waits for room many do: each queue is counted once.
         var crowded: [QueueName: Bool] = [:]
         for device in devices {
-            guard let wishes = (try? registry.wishes(of: device))?.pace else { continue }
+            guard let preferences = (try? registry.preferences(of: device))?.pace else { continue }
             let listing = try? registry.listing(of: device)
             let route = listing?.route
             forecasts[device] = PaceForecast(
                 stored[device]?.row,
                 stored[device]?.held ?? [],
-                wishes: wishes,
+                preferences: preferences,
                 on: route?.platform ?? "",
                 mode: listing?.mode ?? defaultMode,
                 policy: policy,

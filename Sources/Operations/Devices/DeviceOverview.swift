@@ -32,7 +32,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     /// Until when it is woken, RFC 3339 in UTC, for the newest kind 10050 of its account says nothing of devices; nil:
     /// for good.
     package var countsUntil: String?
-    package var wishes: DeviceWishesOverview?
+    package var wishes: DevicePreferencesOverview?
     /// Whether it is written down how pushes go; else their last success and error are not known.
     package var isTraced: Bool
     package var lastSuccess: Push?
@@ -47,7 +47,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
 
     init(
         _ listing: DeviceListing,
-        _ wishes: DeviceWishesOverview?,
+        _ wishes: DevicePreferencesOverview?,
         isTraced: Bool,
         _ status: DeviceStatus?,
         _ pace: DevicePaceOverview?,

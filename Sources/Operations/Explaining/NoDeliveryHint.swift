@@ -1,7 +1,7 @@
 import Nostr
 
 /// What it can mean that nothing is known of an event, and what would tell more.
-struct SilenceAdvice {
+struct NoDeliveryHint {
     /// Nil: everybody's part was asked for.
     var recipient: PublicKey?
     /// How many devices the recipient has here; nil where nobody was asked for.

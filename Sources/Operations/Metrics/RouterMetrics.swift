@@ -13,7 +13,7 @@ import WebIngress
 /// The parts of a running router whose figures the API's `/metrics` shows.
 ///
 /// What was shed is among them: connections, messages and requests of clients by the limit that they met
-/// (``DoorCounts``), what each filter suppressed for devices, and entries that the trace lost.
+/// (``LimitCounts``), what each filter suppressed for devices, and entries that the trace lost.
 package struct RouterMetrics: Sendable {
     private let counts: RouterCounts
     private let listeners: ListenerCounts
@@ -77,13 +77,13 @@ package struct RouterMetrics: Sendable {
 
 /// The clients of our own listeners, counted. A listener that the configuration does not have has no counts.
 package struct ListenerCounts: Sendable {
-    package let socket = DoorCounts(RelayServer.clientLimits)
-    package let ingress: DoorCounts?
-    package let api: DoorCounts?
+    package let socket = LimitCounts(RelayServer.clientLimits)
+    package let ingress: LimitCounts?
+    package let api: LimitCounts?
 
     package init(_ configuration: Configuration) {
-        ingress = configuration.sealedIngress.map { _ in DoorCounts(WebIngress.clientLimits) }
-        api = configuration.api.map { _ in DoorCounts(ConsoleServer.clientLimits) }
+        ingress = configuration.sealedIngress.map { _ in LimitCounts(WebIngress.clientLimits) }
+        api = configuration.api.map { _ in LimitCounts(ConsoleServer.clientLimits) }
     }
 
     var families: [MetricFamily] {

@@ -42,7 +42,7 @@ package final class DryRun: Sendable {
         self.now = now
     }
 
-    /// What becomes of `notification` on its way to `device`, with every form of it that had to be lessened.
+    /// What becomes of `notification` on its way to `device`, with every form of it that had to be downgraded.
     ///
     /// Throws what the plugin says against its block or the device's address.
     package func deliver(_ notification: Notification, id: String, to device: SampleDevice) async throws -> DryRunResult
@@ -54,7 +54,7 @@ package final class DryRun: Sendable {
         while true {
             let outcome = await outcome(of: next, id: id, to: device.address, over: stage.transport)
             let request = stage.recorder.takeRequests().last { !$0.isTokenRequest }
-            guard let lessened = next.lessened(after: outcome) else {
+            guard let downgraded = next.downgraded(after: outcome) else {
                 return DryRunResult(
                     mode: next.mode,
                     reductions: reductions,
@@ -64,7 +64,7 @@ package final class DryRun: Sendable {
                 )
             }
             reductions.append(DryRunResult.Reduction(mode: next.mode, reason: outcome.reason))
-            next = lessened
+            next = downgraded
         }
     }
 

@@ -14,11 +14,11 @@ struct Filters {
     }
 
     private let registry: Registry
-    private let trouble: TroubleLog
+    private let trouble: FailureLog
     private var filters: EventFilters
     private var distances = FollowDistances()
 
-    init(_ filters: EventFilters, registry: Registry, trouble: TroubleLog) {
+    init(_ filters: EventFilters, registry: Registry, trouble: FailureLog) {
         self.filters = filters
         self.registry = registry
         self.trouble = trouble

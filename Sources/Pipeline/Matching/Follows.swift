@@ -5,7 +5,7 @@ import Storage
 /// Finds the new follows in contact lists (NIP-02), which name everybody each time.
 struct Follows {
     private let registry: Registry
-    private let trouble: TroubleLog
+    private let trouble: FailureLog
     private let now: @Sendable () -> Int64
     /// Lists of this batch.
     private var fresh: [ContactList] = []
@@ -13,7 +13,7 @@ struct Follows {
     private var unwritten: [ContactList] = []
 
     /// `now` is in milliseconds since 1970.
-    init(registry: Registry, trouble: TroubleLog, now: @escaping @Sendable () -> Int64) {
+    init(registry: Registry, trouble: FailureLog, now: @escaping @Sendable () -> Int64) {
         self.registry = registry
         self.trouble = trouble
         self.now = now

@@ -18,7 +18,7 @@ struct Matcher {
     private var showingPlatforms: Set<String>
     private var follows: Follows
 
-    init(settings: PipelineSettings, registry: Registry, trouble: TroubleLog, now: @escaping @Sendable () -> Int64) {
+    init(settings: PipelineSettings, registry: Registry, trouble: FailureLog, now: @escaping @Sendable () -> Int64) {
         self.registry = registry
         follows = Follows(registry: registry, trouble: trouble, now: now)
         rules = settings.rules

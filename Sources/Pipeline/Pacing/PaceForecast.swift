@@ -46,14 +46,14 @@ package struct PaceForecast: Sendable, Hashable {
     package init(
         _ row: PaceRow?,
         _ held: [HeldRow],
-        wishes: PacePreferences,
+        preferences: PacePreferences,
         on platform: String = "",
         mode: Mode = .alert,
         policy: PacingPolicy,
         at now: Int64,
         isCrowded: () -> Bool = { false }
     ) {
-        let granted = policy.pace(for: wishes, on: platform)
+        let granted = policy.pace(for: preferences, on: platform)
         var state = row.map { DevicePace($0) } ?? DevicePace()
         let waiting = held.compactMap(HeldGroup.init).map { group in
             (group: group, obstacle: state.obstacle(to: group, granted, at: now))

@@ -65,8 +65,8 @@ package struct PacingPolicy: Sendable, Hashable {
     /// The pace of a device of `platform` with those preferences. Bounds apply to preferences only, not to defaults.
     /// Without a cooldown every push is sent, silent ones as well. Preferences beyond the bounds are stored as they are
     /// and limited here, so that other bounds apply after a reload.
-    package func pace(for wishes: PaceWishes, on platform: String) -> Pace {
-        let batch = wishes.batch
+    package func pace(for preferences: PacePreferences, on platform: String) -> Pace {
+        let batch = preferences.batch
         let own = platforms[platform] ?? PlatformDefaults()
         let cap =
             batch.dailyCap.map { mostDailyCap > 0 ? min($0, mostDailyCap) : $0 } ?? own.dailyCap ?? dailyCap
@@ -78,7 +78,7 @@ package struct PacingPolicy: Sendable, Hashable {
             cooldown: 1000 * Int64(cooldown),
             window: 1000 * Int64(window),
             dailyCap: cap > 0 ? cap : nil,
-            quiet: wishes.quiet,
+            quiet: preferences.quiet,
             silentPerHour: silent > 0 ? silent : nil
         )
     }

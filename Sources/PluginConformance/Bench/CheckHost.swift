@@ -137,7 +137,7 @@ final class CheckHost: Sendable {
             return .CARILLON_OK
         } catch {
             if case .word = error { note { $0.flaw("it presents a certificate, but \(error.text)") } }
-            ErrorRoom.write(error.text, to: room)
+            ErrorBuffer.write(error.text, to: room)
             return .CARILLON_INVALID
         }
     }

@@ -250,7 +250,7 @@ final class PluginBridge: Sendable {
             for scope in retired { sender?.retire(scope) }
             return .CARILLON_OK
         } catch {
-            ErrorRoom.write(error.text, to: room)
+            ErrorBuffer.write(error.text, to: room)
             return .CARILLON_INVALID
         }
     }

@@ -59,7 +59,7 @@ final class PluginInstance: Sendable {
             configuration.withUTF8 { text in
                 var pointer: UnsafeMutableRawPointer?
                 let config = carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count)
-                let (status, said) = ErrorRoom.lend { create(bridge.openForPlugin(), config, &pointer, $0) }
+                let (status, said) = ErrorBuffer.lend { create(bridge.openForPlugin(), config, &pointer, $0) }
                 return (status, said, PluginHandle(pointer: pointer))
             }
         }

@@ -61,7 +61,7 @@ package final class TransportInstance: DrainableInstance {
         guard let validate = functions.validate, bridge.change({ $0.enter() }) else { return }
         defer { bridge.change { $0.leave() } }
         let (status, said) = address.lend { registration in
-            ErrorRoom.lend { validate(handle.pointer, registration, $0) }
+            ErrorBuffer.lend { validate(handle.pointer, registration, $0) }
         }
         guard status == .CARILLON_OK else { throw .refusedRegistration(platform, saying: said) }
     }

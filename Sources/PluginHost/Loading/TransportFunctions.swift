@@ -115,7 +115,7 @@ package struct TransportFunctions: @unchecked Sendable {
         guard let check else { return nil }
         var block = block
         let (status, said) = block.withUTF8 { text in
-            ErrorRoom.lend { check(carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count), $0) }
+            ErrorBuffer.lend { check(carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count), $0) }
         }
         return status == .CARILLON_OK ? nil : said
     }

@@ -33,7 +33,7 @@ struct LentMemory {
 }
 
 /// Lends a plugin room for one sentence, and writes into a plugin's.
-package enum ErrorRoom {
+package enum ErrorBuffer {
     private static let capacity = 512
 
     /// What `body` returned and, if that is a failure, what the plugin wrote meanwhile.

@@ -145,7 +145,7 @@ struct DeviceAdmission: Sendable {
             hasSealingKey: row.hasSealingKey,
             route: route,
             routeID: row.route,
-            wishes: content.preferences,
+            preferences: content.preferences,
             isElsewhere: isElsewhere
         )
     }

@@ -26,7 +26,7 @@ package struct IndexedDevice: Hashable, Sendable {
     package var hasSealingKey = false
     package var route: Route
     package var routeID: RouteID
-    package var wishes = DevicePreferences()
+    package var preferences = DevicePreferences()
     /// Whether it was registered on another platform, for another app or with another token before.
     package var isElsewhere = false
 }

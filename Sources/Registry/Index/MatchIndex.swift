@@ -24,7 +24,7 @@ package struct MatchIndex: ~Copyable, Sendable {
     private var owners = MessageKeyOwners()
     private var routes: [RouteID: Route] = [:]
     /// Only of devices that prefer anything.
-    private var wishes: [DeviceID: DevicePreferences] = [:]
+    private var preferences: [DeviceID: DevicePreferences] = [:]
     package private(set) var signals: SignalNames
     package private(set) var languages: LanguageNames
     package private(set) var accountCount = 0
@@ -94,7 +94,7 @@ package struct MatchIndex: ~Copyable, Sendable {
 
     /// The pace and filters that a device prefers.
     package func preferences(of device: DeviceID) -> DevicePreferences {
-        wishes.isEmpty ? DevicePreferences() : wishes[device] ?? DevicePreferences()
+        preferences.isEmpty ? DevicePreferences() : preferences[device] ?? DevicePreferences()
     }
 
     /// One device of an account; nil when it has no such device.
@@ -136,12 +136,12 @@ package struct MatchIndex: ~Copyable, Sendable {
         deviceModes[Self.place(of: entry.mode)] += 1
     }
 
-    mutating func note(_ wishes: DevicePreferences, of device: DeviceID) {
-        self.wishes[device] = wishes.isEmpty ? nil : wishes
+    mutating func note(_ preferences: DevicePreferences, of device: DeviceID) {
+        self.preferences[device] = preferences.isEmpty ? nil : preferences
     }
 
     private mutating func put(_ device: IndexedDevice) {
-        note(device.wishes, of: device.device)
+        note(device.preferences, of: device.device)
         routes[device.routeID] = device.route
         let entry = DeviceEntry(
             device: device.device,
@@ -174,7 +174,7 @@ package struct MatchIndex: ~Copyable, Sendable {
     private mutating func remove(_ device: DeviceID, of account: PublicKey) {
         guard let account = table.find(account.bytes), let node = node(of: device, of: PublicKey(table.keys[account]))
         else { return }
-        wishes[device] = nil
+        preferences[device] = nil
         deviceModes[Self.place(of: nodes[node].entry.mode)] -= 1
         unlink(node, from: account)
         nodes[node].next = free

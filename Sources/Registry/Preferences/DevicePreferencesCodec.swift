@@ -10,8 +10,8 @@ enum DevicePreferencesCodec {
     private static let hasDailyCap: UInt8 = 16
     private static let hasZone: UInt8 = 32
 
-    static func encode(_ wishes: DevicePreferences) -> [UInt8] {
-        let (quiet, batch) = (wishes.pace.quiet, wishes.pace.batch)
+    static func encode(_ preferences: DevicePreferences) -> [UInt8] {
+        let (quiet, batch) = (preferences.pace.quiet, preferences.pace.batch)
         var flags: UInt8 = 0
         var fields: [UInt8] = []
         if let quiet {
@@ -32,7 +32,7 @@ enum DevicePreferencesCodec {
             flags |= flag
             append(number, count: 4, to: &fields)
         }
-        for (name, isOn) in wishes.filters.byName.sorted(by: { $0.key < $1.key }) {
+        for (name, isOn) in preferences.filters.byName.sorted(by: { $0.key < $1.key }) {
             // No plugin's filter has such a name, and registrations with one are refused.
             guard name.utf8.count < 128 else { continue }
             fields.append(UInt8(truncatingIfNeeded: name.utf8.count) | (isOn ? 0x80 : 0))
@@ -47,13 +47,13 @@ enum DevicePreferencesCodec {
         guard let number = rest.popFirst(), let flags = rest.popFirst(),
             number == (flags & hasZone == 0 ? version : versionWithZone)
         else { return nil }
-        var wishes = DevicePreferences()
+        var preferences = DevicePreferences()
         if flags & hasQuietHours != 0 {
             guard let start = integer(&rest, count: 2).flatMap(TimeOfDay.init(minutes:)),
                 let end = integer(&rest, count: 2).flatMap(TimeOfDay.init(minutes:)),
                 let zone = zone(&rest, isNamed: flags & hasZone != 0, zones)
             else { return nil }
-            wishes.pace.quiet = QuietHours(
+            preferences.pace.quiet = QuietHours(
                 start: start,
                 end: end,
                 zone: zone,
@@ -64,15 +64,15 @@ enum DevicePreferencesCodec {
             (hasWindow, \BatchPreferences.windowSeconds), (hasCooldown, \.cooldownSeconds), (hasDailyCap, \.dailyCap),
         ] where flags & flag != 0 {
             guard let number = integer(&rest, count: 4) else { return nil }
-            wishes.pace.batch[keyPath: field] = number
+            preferences.pace.batch[keyPath: field] = number
         }
         while let head = rest.popFirst() {
             let count = Int(head & 0x7F)
             guard rest.count >= count else { return nil }
-            wishes.filters.byName[String(decoding: rest.prefix(count), as: UTF8.self)] = head & 0x80 != 0
+            preferences.filters.byName[String(decoding: rest.prefix(count), as: UTF8.self)] = head & 0x80 != 0
             rest = rest.dropFirst(count)
         }
-        return wishes
+        return preferences
     }
 
     private static func zone(_ rest: inout ArraySlice<UInt8>, isNamed: Bool, _ zones: TimeZones) -> QuietZone? {

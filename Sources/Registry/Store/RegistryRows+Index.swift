@@ -9,14 +9,14 @@ extension RegistryRows {
     }
 
     /// Adds every device to an empty index.
-    func fill(_ index: inout MatchIndex, opening wishes: (DeviceID, Data) throws -> DevicePreferences) throws {
+    func fill(_ index: inout MatchIndex, opening preferences: (DeviceID, Data) throws -> DevicePreferences) throws {
         for (id, route) in try routes() { index.name(route, id) }
         let waiting = try devicesThatWaitForCodes()
         let rows = try Row.fetchCursor(
             db,
             sql: """
                 SELECT id, account, first_registered_at, route, mode, signals, further_signals, has_sealing_key, locale,
-                    wishes
+                    preferences
                 FROM devices ORDER BY id
                 """
         )
@@ -37,7 +37,7 @@ extension RegistryRows {
                 hasSealingKey: row[7]
             )
             index.add(entry, to: account)
-            if let sealed: Data = row[9] { index.note(try wishes(entry.device, sealed), of: entry.device) }
+            if let sealed: Data = row[9] { index.note(try preferences(entry.device, sealed), of: entry.device) }
         }
     }
 

@@ -4,11 +4,11 @@ import Testing
 @testable import CarillonRouter
 @testable import Operations
 
-@Suite struct SilenceAdviceTests {
+@Suite struct NoDeliveryHintTests {
     private let alice = PublicKey(Bytes32(words: (2, 2, 2, 2)))
 
-    private func text(_ change: (inout SilenceAdvice) -> Void) -> String {
-        var advice = SilenceAdvice()
+    private func text(_ change: (inout NoDeliveryHint) -> Void) -> String {
+        var advice = NoDeliveryHint()
         change(&advice)
         return advice.lines.joined(separator: "\n")
     }

@@ -162,7 +162,7 @@ import Testing
             let forecast = PaceForecast(
                 stored[device]?.row,
                 stored[device]?.held ?? [],
-                wishes: PacePreferences(),
+                preferences: PacePreferences(),
                 policy: PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0, mostDailyCap: 0),
                 at: bench.clock.now(),
                 isCrowded: { isCrowded }

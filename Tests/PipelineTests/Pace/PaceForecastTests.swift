@@ -14,10 +14,10 @@ import Testing
 
     private func forecast(
         _ row: PaceRow?,
-        _ wishes: PacePreferences = PacePreferences(),
+        _ preferences: PacePreferences = PacePreferences(),
         _ policy: PacingPolicy = PacingPolicy(dailyCap: 3)
     ) -> PaceForecast {
-        PaceForecast(row, [], wishes: wishes, policy: policy, at: now)
+        PaceForecast(row, [], preferences: preferences, policy: policy, at: now)
     }
 
     private func expect(_ forecast: PaceForecast, _ reason: HoldReason?, until: Int64? = nil, pushes: Int = 0) {
@@ -68,7 +68,7 @@ import Testing
         let row = PaceRow(device: device, silentPushes: [now - 3_000_000, now - 2_000_000, now - 1_000_000])
         let policy = PacingPolicy()
         func forecast(in mode: Mode, on platform: String = "ios") -> PaceForecast {
-            PaceForecast(row, [], wishes: PacePreferences(), on: platform, mode: mode, policy: policy, at: now)
+            PaceForecast(row, [], preferences: PacePreferences(), on: platform, mode: mode, policy: policy, at: now)
         }
         expect(forecast(in: .wake), .silentBudget, until: now + 600_000)
         expect(forecast(in: .alert), nil)
@@ -108,7 +108,7 @@ import Testing
         let forecast = PaceForecast(
             row,
             rows,
-            wishes: try quiet(lettingThrough: true),
+            preferences: try quiet(lettingThrough: true),
             policy: PacingPolicy(),
             at: now
         )
@@ -120,7 +120,7 @@ import Testing
         let strict = PaceForecast(
             row,
             rows,
-            wishes: try quiet(lettingThrough: false),
+            preferences: try quiet(lettingThrough: false),
             policy: PacingPolicy(),
             at: now
         )
@@ -131,11 +131,11 @@ import Testing
         let row = PaceRow(device: device, pushedAt: now - 6000, windowStart: now - 10_000, matches: 5)
         let rows = [held(0, isMessage: true, hasOverflowed: true), held(1, isMessage: true)]
         let policy = PacingPolicy(cooldownSeconds: 5)
-        let forecast = PaceForecast(row, rows, wishes: PacePreferences(), policy: policy, at: now)
+        let forecast = PaceForecast(row, rows, preferences: PacePreferences(), policy: policy, at: now)
         #expect(forecast.groups.map(\.turn.reason) == [.window, nil])
         #expect(forecast.groups.map(\.turn.at) == [now + 20_000, nil])
         expect(forecast, nil)
-        let later = PaceForecast(row, rows, wishes: PacePreferences(), policy: policy, at: now + 20_000)
+        let later = PaceForecast(row, rows, preferences: PacePreferences(), policy: policy, at: now + 20_000)
         #expect(later.groups.map(\.turn.reason) == [nil, nil])
     }
 

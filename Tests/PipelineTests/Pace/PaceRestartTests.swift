@@ -25,7 +25,7 @@ import Testing
     }
 
     /// Quiet from 01:00 to 02:00 UTC; the bench begins at midnight.
-    private static let wishes =
+    private static let preferences =
         #","quiet":{"start":"01:00","end":"02:00","tz":"Z","dm_bypass_quiet":true},"batch":{"cooldown_seconds":20,"daily_cap":6}"#
 
     static let story: [Step] = [
@@ -38,7 +38,7 @@ import Testing
     /// What becomes of the story with a restart after each of those steps.
     private func play(restartingAfter places: Set<Int>, isTold: Bool = true) throws -> Outcome {
         let bench = try Workbench.paced()
-        let owner = try bench.account(["dm", "mention"], mode: "alert", further: Self.wishes)
+        let owner = try bench.account(["dm", "mention"], mode: "alert", further: Self.preferences)
         for (place, step) in Self.story.enumerated() {
             switch step {
             case .match: bench.submit([try bench.note(to: owner)])

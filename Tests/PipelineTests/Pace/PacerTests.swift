@@ -5,7 +5,7 @@ import Testing
 
 @testable import Pipeline
 
-/// What the pacer does beside waking: batches that the disk refuses, wishes that change, devices that go.
+/// What the pacer does beside waking: batches that the disk refuses, preferences that change, devices that go.
 @Suite struct PacerTests {
     private let start: Int64 = 1_773_489_600_000
     private let pace = Pace(cooldown: 60_000, window: 30_000, dailyCap: 3)
@@ -223,9 +223,9 @@ import Testing
             Pace(cooldown: 7000, window: 90_000, dailyCap: 9)
         ),
     ])
-    func wishesAreHeardWithinBounds(wishes: BatchPreferences, pace: Pace) {
+    func wishesAreHeardWithinBounds(preferences: BatchPreferences, pace: Pace) {
         let policy = PacingPolicy(leastCooldownSeconds: 5, mostDailyCap: 200)
-        #expect(policy.pace(for: PacePreferences(batch: wishes), on: "test") == pace)
+        #expect(policy.pace(for: PacePreferences(batch: preferences), on: "test") == pace)
     }
 
     @Test func anOperatorMaySwitchEverythingOff() {

@@ -317,8 +317,8 @@ import Testing
         #expect(policy.pace(for: PacePreferences(), on: "ios").silentPerHour == 3)
         #expect(policy.pace(for: PacePreferences(), on: "android").silentPerHour == nil)
         // Who switches the cooldown off gets each push.
-        let wishes = PacePreferences(batch: BatchPreferences(cooldownSeconds: 0))
-        #expect(policy.pace(for: wishes, on: "ios").silentPerHour == nil)
+        let preferences = PacePreferences(batch: BatchPreferences(cooldownSeconds: 0))
+        #expect(policy.pace(for: preferences, on: "ios").silentPerHour == nil)
     }
 
     @Test func operatorsSetThePaceOfAPlatform() {
@@ -330,7 +330,7 @@ import Testing
                 == Pace(cooldown: 5000, window: 7000, dailyCap: 9, silentPerHour: 1)
         )
         #expect(policy.pace(for: PacePreferences(), on: "ios") == Pace(cooldown: 60_000, window: 30_000, dailyCap: 100))
-        let wishes = PacePreferences(batch: BatchPreferences(cooldownSeconds: 8))
-        #expect(policy.pace(for: wishes, on: "android").cooldown == 8000)
+        let preferences = PacePreferences(batch: BatchPreferences(cooldownSeconds: 8))
+        #expect(policy.pace(for: preferences, on: "android").cooldown == 8000)
     }
 }

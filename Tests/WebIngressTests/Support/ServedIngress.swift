@@ -12,7 +12,7 @@ struct ServedIngress {
     let port: Int
     let ingress: WebIngress
     let clock: ManualClock
-    let counts: DoorCounts
+    let counts: LimitCounts
 
     static func configuration(_ change: (inout WebIngressConfiguration) -> Void) -> WebIngressConfiguration {
         var configuration = WebIngressConfiguration()
@@ -30,7 +30,7 @@ struct ServedIngress {
         _ body: (ServedIngress) async throws -> Void
     ) async throws {
         let clock = ManualClock()
-        let counts = DoorCounts(WebIngress.clientLimits)
+        let counts = LimitCounts(WebIngress.clientLimits)
         let ingress = WebIngress(
             configuration: configuration,
             platform: Samples.platform,

@@ -377,7 +377,7 @@ struct LiveSubscriptions: Sendable {
         if subscription.open == id { lost(name, requests.now, &catchUp) }
         guard subscription.pending == id || subscription.pending == nil else { return }
         let isForRoom = refusal == .tooManySubscriptions || refusal == .tooLargeSubscriptions
-        if isForRoom, name == .kinds, makeRoom(&catchUp, &requests) {
+        if isForRoom, name == .kinds, makeSpace(&catchUp, &requests) {
             live[.kinds]?.requestAgain(now: requests.now)
             return
         }
@@ -433,7 +433,7 @@ struct LiveSubscriptions: Sendable {
     // MARK: Ending
 
     /// Closes a less important subscription to make room for one more. Returns false if there is none.
-    private mutating func makeRoom(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) -> Bool {
+    private mutating func makeSpace(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) -> Bool {
         if catchUp.interrupt(&requests) { return true }
         guard !retired.isEmpty else { return false }
         leaveRetired(&catchUp, &requests)

@@ -41,13 +41,13 @@ struct DeviceWishesTests {
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: Self.wished)))
         _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("two")))
         var index = try bench.registry.load()
-        #expect(try wishes(of: 1, in: index, bench) == expected())
-        #expect(try wishes(of: 2, in: index, bench).isEmpty)
+        #expect(try preferences(of: 1, in: index, bench) == expected())
+        #expect(try preferences(of: 2, in: index, bench).isEmpty)
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 1))
         _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("two", further: Self.wished), at: 1))
         bench.registry.update(&index)
-        #expect(try wishes(of: 1, in: index, bench).isEmpty)
-        #expect(try wishes(of: 2, in: index, bench) == expected())
+        #expect(try preferences(of: 1, in: index, bench).isEmpty)
+        #expect(try preferences(of: 2, in: index, bench) == expected())
         let two = try #require(try bench.devices(of: 2, in: index).first)
         _ = try bench.registry.apply(bench.event(of: 2, "", at: 2))
         var removed: [DeviceID] = []
@@ -56,7 +56,7 @@ struct DeviceWishesTests {
         #expect(index.preferences(of: two).isEmpty)
         #expect(index.device(two, of: try bench.key(2)) == nil)
         let reloaded = try bench.registry.load()
-        #expect(try wishes(of: 1, in: reloaded, bench).isEmpty)
+        #expect(try preferences(of: 1, in: reloaded, bench).isEmpty)
     }
 
     private static func sleeping(_ zone: String) -> String {
@@ -69,7 +69,7 @@ struct DeviceWishesTests {
         var index = try bench.registry.load()
         try bench.reopen()
         for _ in 0..<2 {
-            let quiet = try #require(try wishes(of: 1, in: index, bench).pace.quiet)
+            let quiet = try #require(try preferences(of: 1, in: index, bench).pace.quiet)
             #expect(quiet.zone == .named(try #require(TimeZones.system.zone(named: "America/Argentina/Buenos_Aires"))))
             #expect(quiet.zone.minutesAhead(at: 1_773_446_400_000) == -180)
             index = try bench.registry.load()
@@ -92,15 +92,15 @@ struct DeviceWishesTests {
             end: try #require(TimeOfDay("07:00")),
             zone: .named(zone)
         )
-        let wishes = DevicePreferences(
+        let preferences = DevicePreferences(
             pace: PacePreferences(quiet: quiet, batch: BatchPreferences(dailyCap: 3)),
             filters: FilterSwitches(["mutes": false])
         )
-        let bytes = DevicePreferencesCodec.encode(wishes)
+        let bytes = DevicePreferencesCodec.encode(preferences)
         #expect(bytes.first == 2, "former versions would read something else")
-        #expect(DevicePreferencesCodec.decode(bytes) == wishes)
+        #expect(DevicePreferencesCodec.decode(bytes) == preferences)
         let decoded = try #require(DevicePreferencesCodec.decode(bytes, TimeZones(folder: "/nowhere")))
-        #expect(decoded == wishes)
+        #expect(decoded == preferences)
         guard case .named(let lost) = decoded.pace.quiet?.zone else {
             Issue.record("the zone lost its name")
             return
@@ -121,7 +121,7 @@ struct DeviceWishesTests {
         try queue.close()
         try bench.reopen()
         let index = try bench.registry.load()
-        #expect(try wishes(of: 1, in: index, bench) == expected())
+        #expect(try preferences(of: 1, in: index, bench) == expected())
     }
 
     @Test func theDiskTellsNobodyWhenSomebodySleeps() throws {
@@ -145,9 +145,9 @@ struct DeviceWishesTests {
         DevicePreferences(pace: PacePreferences(batch: BatchPreferences(cooldownSeconds: 90))),
         DevicePreferences(filters: FilterSwitches([String(repeating: "n", count: 64): true, "a": false])),
     ])
-    func comeBackFromTheirBytes(wishes: DevicePreferences) {
-        let bytes = DevicePreferencesCodec.encode(wishes)
-        #expect(DevicePreferencesCodec.decode(bytes) == wishes)
+    func comeBackFromTheirBytes(preferences: DevicePreferences) {
+        let bytes = DevicePreferencesCodec.encode(preferences)
+        #expect(DevicePreferencesCodec.decode(bytes) == preferences)
         #expect(DevicePreferencesCodec.decode([2] + bytes.dropFirst()) == nil)
         if bytes.count > 2 { #expect(DevicePreferencesCodec.decode(Array(bytes.dropLast())) == nil) }
     }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Logs one kind of lasting failure: when it begins, at most once a minute while it goes on, and when it has passed. So
 /// a disk that is full for an hour does not fill another one with messages.
-package final class TroubleLog: Sendable {
+package final class FailureLog: Sendable {
     private struct State {
         var began: Int64?
         /// Whether the failure that goes on was logged.

@@ -3,7 +3,7 @@ import Storage
 import Synchronization
 import Testing
 
-struct TroubleLogTests {
+struct FailureLogTests {
     private struct Full: Error {}
 
     /// Keeps what is logged.
@@ -28,11 +28,11 @@ struct TroubleLogTests {
     }
 
     private let kept = Lines.Kept()
-    private let trouble: TroubleLog
+    private let trouble: FailureLog
 
     init() {
         let kept = kept
-        trouble = TroubleLog("Nothing works", logger: Logger(label: "test") { _ in Lines(kept: kept) })
+        trouble = FailureLog("Nothing works", logger: Logger(label: "test") { _ in Lines(kept: kept) })
     }
 
     private var lines: [String] { kept.lines.withLock(\.self) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import CarillonRouter
 
-@Suite struct AdvertisementDeskTests {
+@Suite struct AdvertisementScheduleTests {
     private let one: RelayURL
     private let two: RelayURL
     private let event: Event
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func eachRelayIsAskedUntilItHasIt() {
-        var desk = AdvertisementDesk(relays: [one, two])
+        var desk = AdvertisementSchedule(relays: [one, two])
         #expect(desk.due(at: 0) == [] && desk.nextAttempt == nil)
         desk.advertise(event, now: 0)
         #expect(desk.due(at: 0) == [one, two])
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func silenceIsAnsweredWithPatienceUpToAnHour() {
-        var desk = AdvertisementDesk(relays: [one])
+        var desk = AdvertisementSchedule(relays: [one])
         desk.advertise(event, now: 0)
         var now: Int64 = 0
         for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func aRefusalIsNotArguedWithForAnHour() {
-        var desk = AdvertisementDesk(relays: [one])
+        var desk = AdvertisementSchedule(relays: [one])
         desk.advertise(event, now: 0)
         _ = desk.due(at: 0)
         #expect(desk.answered(event, at: [one], [one: .refused(message: "blocked: no")], now: 5) == [one])
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func aChangeGoesToEverybodyAtOnce() {
-        var desk = AdvertisementDesk(relays: [one, two])
+        var desk = AdvertisementSchedule(relays: [one, two])
         desk.advertise(event, now: 0)
         _ = desk.due(at: 0)
         #expect(desk.answered(event, at: [one], [one: .accepted], now: 0) == [])

@@ -11,7 +11,7 @@ import YAMLReading
 @testable import RouterConfiguration
 
 /// What filters are told that is hardly meant.
-@Suite struct FilterDoubtsTests {
+@Suite struct FilterWarningsTests {
     /// The filters' needs are what plugins would say.
     private func doubts(
         _ text: String,
@@ -25,7 +25,7 @@ import YAMLReading
         let filters = configuration.filters.map { filter in
             EventFilter(name: filter.name, need: needs[filter.name] ?? .nothing) { _ in .pass }
         }
-        return FilterDoubts(configuration, try book ?? RuleBook.builtIn(platforms: .builtIn), filters).found.map {
+        return FilterWarnings(configuration, try book ?? RuleBook.builtIn(platforms: .builtIn), filters).found.map {
             "\($0)"
         }
     }

@@ -2,8 +2,8 @@ import Pipeline
 import Registry
 import RouterConfiguration
 
-/// What a device's registration wishes of when and for what it is woken, and what it gets of that.
-package struct DeviceWishesOverview: Codable, Sendable, Hashable {
+/// What a device's registration preferences of when and for what it is woken, and what it gets of that.
+package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
     /// As a registration spells it.
     package struct Quiet: Codable, Sendable, Hashable {
         package var start: String
@@ -40,9 +40,9 @@ package struct DeviceWishesOverview: Codable, Sendable, Hashable {
     /// The language it wants to be told in, as the registration names it.
     package var locale: String?
 
-    init(_ wishes: DevicePreferences, on platform: String, locale: String?, _ configuration: Configuration) {
-        let (batch, pace) = (wishes.pace.batch, configuration.pacing.pace(for: wishes.pace, on: platform))
-        quiet = wishes.pace.quiet.map { quiet in
+    init(_ preferences: DevicePreferences, on platform: String, locale: String?, _ configuration: Configuration) {
+        let (batch, pace) = (preferences.pace.batch, configuration.pacing.pace(for: preferences.pace, on: platform))
+        quiet = preferences.pace.quiet.map { quiet in
             Quiet(
                 start: HoldWords.time(quiet.start),
                 end: HoldWords.time(quiet.end),
@@ -55,11 +55,11 @@ package struct DeviceWishesOverview: Codable, Sendable, Hashable {
         dailyCap = Bound(wished: batch.dailyCap, inForce: pace.dailyCap ?? 0)
         backgroundPerHour = pace.silentPerHour
         filters = configuration.filters.map { filter in
-            let wish = wishes.filters[filter.name]
+            let wish = preferences.filters[filter.name]
             return Filter(name: filter.name, wished: wish, isActive: filter.availability.isActive(wish))
         }
         let served = Set(filters.map(\.name))
-        filters += wishes.filters.byName.filter { !served.contains($0.key) }.sorted { $0.key < $1.key }
+        filters += preferences.filters.byName.filter { !served.contains($0.key) }.sorted { $0.key < $1.key }
             .map { Filter(name: $0.key, wished: $0.value, isActive: false) }
         self.locale = locale
     }
@@ -86,13 +86,13 @@ package struct DeviceWishesOverview: Codable, Sendable, Hashable {
     }
 }
 
-extension DeviceWishesOverview.Quiet {
+extension DevicePreferencesOverview.Quiet {
     fileprivate var words: String {
         "\(start) to \(end) (\(tz))\(dmBypassQuiet ? ", but direct messages come through" : "")"
     }
 }
 
-extension DeviceWishesOverview.Bound {
+extension DevicePreferencesOverview.Bound {
     fileprivate func words(_ name: (Int) -> String) -> String {
         switch wished {
         case nil: "\(name(inForce)), the operator's default"
@@ -102,13 +102,13 @@ extension DeviceWishesOverview.Bound {
     }
 }
 
-extension DeviceWishesOverview.Filter {
+extension DevicePreferencesOverview.Filter {
     fileprivate var words: String {
         switch wished {
         case nil: "\(name) \(isActive ? "on" : "off"), the operator's default"
         case isActive: "\(name) \(isActive ? "on" : "off"), as wished"
         case .some(true): "\(name) off: wished, but not in the configuration"
-        case .some(false): "\(name) on for every device, though the device wishes it off"
+        case .some(false): "\(name) on for every device, though the device preferences it off"
         }
     }
 }

@@ -5,7 +5,7 @@ import Rules
 import YAMLReading
 
 /// What filters are told that works and is hardly meant: signals that nothing has, and questions that nobody can answer.
-package struct FilterDoubts {
+package struct FilterWarnings {
     package private(set) var found: [Diagnostic] = []
 
     /// `filters` are those of the configuration; of one that could not start nothing is known.

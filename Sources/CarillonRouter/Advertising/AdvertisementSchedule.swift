@@ -6,7 +6,7 @@ import RelayPool
 ///
 /// A relay that does not answer is asked again after a minute, and after twice as long each time, up to an hour. A
 /// relay that refuses is asked again after an hour.
-struct AdvertisementDesk {
+struct AdvertisementSchedule {
     private struct Attempt {
         /// Nil while one is under way.
         var at: Int64?

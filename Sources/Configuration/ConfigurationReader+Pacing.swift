@@ -2,7 +2,7 @@ import Notifications
 import Pipeline
 import YAMLReading
 
-/// Reads what devices get that wish nothing, and how far their wishes are heard.
+/// Reads the pace of devices that ask for none, and the bounds of what a device may ask for.
 extension ConfigurationReader {
     /// Longer ones would hold a push beyond the day that its cap is counted for.
     static let longestPause = 86_400
@@ -10,7 +10,7 @@ extension ConfigurationReader {
 
     static let mostSilentPerHour = 60
 
-    /// A mapping among the defaults is for the platform that is called like it; which platforms there are only the plugins know.
+    /// A mapping among the defaults is for the platform of that name. Only the plugins know which platforms there are.
     func pacing(
         defaults: YAMLValue?,
         bounds: YAMLValue?

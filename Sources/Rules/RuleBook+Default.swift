@@ -9,7 +9,7 @@ extension RuleBook {
 
     /// The rules in force without an operator's own: every notifiable kind of seed 000, word for word, the other kinds
     /// of direct message, and zaps for devices that ask for them.
-    package static func builtIn(platforms: PlatformCatalog = PlatformCatalog()) throws(Diagnostics) -> RuleBook {
+    package static func builtIn(platforms: PlatformCatalog) throws(Diagnostics) -> RuleBook {
         try RuleBook(yaml: defaultYAML(platforms: platforms), name: defaultName, platforms: platforms)
     }
 

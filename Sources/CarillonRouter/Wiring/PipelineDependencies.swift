@@ -28,19 +28,8 @@ extension Configuration {
             contextWait: context.waitMilliseconds,
             contextPath: contextPath,
             usesContext: context.isOn,
-            pacing: pacing(platforms)
+            pacing: pacing.adding(silentPushesPerHour: platforms.silentPushesPerHour)
         )
-    }
-
-    /// What the operator left out is as the push services allow.
-    private func pacing(_ platforms: PlatformCatalog) -> PacingPolicy {
-        var pacing = pacing
-        for (platform, silent) in platforms.silentPushesPerHour {
-            var defaults = pacing.platforms[platform] ?? PacingPolicy.PlatformDefaults()
-            defaults.silentPerHour = defaults.silentPerHour ?? silent
-            pacing.platforms[platform] = defaults
-        }
-        return pacing
     }
 }
 

@@ -108,7 +108,7 @@ extension DevicePreferencesOverview.Filter {
         case nil: "\(name) \(isActive ? "on" : "off"), the operator's default"
         case isActive: "\(name) \(isActive ? "on" : "off"), as wished"
         case .some(true): "\(name) off: wished, but not in the configuration"
-        case .some(false): "\(name) on for every device, though the device preferences it off"
+        case .some(false): "\(name) on for every device, though the device wishes it off"
         }
     }
 }

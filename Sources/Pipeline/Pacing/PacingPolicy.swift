@@ -24,11 +24,6 @@ package struct PacingPolicy: Sendable, Hashable {
         }
     }
 
-    /// What the push services' own tables say.
-    package static let platformDefaults = PushServices.silentPushesPerHour.mapValues {
-        PlatformDefaults(silentPerHour: $0)
-    }
-
     /// 0: none.
     package var cooldownSeconds: Int
     /// 0: none.
@@ -48,7 +43,7 @@ package struct PacingPolicy: Sendable, Hashable {
         cooldownSeconds: Int = 60,
         windowSeconds: Int = 30,
         dailyCap: Int = 100,
-        platforms: [String: PlatformDefaults] = PacingPolicy.platformDefaults,
+        platforms: [String: PlatformDefaults] = [:],
         leastCooldownSeconds: Int = 0,
         leastWindowSeconds: Int = 0,
         mostDailyCap: Int = 100
@@ -60,6 +55,16 @@ package struct PacingPolicy: Sendable, Hashable {
         self.leastCooldownSeconds = leastCooldownSeconds
         self.leastWindowSeconds = leastWindowSeconds
         self.mostDailyCap = mostDailyCap
+    }
+
+    /// The same with a push service's own number of silent pushes where the operator names none.
+    package func adding(silentPushesPerHour: [String: Int]) -> PacingPolicy {
+        var policy = self
+        for (platform, silent) in silentPushesPerHour {
+            let stated = policy.platforms[platform]?.silentPerHour
+            policy.platforms[platform, default: PlatformDefaults()].silentPerHour = stated ?? silent
+        }
+        return policy
     }
 
     /// The pace of a device of `platform` with those preferences. Bounds apply to preferences only, not to defaults.

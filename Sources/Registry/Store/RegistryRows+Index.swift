@@ -16,7 +16,7 @@ extension RegistryRows {
             db,
             sql: """
                 SELECT id, account, first_registered_at, route, mode, signals, further_signals, has_sealing_key, locale,
-                    preferences
+                    wishes
                 FROM devices ORDER BY id
                 """
         )

@@ -13,7 +13,7 @@ extension RuleBook {
     package init(
         yaml text: String,
         name: String,
-        platforms: PlatformCatalog = PlatformCatalog(),
+        platforms: PlatformCatalog,
         blockChecks: BlockChecks = [:]
     ) throws(Diagnostics) {
         try self.init(files: [RulesFile(name: name, text: text)], platforms: platforms, blockChecks: blockChecks)
@@ -26,7 +26,7 @@ extension RuleBook {
     package init(
         files: [RulesFile],
         ofApps: [String: [RulesFile]] = [:],
-        platforms: PlatformCatalog = PlatformCatalog(),
+        platforms: PlatformCatalog,
         blockChecks: BlockChecks = [:]
     ) throws(Diagnostics) {
         let context = RuleContext(platforms: platforms, checks: blockChecks)

@@ -1,6 +1,7 @@
 import Delivery
 import Nostr
 import Notifications
+import Platforms
 import PlatformTestSupport
 import Registry
 import Rules
@@ -312,8 +313,8 @@ import Testing
         #expect(bench.kept.map(\.notification.mode) == [.wake, .wake, .wake, .alert, .wake])
     }
 
-    @Test func itIsForPlatformsWhoseTableSaysSo() {
-        let policy = PacingPolicy()
+    @Test func itIsForPlatformsThatSaySo() {
+        let policy = PacingPolicy().adding(silentPushesPerHour: PlatformCatalog.builtIn.silentPushesPerHour)
         #expect(policy.pace(for: PacePreferences(), on: "ios").silentPerHour == 3)
         #expect(policy.pace(for: PacePreferences(), on: "android").silentPerHour == nil)
         // Who switches the cooldown off gets each push.

@@ -5,6 +5,7 @@ import GRDB
 import Logging
 import Nostr
 import Notifications
+import Platforms
 import PlatformTestSupport
 import Registry
 import Rules
@@ -93,7 +94,7 @@ final class Workbench {
             contextCapacity: contextCapacity,
             contextPath: keepsContext ? folder.appendingPathComponent("context.sqlite").path : nil,
             usesContext: usesContext,
-            pacing: pacing
+            pacing: pacing?.adding(silentPushesPerHour: PlatformCatalog.builtIn.silentPushesPerHour)
         )
         self.dependencies = dependencies
         try restart()

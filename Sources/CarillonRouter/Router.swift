@@ -218,7 +218,9 @@ package final class Router: Service {
                         transport: { transports[$0] },
                         now: now
                     ),
-                    configuration: { settings.configuration },
+                    configuration: { [plugins = outgoing.plugins] in
+                        settings.configuration.limited(by: plugins.platformCatalog)
+                    },
                     deliveryID: try DeliveryIDs(identity: identity).id,
                     now: now
                 ),

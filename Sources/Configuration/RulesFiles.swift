@@ -1,4 +1,5 @@
 import Foundation
+import Pipeline
 import Platforms
 import PluginHost
 import Rules
@@ -15,6 +16,13 @@ extension Configuration {
     /// By the names of apps that have rules of their own.
     package var rulesFilesOfApps: [String: [String]] {
         apps.mapValues(\.rulesFiles).filter { !$0.value.isEmpty }
+    }
+
+    /// The same with the push services' own limits where the operator names none.
+    package func limited(by platforms: PlatformCatalog) -> Configuration {
+        var configuration = self
+        configuration.pacing = pacing.adding(silentPushesPerHour: platforms.silentPushesPerHour)
+        return configuration
     }
 
     /// The outbox is a file of its own beside the store, so that registrations and deliveries do not wait for each other.

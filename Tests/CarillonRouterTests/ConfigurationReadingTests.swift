@@ -3,6 +3,7 @@ import HTTPLanes
 import Nostr
 import Notifications
 import Pipeline
+import PlatformTestSupport
 import RelayPool
 import Rules
 import Testing

@@ -94,7 +94,7 @@ def test_a_transport_that_waits_for_a_human_is_not_ready(console, stopped_router
 
 
 def test_every_metric_is_in_the_documents():
-    folder = REPOSITORY / "Sources/CarillonRouter/Operating/Metrics"
+    folder = REPOSITORY / "Sources/Operations"
     code = "".join(path.read_text() for path in folder.rglob("*.swift"))
     made = set(re.findall(r'"(carillon_[a-z_]+)"', code)) | {
         f"process_{name}" for name in re.findall(r'family\("([a-z_]+)"', code)

@@ -87,8 +87,8 @@ FAULTS = [
     (garbage_in_the_middle, "is damaged"),
     (header_overwritten, "is damaged or no SQLite database"),
     (emptied, "is an empty file"),
-    (another_programs, "is another program's database"),
-    (the_other_store, "another one of ours"),
+    (another_programs, "another database of ours or of another program"),
+    (the_other_store, "another database of ours or of another program"),
     (of_a_newer_version, "newer version of Carillon (it has “99 the future”)"),
 ]
 

@@ -53,7 +53,7 @@ package struct OperatorAccess {
                 sealer: Sealer(identity: identity.secret),
                 files: OperatorFiles(configuration: configuration),
                 sender: ConfiguredTestPushes(configuration: configuration),
-                configuration: { configuration },
+                configuration: { [configuration = configuration.limited(by: platforms)] in configuration },
                 deliveryID: try DeliveryIDs(identity: identity).id,
                 now: now
             )

@@ -66,7 +66,7 @@ import Testing
 
     @Test func ofADeviceThatHadItsBackgroundPushes() {
         let row = PaceRow(device: device, silentPushes: [now - 3_000_000, now - 2_000_000, now - 1_000_000])
-        let policy = PacingPolicy()
+        let policy = PacingPolicy(platforms: ["ios": .init(silentPerHour: 3)])
         func forecast(in mode: Mode, on platform: String = "ios") -> PaceForecast {
             PaceForecast(row, [], preferences: PacePreferences(), on: platform, mode: mode, policy: policy, at: now)
         }

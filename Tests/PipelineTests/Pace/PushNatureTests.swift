@@ -1,8 +1,8 @@
 import Delivery
 import Nostr
 import Notifications
-import Platforms
 import PlatformTestSupport
+import Platforms
 import Registry
 import Rules
 import Testing

@@ -5,8 +5,8 @@ import GRDB
 import Logging
 import Nostr
 import Notifications
-import Platforms
 import PlatformTestSupport
+import Platforms
 import Registry
 import Rules
 import Synchronization

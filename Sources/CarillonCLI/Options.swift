@@ -15,6 +15,11 @@ struct ConfigurationOption: ParsableArguments {
     /// Whether nobody named a file and there is none where it would be.
     var isAbsent: Bool { path == Self.defaultPath && !FileManager.default.fileExists(atPath: path) }
 
+    /// Nil where there is none, or it has mistakes: for commands that go on without.
+    var ifReadable: Configuration? {
+        isAbsent ? nil : try? Configuration(file: path, withoutCredentials: true)
+    }
+
     /// Reads the file; prints its mistakes and fails when there are any. Only the service itself needs its credentials.
     func read(withoutCredentials: Bool = true) throws -> Configuration {
         try Terminal.printingMistakes { () throws in
@@ -41,9 +46,10 @@ struct PluginsOption: ParsableArguments {
     /// Absolute paths.
     var folders: [String] { names.map { URL(fileURLWithPath: $0).standardizedFileURL.path } }
 
-    /// What they say about their platforms; what cannot be known without any is told.
-    var catalog: PlatformCatalog {
-        let plugins = CommandPlugins(folders: folders)
+    /// What they say about their platforms. Without the option these are the plugins of the configuration, if it can be
+    /// read. What cannot be known without any plugin is said.
+    func catalog(_ config: ConfigurationOption) -> PlatformCatalog {
+        let plugins = CommandPlugins(names.isEmpty ? config.ifReadable : nil, folders: folders)
         let catalog = plugins.platforms.catalog
         if catalog.platforms.isEmpty {
             Terminal.error(

@@ -224,6 +224,28 @@ def hook(url: str, **more) -> dict:
     return {"platform": "webhook", "token": url, "filters": ALL_SIGNALS, **more}
 
 
+def test_a_third_partys_platform_is_known_like_a_built_in_one(stopped_router, tmp_path):
+    router = stopped_router
+    cc(REPOSITORY / "contrib/examples/plugins/webhook.c", router.plugins / "webhook.so")
+    router.configuration["apps"]["default"]["webhook"] = {}
+    config = ["--config", router.configuration_file]
+
+    schema = carillon("rules", "schema", *config)
+    properties = json.loads(schema.stdout)["$defs"]["rule"]["properties"]
+    assert {"webhook", "apns"} <= properties.keys() and "tone" in properties["webhook"]["properties"]
+    assert "webhook" in carillon("check", "--schema", *config).stdout
+
+    rules = tmp_path / "own.yaml"
+    rules.write_text("version: 1\nrules:\n  - title: hi\n    webhook: { ton: chime }\n")
+    check = carillon("rules", "check", rules, *config)
+    assert check.returncode == 1
+    assert "own.yaml:4:16: rules[0].webhook: unknown key 'ton'; did you mean 'tone'?" in check.stdout + check.stderr
+
+    rules.write_text("version: 1\nrules:\n  - title: hi\n    webhook: { tone: chime }\n")
+    shown = carillon("rules", "try", "--rules", rules, "--fixture", "reply", "--platform", "webhook", *config)
+    assert shown.returncode == 0 and "POST https://hook.example.com/sample" in shown.stdout
+
+
 def test_the_example_in_c_delivers_to_a_server_in_python(router_with_webhooks, webhook, alice, bob):
     router = router_with_webhooks
     note = alice.note("root")

@@ -24,10 +24,11 @@ struct Rules: AsyncParsableCommand {
             discussion: "  carillon rules default > rules.yaml"
         )
 
+        @OptionGroup var config: ConfigurationOption
         @OptionGroup var plugins: PluginsOption
 
         func run() {
-            print(RulesTrial.builtInRules(plugins.catalog), terminator: "")
+            print(RulesTrial.builtInRules(plugins.catalog(config)), terminator: "")
         }
     }
 
@@ -44,10 +45,11 @@ struct Rules: AsyncParsableCommand {
                 """
         )
 
+        @OptionGroup var config: ConfigurationOption
         @OptionGroup var plugins: PluginsOption
 
         func run() {
-            print(Schemas.rules(plugins.catalog), terminator: "")
+            print(Schemas.rules(plugins.catalog(config)), terminator: "")
         }
     }
 }

@@ -21,14 +21,14 @@ package struct PluginListing {
     package var hasRefusals: Bool { !catalog.refusals.isEmpty }
 
     package var text: String {
-        var lines = catalog.plugins.flatMap { plugin in
-            ["\(plugin.id) \(plugin.version)"]
-                + plugin.platforms.map { "    platform   \(plugin.label(of: $0))" }
-                + plugin.filters.map { "    filter     \(Self.line(of: $0))" } + [
-                    "    file       \(plugin.path)",
-                    "    sha256     \(plugin.sha256)",
-                    "    abi        1.\(plugin.abiMinor)",
-                ]
+        var lines: [String] = []
+        for plugin in catalog.plugins {
+            lines.append("\(plugin.id) \(plugin.version)")
+            for platform in plugin.platforms { lines.append("    platform   \(plugin.label(of: platform))") }
+            for filter in plugin.filters { lines.append("    filter     \(Self.line(of: filter))") }
+            lines.append("    file       \(plugin.path)")
+            lines.append("    sha256     \(plugin.sha256)")
+            lines.append("    abi        1.\(plugin.abiMinor)")
         }
         lines += catalog.refusals.map { "refused \($0.path)\n    \($0.reason)" }
         if lines.isEmpty {

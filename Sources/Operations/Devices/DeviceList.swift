@@ -29,10 +29,12 @@ extension DeviceOverview {
             let words = ReportWords.short(kind: error.outcome, status: error.status ?? 0, reason: error.reason ?? "")
             return "\(error.at.prefix(16))Z \(words)"
         }
-        let row = [
-            "\(device)", "\(npub.prefix(12))…\(npub.suffix(4))", name.isEmpty ? "-" : String(name.prefix(20)),
-            "\(platform)/\(app)", mode ?? "default", lastSuccess.map { "\($0.at.prefix(16))Z" } ?? "-", error ?? "-",
-            pace?.pushesToday.map(String.init) ?? "-", nextPush,
+        let name = name.isEmpty ? "-" : String(name.prefix(20))
+        let success: String? = lastSuccess.map { "\($0.at.prefix(16))Z" }
+        let today: String? = pace?.pushesToday.map(String.init)
+        let row: [String] = [
+            "\(device)", "\(npub.prefix(12))…\(npub.suffix(4))", name, "\(platform)/\(app)", mode ?? "default",
+            success ?? "-", error ?? "-", today ?? "-", nextPush,
         ]
         return countsUntil.map { row + ["only until \($0.prefix(16))Z"] } ?? row
     }

@@ -44,11 +44,11 @@ package final class Router: Service {
 
     /// Opens everything; attempts nothing yet.
     ///
-    /// `reread` reads the configuration anew for a reload; `serviceManager` is told how it goes; `platforms` stand for what the
-    /// loaded plugins say.
+    /// `reread` reads the configuration anew for a reload; `serviceManager` is told how it goes; `platforms` stand for
+    /// what the loaded plugins say.
     ///
-    /// Throws `Diagnostics` for what an operator can mend in a file, a `StoreLockError` when another router has the store, a
-    /// `FeedError` when there is nothing to feed from, and the stores' errors.
+    /// Throws `Diagnostics` for what an operator can mend in a file, a `StoreLockError` when another router has the
+    /// store, a `FeedError` when there is nothing to feed from, and the stores' errors.
     package init(
         configuration: Configuration,
         reread: (@Sendable () throws(Diagnostics) -> Configuration)? = nil,
@@ -271,7 +271,8 @@ package final class Router: Service {
         self.stop = stop
     }
 
-    /// Nil where there is no sealed ingress. Where no plugin can serve it the router goes without, unless there is nothing else.
+    /// Nil where there is no sealed ingress. Where no plugin can serve it the router goes without, unless there is
+    /// nothing else.
     private static func ingressPlatform(
         _ configuration: Configuration,
         _ platforms: KnownPlatforms,
@@ -294,8 +295,8 @@ package final class Router: Service {
 
     /// The same; `started` learns the port of the relay socket once everything works.
     package func run(started: @escaping @Sendable (Int) -> Void) async throws {
-        // In the order of the start. Stopping goes the other way: what came in at the sockets goes all the way before the next part
-        // stops.
+        // In the order of the start. Stopping goes the other way: what came in at the sockets goes all the way before
+        // the next part stops.
         let parts: [any RouterPart] = [
             stores, outgoing, operators, deliveries, events, relays, sockets, upkeep(started),
         ]

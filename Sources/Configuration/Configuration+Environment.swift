@@ -15,9 +15,9 @@ extension Configuration {
 
     /// A configuration for that; nil where none of the variables is set by which a platform is told.
     ///
-    /// `platforms` are those of the plugins in ``pluginFolders(_:)``. `executableFolder` is where plugins are looked for, `folder`
-    /// where the state goes unless `STATE_DIRECTORY` says. Throws a mistake for each variable that is missing or wrong, and quotes
-    /// none that may be secret.
+    /// `platforms` are those of the plugins in ``pluginFolders(_:)``. `executableFolder` is where plugins are looked
+    /// for, `folder` where the state goes unless `STATE_DIRECTORY` says. Throws a mistake for each variable that is
+    /// missing or wrong, and quotes none that may be secret.
     package static func sealedIngressAlone(
         environment: [String: String],
         platforms: PlatformCatalog,

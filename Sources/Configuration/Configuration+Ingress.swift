@@ -77,7 +77,8 @@ extension Configuration {
         package var app = "default"
         /// The platform whose devices it serves; nil: the only one that offers it.
         package var platform: String?
-        /// Where the platform or the app is named, for mistakes that only the loaded plugins show; 0 where no file was read.
+        /// Where the platform or the app is named, for mistakes that only the loaded plugins show; 0 where no file was
+        /// read.
         package var place = (line: 0, column: 0)
         /// Whose word on who a client is counts.
         package var trustedProxies = TrustedProxies() {
@@ -95,7 +96,8 @@ extension Configuration {
 
     /// The platform that the sealed ingress serves; nil where there is no sealed ingress.
     ///
-    /// Throws a mistake where no loaded plugin offers it, where several do and none is named, and where the app has no block for it.
+    /// Throws a mistake where no loaded plugin offers it, where several do and none is named, and where the app has no
+    /// block for it.
     package func ingressPlatform(_ platforms: PlatformCatalog) throws(Diagnostics) -> String? {
         guard let ingress = sealedIngress else { return nil }
         guard let platform = ingress.platform ?? platforms.onlyIngressPlatform, platforms[platform]?.ingress != nil
@@ -128,7 +130,8 @@ extension Configuration {
 
 /// Networks of proxies whose word on who a client is (`X-Forwarded-For`) counts.
 package struct TrustedProxies: Sendable, Equatable {
-    /// This machine, where the web server before us mostly is. A program here that says nothing of the kind stays who it is.
+    /// This machine, where the web server before us mostly is. A program here that says nothing of the kind stays who
+    /// it is.
     private static let thisMachine = ["127.0.0.0/8", "::1"].compactMap(AddressBlock.init)
 
     private let networks: [AddressBlock]

@@ -150,8 +150,9 @@ struct ConfigurationReader {
 extension Configuration {
     /// Reads the configuration file at `path`. Relative paths in it start from its own folder.
     ///
-    /// `withoutCredentials` is for commands that run where the service's environment is not: what its variables would say in
-    /// the blocks of apps may then be missing, and stands against the use of that block alone (``PlatformBlock/unset``).
+    /// `withoutCredentials` is for commands that run where the service's environment is not: what its variables would
+    /// say in the blocks of apps may then be missing, and stands against the use of that block alone
+    /// (``PlatformBlock/unset``).
     ///
     /// Throws all mistakes at once, each with its line and what was expected.
     package init(

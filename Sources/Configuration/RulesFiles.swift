@@ -8,7 +8,8 @@ import YAMLReading
 
 extension Configuration {
     /// The rules in force: the configured files in their order, or the built-in rules, and before them those of single
-    /// apps. `platforms` says what may stand in their blocks. Throws the mistakes of all files, each under its own path.
+    /// apps. `platforms` says what may stand in their blocks. Throws the mistakes of all files, each under its own
+    /// path.
     package func loadRules(_ platforms: KnownPlatforms) throws(Diagnostics) -> RuleBook {
         try RulesFiles(rulesFiles, ofApps: rulesFilesOfApps, platforms).read()
     }
@@ -25,7 +26,8 @@ extension Configuration {
         return configuration
     }
 
-    /// The outbox is a file of its own beside the store, so that registrations and deliveries do not wait for each other.
+    /// The outbox is a file of its own beside the store, so that registrations and deliveries do not wait for each
+    /// other.
     package var outboxPath: String { storePath + "-outbox" }
 }
 

@@ -34,7 +34,8 @@ public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-/// An error that can be made of a ``JSONSyntaxError``, so that readers of events and of messages throw their own errors.
+/// An error that can be made of a ``JSONSyntaxError``, so that readers of events and of messages throw their own
+/// errors.
 public protocol JSONSyntaxErrorConvertible: Error {
     init(_ fault: JSONSyntaxError)
 }

@@ -2,8 +2,8 @@ import JSON
 
 /// What a condition can ask of a block that somebody wrote.
 package protocol BlockFacts {
-    /// The value under a key, or under keys in objects of the block (`alert`, `title`); nil where there is none. Paths that
-    /// begin with `rule` lead into the rule around the block.
+    /// The value under a key, or under keys in objects of the block (`alert`, `title`); nil where there is none. Paths
+    /// that begin with `rule` lead into the rule around the block.
     func value(at path: [String]) -> BlockValue?
     /// Whether the rule itself has texts to show.
     var hasTexts: Bool { get }
@@ -104,8 +104,8 @@ extension DescriptionReader {
 }
 
 extension JSONValue {
-    /// Whether a value that somebody wrote says the same as `literal` of a description: flags may be written as numbers and
-    /// as words.
+    /// Whether a value that somebody wrote says the same as `literal` of a description: flags may be written as numbers
+    /// and as words.
     package func says(_ literal: JSONValue) -> Bool {
         if self == literal { return true }
         switch (self, literal) {

@@ -1,6 +1,7 @@
 import JSON
 
-/// The keys of an object that people write: a rule's block, or a platform's configuration. Read from a subset of JSON Schema.
+/// The keys of an object that people write: a rule's block, or a platform's configuration. Read from a subset of JSON
+/// Schema.
 package struct ObjectSchema: Hashable, Sendable {
     package struct Key: Hashable, Sendable {
         package let name: String

@@ -1,7 +1,7 @@
 import JSON
 
-/// What a transport says about its platform: the document behind `describe` of the plugin ABI. The core knows platforms by
-/// nothing else.
+/// What a transport says about its platform: the document behind `describe` of the plugin ABI. The core knows platforms
+/// by nothing else.
 package struct PlatformDescription: Sendable, Hashable {
     /// The version of the format that this host reads.
     package static let version = 1

@@ -86,7 +86,8 @@ package struct PushLimits: Hashable, Sendable {
         package let bytes: Int
         /// Headers of the request that this limit is for, by name in lower case.
         package let headers: [String: String]
-        /// JSON pointers to the parts of the request's body that count: a text, or keys and texts of an object. Nil: all.
+        /// JSON pointers to the parts of the request's body that count: a text, or keys and texts of an object. Nil:
+        /// all.
         package let counts: [String]?
     }
 
@@ -106,7 +107,8 @@ package struct PushLimits: Hashable, Sendable {
             } ?? []
     }
 
-    /// The size of a request as the service counts it, and the most that it takes, both in bytes; nil if that is not known.
+    /// The size of a request as the service counts it, and the most that it takes, both in bytes; nil if that is not
+    /// known.
     package func size(ofBody body: [UInt8], headers: [(name: String, value: String)]) -> (count: Int, limit: Int)? {
         let limit = payload.first { limit in
             limit.headers.allSatisfy { name, value in headers.contains { $0.name == name && $0.value == value } }

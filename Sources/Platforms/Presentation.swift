@@ -1,7 +1,7 @@
 import JSON
 
-/// A key of a block that says how a notification makes itself noticed, and nothing about its content. A stricter mode keeps
-/// its value where that is the same for every event.
+/// A key of a block that says how a notification makes itself noticed, and nothing about its content. A stricter mode
+/// keeps its value where that is the same for every event.
 package struct PresentationKey: Hashable, Sendable {
     package let name: String
     /// The values as JSON from the quietest to the loudest, where they have such an order.

@@ -13,8 +13,8 @@ package enum WebPushEncryption {
 
     /// Encrypts a message. Returns the body of the request to the push service; its `Content-Encoding` is `aes128gcm`.
     ///
-    /// `padding` zeros hide the length; message and padding together are at most 3993 bytes. `ephemeral` must be used for
-    /// this message only. `random` makes the salt.
+    /// `padding` zeros hide the length; message and padding together are at most 3993 bytes. `ephemeral` must be used
+    /// for this message only. `random` makes the salt.
     package static func encrypt(
         _ plaintext: [UInt8],
         to keys: WebPushKeys,
@@ -44,8 +44,8 @@ package enum WebPushEncryption {
         )
     }
 
-    /// Encrypts a message padded to `size` bytes, so that the length of the body reveals nothing. Throws when the message is
-    /// longer than `size`, and when `size` is more than 3993.
+    /// Encrypts a message padded to `size` bytes, so that the length of the body reveals nothing. Throws when the
+    /// message is longer than `size`, and when `size` is more than 3993.
     package static func encrypt(
         _ plaintext: [UInt8],
         paddedTo size: Int,
@@ -75,8 +75,8 @@ package enum WebPushEncryption {
 
     /// Decrypts the body of a message with the private half of a subscription's keys.
     ///
-    /// Throws a ``WebPushEncryptionError`` when the body is not one record of `aes128gcm`, when the sender's key is not on
-    /// the curve, and when the message was encrypted to other keys.
+    /// Throws a ``WebPushEncryptionError`` when the body is not one record of `aes128gcm`, when the sender's key is not
+    /// on the curve, and when the message was encrypted to other keys.
     package static func decrypt(
         _ body: [UInt8],
         privateKey: P256PrivateKey,

@@ -10,8 +10,8 @@ package struct WebPushKeys: Sendable, Concealed {
     /// The Push API's `auth`: 16 bytes.
     package let authenticationSecret: [UInt8]
 
-    /// Reads the texts of a subscription's `keys`: base64url with or without padding, or standard base64, which some clients
-    /// write.
+    /// Reads the texts of a subscription's `keys`: base64url with or without padding, or standard base64, which some
+    /// clients write.
     ///
     /// Throws a ``WebPushEncryptionError`` that names the wrong key and what was expected.
     package init(p256dh: String, auth: String) throws {

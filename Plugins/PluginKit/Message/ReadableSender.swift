@@ -16,7 +16,8 @@ public struct ReadableSender: Sendable {
     private let wakeTexts: WakeTexts
     private let clock: @Sendable () -> Int64
 
-    /// Reads the platform's configuration block: `wake_message` and `batch_message`. `now` is in milliseconds since 1970.
+    /// Reads the platform's configuration block: `wake_message` and `batch_message`. `now` is in milliseconds since
+    /// 1970.
     public init(
         configuration: JSONObject,
         host: Host,
@@ -31,8 +32,8 @@ public struct ReadableSender: Sendable {
     /// In milliseconds since 1970.
     public var now: Int64 { clock() }
 
-    /// Posts a JSON body: `wake` makes it for a wake-up from the operator's sentence, `readable` for everything with texts.
-    /// `outcome` interprets the answer; its second argument is the time in milliseconds since 1970.
+    /// Posts a JSON body: `wake` makes it for a wake-up from the operator's sentence, `readable` for everything with
+    /// texts. `outcome` interprets the answer; its second argument is the time in milliseconds since 1970.
     public func send(
         _ message: Message,
         _ notification: borrowing Notification,

@@ -28,7 +28,8 @@ struct HTTPAnswer: Sendable {
         self.init(status: status, contentType: "text/html; charset=utf-8", Array(HTMLPage.text(status: status).utf8))
     }
 
-    /// Replaces the answer if a misbehaviour orders another one. `refusal` makes an error status in the service's own form.
+    /// Replaces the answer if a misbehaviour orders another one. `refusal` makes an error status in the service's own
+    /// form.
     mutating func replace(by conduct: Misbehaviour.Conduct?, refusal: (OrderedAnswer) -> HTTPAnswer) {
         switch conduct {
         case .answer(let ordered):

@@ -35,8 +35,8 @@ struct LabRequest: Sendable {
         return parameters
     }
 
-    /// The server's origin as the client knows it: `known`, the same by address, or one of the `names` for clients behind a
-    /// proxy.
+    /// The server's origin as the client knows it: `known`, the same by address, or one of the `names` for clients
+    /// behind a proxy.
     func origin(or known: String, named names: [String] = []) -> String {
         if let host = header("host"), names.contains(host) { return "https://\(host)" }
         let parts = known.components(separatedBy: "://localhost:")

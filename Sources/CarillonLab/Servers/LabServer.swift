@@ -16,7 +16,8 @@ protocol LabServer: Sendable {
 
 extension LabServer {
     func start(host: String, port: Int, on group: any EventLoopGroup) async throws -> any Channel {
-        // Swift's runtime (6.3.1) crashes sometimes when several threads need this generic type for the first time at once.
+        // Swift's runtime (6.3.1) crashes sometimes when several threads need this generic type for the first time at
+        // once.
         withExtendedLifetime(ByteToMessageHandler(HTTPRequestDecoder())) {}
         return try await ServerBootstrap(group: group)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)

@@ -2,8 +2,8 @@ import Synchronization
 
 /// A part of the router that starts and stops by itself.
 ///
-/// All parts prepare in the order in which they are declared, then all start in that order. They stop in the opposite order, one
-/// after the other, also when one of them could not start.
+/// All parts prepare in the order in which they are declared, then all start in that order. They stop in the opposite
+/// order, one after the other, also when one of them could not start.
 protocol RouterPart: Sendable {
     /// Takes what may be refused, such as ports. Attempts nothing.
     func prepare() async throws
@@ -33,16 +33,16 @@ struct StopBudget: Sendable {
     /// Milliseconds for a step that takes no more than `percent` of the whole time.
     func part(_ percent: Int64) -> Int64 { time.part(percent, now: now()) }
 
-    /// Milliseconds since 1970: the end of a step that takes no more than `percent` of the whole time and leaves `others` percent to
-    /// the steps behind it.
+    /// Milliseconds since 1970: the end of a step that takes no more than `percent` of the whole time and leaves
+    /// `others` percent to the steps behind it.
     func deadline(_ percent: Int64, leaving others: Int64) -> Int64 {
         let now = now()
         return now + min(time.part(percent, now: now), time.allBut(others, now: now))
     }
 }
 
-/// Lets the steps of a start come one after the other, although each is taken by a task of its own. The first that fails is the
-/// last.
+/// Lets the steps of a start come one after the other, although each is taken by a task of its own. The first that
+/// fails is the last.
 final class StartOrder: Sendable {
     private struct State {
         var next = 0

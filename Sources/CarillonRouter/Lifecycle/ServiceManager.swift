@@ -64,7 +64,8 @@ struct Watchdog: Sendable {
         try await Task.sleep(for: .milliseconds($0))
     }
 
-    /// Twice an interval, until the task is cancelled. While anything is stuck it says nothing, and the manager starts us anew.
+    /// Twice an interval, until the task is cancelled. While anything is stuck it says nothing, and the manager starts
+    /// us anew.
     func run() async {
         repeat {
             let stuck = await stuck(max(1, interval / 4))

@@ -88,8 +88,8 @@ struct Events: RouterPart {
         )
     }
 
-    /// Works off what came in, within its share of the time. Then refuses the rest: its senders were not told that it is kept, and
-    /// bring it again.
+    /// Works off what came in, within its share of the time. Then refuses the rest: its senders were not told that it
+    /// is kept, and bring it again.
     func stop(_ time: StopBudget) async {
         intake.close()
         let patience = time.part(30)

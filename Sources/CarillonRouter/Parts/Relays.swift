@@ -98,8 +98,8 @@ enum OpenFiles {
     /// For what is not a user's relay: databases, our own socket, push services, information documents, plugins.
     private static let others = 2_048
 
-    /// Raises the limit as far as the system lets us; many begin with 1,024 for the sake of `select`, which nobody here uses.
-    /// Returns the limit.
+    /// Raises the limit as far as the system lets us; many begin with 1,024 for the sake of `select`, which nobody here
+    /// uses. Returns the limit.
     static func raiseLimit() -> Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return others }

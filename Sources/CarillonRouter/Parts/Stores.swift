@@ -18,8 +18,8 @@ struct StoreClaim: Sendable {
     /// Another router may have the store now.
     func release() { lock.release() }
 
-    /// Throws a `RouterError` where root may not serve, a `StoreLockError` when another router has the store, a `StoreFault` when
-    /// the registry is lost, and `Diagnostics` for a key that is missing or unusable.
+    /// Throws a `RouterError` where root may not serve, a `StoreLockError` when another router has the store, a
+    /// `StoreFault` when the registry is lost, and `Diagnostics` for a key that is missing or unusable.
     init(_ configuration: Configuration, logger: Logger) throws {
         if geteuid() == 0, let owner = FolderOwner(ofFolderOf: configuration.storePath) {
             throw RouterError.foreignFolder(of: configuration.storePath, owner)
@@ -32,8 +32,8 @@ struct StoreClaim: Sendable {
         identity = try Self.identity(configuration)
     }
 
-    /// Our key, made on the first run. Where there are registrations a missing key is a mistake: phones encrypted to it, and a new
-    /// one would be of no use.
+    /// Our key, made on the first run. Where there are registrations a missing key is a mistake: phones encrypted to
+    /// it, and a new one would be of no use.
     private static func identity(_ configuration: Configuration) throws(Diagnostics) -> KeyPair {
         let file = IdentityFile(path: configuration.keyFile)
         if file.exists {

@@ -13,8 +13,9 @@ import Rules
 import Synchronization
 import YAMLReading
 
-/// Reads the configuration anew and puts it in force between two batches: rules, apps with their credentials, defaults, new plugins,
-/// the API's token. A broken configuration is refused as a whole, and the old one stays. Nothing in flight is lost.
+/// Reads the configuration anew and puts it in force between two batches: rules, apps with their credentials, defaults,
+/// new plugins, the API's token. A broken configuration is refused as a whole, and the old one stays. Nothing in flight
+/// is lost.
 final class Reloader: Sendable {
     /// Everything new that was read, made and found good.
     private struct Prepared: Sendable {
@@ -81,8 +82,8 @@ final class Reloader: Sendable {
         return await readAnew()
     }
 
-    /// The same at a signal, whose sender does not try again: while another reload is under way, the configuration is read once more
-    /// behind it.
+    /// The same at a signal, whose sender does not try again: while another reload is under way, the configuration is
+    /// read once more behind it.
     func reloadAtSignal() async {
         guard gate.enterOrAsk() else {
             return logger.info("Another reload is under way; the configuration is read once more behind it")
@@ -320,7 +321,8 @@ final class ReloadGate: Sendable {
         }
     }
 
-    /// The same for whoever cannot try again: while another reload is under way, the one who does it will read once more.
+    /// The same for whoever cannot try again: while another reload is under way, the one who does it will read once
+    /// more.
     func enterOrAsk() -> Bool {
         state.withLock { state in
             let isOpen = state == .open

@@ -110,8 +110,8 @@ struct RefusalTally: Sendable {
     private var untold: [PipelineStep: Int] = [:]
     private var toldAt: [PipelineStep: Int64] = [:]
 
-    /// Adds what became of a batch at `now`, in milliseconds since 1970, and returns what to tell: of each reason how many events
-    /// there were since it was told last.
+    /// Adds what became of a batch at `now`, in milliseconds since 1970, and returns what to tell: of each reason how
+    /// many events there were since it was told last.
     mutating func add(_ counts: [PipelineStep: Int], now: Int64) -> [PipelineStep: Int] {
         for (step, count) in counts where Self.refusals.contains(step) { untold[step, default: 0] += count }
         guard !untold.isEmpty else { return [:] }

@@ -34,9 +34,9 @@ struct WatchPlan {
     /// The change of the number of rows with a key that is not the owner's.
     private(set) var claims = 0
 
-    /// `known` are the owner's rows; `target` is nil when nothing is to be watched on its behalf any more. `others` says
-    /// what other owners have watched of a key at a relay. With `relaysKnow` relays know of `known` and are told only
-    /// what changes; without it they are told everything.
+    /// `known` are the owner's rows; `target` is nil when nothing is to be watched on its behalf any more. `others`
+    /// says what other owners have watched of a key at a relay. With `relaysKnow` relays know of `known` and are told
+    /// only what changes; without it they are told everything.
     init(
         from known: [WatchRow],
         to target: WatchTarget?,

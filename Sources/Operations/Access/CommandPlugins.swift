@@ -9,8 +9,8 @@ package struct CommandPlugins: Sendable {
     /// Where they were looked for.
     package let folders: [String]
 
-    /// Loads those in `folders`; where none are named, those of the configuration; and without a configuration those beside the
-    /// program. This runs their code.
+    /// Loads those in `folders`; where none are named, those of the configuration; and without a configuration those
+    /// beside the program. This runs their code.
     package init(_ configuration: Configuration? = nil, folders: [String] = []) {
         let search =
             if !folders.isEmpty {

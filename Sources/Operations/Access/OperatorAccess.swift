@@ -19,8 +19,8 @@ package struct OperatorAccess {
     /// Keeps routers off for as long as this value lives.
     private let lock: StoreLock?
 
-    /// Throws an ``OperationFailure`` when the files cannot be used for that, `StoreLockError.storeInUse` when a router has them
-    /// and something is to be changed, and `Diagnostics` for a key file that is none.
+    /// Throws an ``OperationFailure`` when the files cannot be used for that, `StoreLockError.storeInUse` when a router
+    /// has them and something is to be changed, and `Diagnostics` for a key file that is none.
     package init(
         _ configuration: Configuration,
         for purpose: Purpose,

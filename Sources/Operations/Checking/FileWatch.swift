@@ -1,6 +1,7 @@
 import Foundation
 
-/// Waits for changes of files, by looking at them twice a second: that works on every file system and with every editor.
+/// Waits for changes of files, by looking at them twice a second: that works on every file system and with every
+/// editor.
 package struct FileWatch: Sendable {
     private let stamp: @Sendable (String) -> FileStamp?
     private let pause: @Sendable () async throws -> Void
@@ -35,7 +36,8 @@ package struct FileWatch: Sendable {
 
 /// Notices changes of files from looks at them now and then.
 ///
-/// A change counts when the next look finds the same again: an editor that writes a file in several steps is waited for.
+/// A change counts when the next look finds the same again: an editor that writes a file in several steps is waited
+/// for.
 package struct FileChanges: Sendable {
     package typealias Look = [String: FileStamp]
 
@@ -58,7 +60,8 @@ package struct FileChanges: Sendable {
     }
 }
 
-/// What tells a file from what it was before, without reading it. Editors replace files, so the name alone says nothing.
+/// What tells a file from what it was before, without reading it. Editors replace files, so the name alone says
+/// nothing.
 package struct FileStamp: Hashable, Sendable {
     package var inode: UInt64
     /// In bytes.

@@ -3,8 +3,8 @@ import Registry
 import RouterConfiguration
 import Storage
 
-/// A registry that is gone while the outbox that was filled beside it is there: to begin an empty one would be to empty it in
-/// silence.
+/// A registry that is gone while the outbox that was filled beside it is there: to begin an empty one would be to empty
+/// it in silence.
 package enum LostRegistry {
     /// Nil when there is a registry, or nothing says that there ever was.
     ///

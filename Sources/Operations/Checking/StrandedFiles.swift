@@ -4,8 +4,8 @@ import Glibc
 import RouterConfiguration
 import YAMLReading
 
-/// Files in the folder of a user who cannot use them: root made them there, as by serving once where a service does. Root sees
-/// nothing wrong with them.
+/// Files in the folder of a user who cannot use them: root made them there, as by serving once where a service does.
+/// Root sees nothing wrong with them.
 struct StrandedFiles {
     struct Found: Hashable {
         /// The key in the configuration that names them.

@@ -121,8 +121,8 @@ package struct DevicePaceOverview: Codable, Sendable, Hashable {
     package var pushesToday: Int?
     /// How many events wait for it.
     package var held: Int
-    /// When the next push could go, of what waits or else of what came now, RFC 3339 in UTC; nil: at once, or as soon as one that is
-    /// under way has ended.
+    /// When the next push could go, of what waits or else of what came now, RFC 3339 in UTC; nil: at once, or as soon
+    /// as one that is under way has ended.
     package var nextPushAt: String?
     /// Why not at once, in words.
     package var reason: String?

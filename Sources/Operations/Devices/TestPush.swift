@@ -5,8 +5,8 @@ import PluginHost
 import Registry
 import RouterConfiguration
 
-/// A push by which an operator sees whether a device can be reached. It belongs to no event, and no outcome of it changes the
-/// registration.
+/// A push by which an operator sees whether a device can be reached. It belongs to no event, and no outcome of it
+/// changes the registration.
 struct TestPush {
     /// How long a push service may try, in milliseconds: whoever tests is waiting.
     private static let lifetime: Int64 = 300_000

@@ -59,8 +59,8 @@ package struct RouterHealth: Sendable {
         return readiness
     }
 
-    /// The parts that do not respond within `milliseconds`, by name: the pipeline's thread, the courier, the event loops. Empty
-    /// before and after the router serves, when they rest.
+    /// The parts that do not respond within `milliseconds`, by name: the pipeline's thread, the courier, the event
+    /// loops. Empty before and after the router serves, when they rest.
     package func stuck(within milliseconds: Int64) async -> [String] {
         guard isServing() else { return [] }
         var asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)] = [

@@ -26,8 +26,8 @@ package final class DryRun: Sendable {
         let recorder: RecordingHTTP
     }
 
-    /// `blocks` are platform blocks by platform; one that is missing is the sample of `platforms`. `now` is what deadlines go by, in
-    /// milliseconds of any clock that does not step.
+    /// `blocks` are platform blocks by platform; one that is missing is the sample of `platforms`. `now` is what
+    /// deadlines go by, in milliseconds of any clock that does not step.
     package init(
         host: PluginHost,
         blocks: [String: String],

@@ -33,8 +33,8 @@ extension Fixture {
     }
 }
 
-/// Who appears in fixtures. Everybody knows the keys, so that events can be signed anew after a change; they are good for
-/// nothing else.
+/// Who appears in fixtures. Everybody knows the keys, so that events can be signed anew after a change; they are good
+/// for nothing else.
 struct FixtureCast {
     static let authorName = "Alice"
 

@@ -1,7 +1,8 @@
 import Platforms
 import YAMLReading
 
-/// The categories of buttons that rules may name: those that the loaded platforms predefine, and those that the files list.
+/// The categories of buttons that rules may name: those that the loaded platforms predefine, and those that the files
+/// list.
 struct ButtonCategories: Sendable {
     private let platforms: [ButtonNames]
     private let listed: [String]

@@ -1,6 +1,7 @@
 import Platforms
 
-/// What a text must look like where it stands in the file without variables, and what becomes of it where there are some.
+/// What a text must look like where it stands in the file without variables, and what becomes of it where there are
+/// some.
 struct TextForm: Sendable {
     /// In one line.
     static let line = TextForm(TextSchema())

@@ -153,14 +153,15 @@ struct JSONCondition: Sendable {
 
 /// A pattern that values of an event have to match, with one budget for all of them.
 ///
-/// Rules are asked for each device of each account that an event names. Where finding out was dear, the answer is kept until
-/// another event's was dear, so that an event costs that once.
+/// Rules are asked for each device of each account that an event names. Where finding out was dear, the answer is kept
+/// until another event's was dear, so that an event costs that once.
 final class PatternCondition: Sendable {
     /// What may be spent again for each device.
     private static let cheap = 2_000
 
     private struct Answer {
-        /// The whole of it, since the id of an event that nobody verified proves nothing. One event is quickly told to be itself.
+        /// The whole of it, since the id of an event that nobody verified proves nothing. One event is quickly told to
+        /// be itself.
         var event: Event
         var holds: Bool
     }

@@ -50,8 +50,8 @@ final class Served {
 
 /// A process of its own, with one pipe to it and one from it.
 ///
-/// Not Foundation's `Process`: where many tests open and close descriptors at a time, its `run` now and then reads memory that
-/// is not its own, and its waiting may miss the exit.
+/// Not Foundation's `Process`: where many tests open and close descriptors at a time, its `run` now and then reads
+/// memory that is not its own, and its waiting may miss the exit.
 struct Child: Sendable {
     struct NotStarted: Error {
         var errno: Int32

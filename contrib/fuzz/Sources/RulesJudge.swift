@@ -5,8 +5,8 @@ import PlatformDocuments
 import Platforms
 import Rules
 
-/// A rules file, and after a line of `---8<---` the content of an event to try the rules on. Every rule book that can be read
-/// renders any text in any mode, and every block for a platform is JSON.
+/// A rules file, and after a line of `---8<---` the content of an event to try the rules on. Every rule book that can
+/// be read renders any text in any mode, and every block for a platform is JSON.
 enum RulesJudge {
     private static let separator = "\n---8<---\n"
     private static let standard = "hello {{event.id}} \"\\ \u{202E}👩\u{200D}👩\n\u{7}https://example.com/?a=b#c"

@@ -28,8 +28,8 @@ final class APNsClient: Sendable {
         }
     }
 
-    /// The outcome of a push whose provider token Apple calls expired. The courier sends the push again: by then there is a
-    /// new token, and it uses a new connection.
+    /// The outcome of a push whose provider token Apple calls expired. The courier sends the push again: by then there
+    /// is a new token, and it uses a new connection.
     func outcome(ofExpired proof: Proof) -> Outcome {
         let reason = APNsReason.expiredProviderToken.label
         switch credentials.refuse(proof, now: now) {

@@ -54,8 +54,8 @@ final class BroadcastSender: Sendable {
         )
     }
 
-    /// Nil for everything but an update or end of a Live Activity. Apple keeps nothing unless the rule asks for it: some
-    /// channels accept no other expiration.
+    /// Nil for everything but an update or end of a Live Activity. Apple keeps nothing unless the rule asks for it:
+    /// some channels accept no other expiration.
     private func push(_ notification: borrowing Notification, now: Int64) throws(PayloadError) -> Push? {
         guard notification.mode == .alert else { return nil }
         let block = try dispatcher.block(of: notification)

@@ -106,7 +106,8 @@ extension PlatformConfiguration {
 }
 
 extension ValueSchema {
-    /// A JSON Schema of such values without templates. What YAML takes for a number or a flag is text where text is wanted.
+    /// A JSON Schema of such values without templates. What YAML takes for a number or a flag is text where text is
+    /// wanted.
     fileprivate var plainJSONSchema: JSONTree {
         switch self {
         case .text, .textOrNull, .moment, .span: ["type": ["string", "number", "boolean"]]

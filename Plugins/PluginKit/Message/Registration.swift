@@ -54,3 +54,12 @@ public struct BorrowedText {
         text.bytes.elementsEqual(UnsafeBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount))
     }
 }
+
+extension BorrowedText {
+    /// The text, for a header or field of at most `limit` bytes: as it is if it fits and consists of printable ASCII
+    /// without blanks, otherwise its `digest`. Nil for an empty text.
+    public func headerValue(limit: Int, orDigest digest: (UnsafeRawBufferPointer) -> String) -> String? {
+        guard !isEmpty else { return nil }
+        return count <= limit && bytes.allSatisfy(\.isVisibleASCII) ? string : digest(bytes)
+    }
+}

@@ -1,6 +1,7 @@
 import Nostr
 import Notifications
 import Platforms
+import Units
 
 @testable import Registry
 
@@ -37,7 +38,7 @@ enum RegistrationJudge {
         promise((1...4_096).contains(content.token.utf8.count), "a token is bounded")
         promise(content.fields.count <= 64 && content.signals.count <= 131, "fields and signals are bounded")
         promise(content.relays.count <= 20 && content.partners.count <= 128, "relays and partners are bounded")
-        let address = content.address(registeredAt: 1_700_000_000_000)
+        let address = content.address(registeredAt: Timestamp(seconds: 1_700_000_000))
         promise(AddressCodec.decode(AddressCodec.encode(address)) == address, "an address survives its codec")
         _ = SealingKey(content.fields, author: PublicKey(zero))
         _ = content.language
@@ -56,7 +57,7 @@ enum RegistrationJudge {
             content: text,
             signature: Signature(first: zero, second: zero)
         )
-        guard case .request(let request) = desk.read(event, now: 1_700_000_000_000) else { return }
+        guard case .request(let request) = desk.read(event, now: Timestamp(seconds: 1_700_000_000)) else { return }
         promise(
             (1...RegistrationSlot.deviceIDLimit).contains(request.slot.deviceID.utf8.count),
             "a device id is bounded"

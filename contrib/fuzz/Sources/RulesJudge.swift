@@ -4,6 +4,7 @@ import Notifications
 import PlatformDocuments
 import Platforms
 import Rules
+import Units
 
 /// A rules file, and after a line of `---8<---` the content of an event to try the rules on. Every rule book that can
 /// be read renders any text in any mode, and every block for a platform is JSON.
@@ -52,7 +53,7 @@ enum RulesJudge {
                     signal: signal,
                     mode: mode,
                     language: language,
-                    now: 1_700_000_100_000
+                    now: Timestamp(seconds: 1_700_000_100)
                 )
                 judge(notification, atMost: mode)
             }

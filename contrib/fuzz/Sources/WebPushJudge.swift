@@ -2,6 +2,7 @@ import Cipher
 import JSON
 import Nostr
 import Notifications
+import Units
 import WebPushEncryption
 
 @testable import Listening
@@ -14,7 +15,7 @@ enum WebPushJudge {
     private static let platform = IngressPlatform(
         name: "ios",
         block: #"{"alert":{"loc-key":"{{loc_key}}"},"mutable-content":1}"#,
-        limit: limit
+        limit: ByteCount(limit)
     )
     private static let payload = PushPayload(platform, locKey: "apns-default-message")
     private static let privateKey = promised("1 is a private key") {
@@ -29,8 +30,9 @@ enum WebPushJudge {
             id = resource.id
         }
         _ = ClientAddress(peer: "127.0.0.1", forwardedFor: forwarded) { $0 == "127.0.0.1" }
-        let terms = MessageTerms(request, now: 1_700_000_000_000)
-        promise(terms.expiresAt == 0 || terms.expiresAt > 1_700_000_000_000, "nothing expired when it came")
+        let now = Timestamp(seconds: 1_700_000_000)
+        let terms = MessageTerms(request, now: now)
+        promise(terms.expiresAt == .epoch || terms.expiresAt > now, "nothing expired when it came")
         let message = EncryptedMessage(request)
         if let message {
             promise(message.salt.count == 16 && message.senderKey.count == 65, "salt and key have their sizes")

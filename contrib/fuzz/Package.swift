@@ -1,0 +1,98 @@
+// swift-tools-version: 6.3
+
+import PackageDescription
+
+// What `contrib/fuzz/run` builds: the modules that parse strangers' input, without those of their files that need a
+// database or a network, all of them with the fuzzer's counters. `modules` and `plugins` are links to their sources.
+
+/// A module of Carillon, or those of its files that parse.
+func parser(
+    _ name: String,
+    path: String? = nil,
+    uses dependencies: [Target.Dependency] = [],
+    sources: [String]? = nil
+) -> Target {
+    .target(name: name, dependencies: dependencies, path: "modules/\(path ?? name)", sources: sources)
+}
+
+func library(_ name: String, _ pkgConfig: String) -> Target {
+    .systemLibrary(name: name, path: "modules/System/\(name)", pkgConfig: pkgConfig)
+}
+
+let package = Package(
+    name: "carillon-fuzz",
+    products: [.executable(name: "carillon-fuzz", targets: ["CarillonFuzz"])],
+    dependencies: [
+        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    ],
+    targets: [
+        library("COpenSSL", "libcrypto"),
+        library("CSecp256k1", "libsecp256k1"),
+        library("CPCRE2", "libpcre2-8"),
+        library("CLibcurl", "libcurl"),
+        .target(name: "CCurl", dependencies: ["CLibcurl"], path: "modules/System/CCurl"),
+        .systemLibrary(name: "CLibFuzzer", path: "CLibFuzzer"),
+
+        parser("Units"),
+        parser("ASCII"),
+        parser("Cipher", uses: ["COpenSSL"]),
+        parser("Schnorr", uses: ["Cipher", "CSecp256k1"]),
+        parser("JSON"),
+        parser("Nostr", uses: ["ASCII", "Cipher", "JSON", "Schnorr", "Units"]),
+        parser("Notifications", uses: ["Units"]),
+        parser("YAMLReading", uses: [.product(name: "Yams", package: "Yams")]),
+        parser("Patterns", uses: ["CPCRE2"]),
+        parser("Platforms", uses: ["JSON", "Notifications", "Patterns", "Units"]),
+        parser("WebPushEncryption", uses: ["Cipher", "Units"]),
+        parser(
+            "Rules",
+            uses: [
+                "JSON", "Nostr", "Notifications", "Patterns", "Platforms", "Units", "YAMLReading",
+                .product(name: "Mustache", package: "swift-mustache"),
+            ]
+        ),
+        parser("Listening", path: "Ingress/Listening", uses: ["Units"], sources: ["ClientAddress.swift"]),
+        parser(
+            "WebIngress",
+            path: "Ingress/Web",
+            uses: ["ASCII", "Cipher", "Notifications", "Listening", "Units", "WebPushEncryption"],
+            sources: ["Request"]
+        ),
+        parser(
+            "Registry",
+            uses: ["ASCII", "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "Platforms", "Units"],
+            sources: [
+                "Preferences", "Registration", "Secrets/AddressCodec.swift", "Secrets/SealingKey+Registration.swift",
+            ]
+        ),
+        parser(
+            "HTTPLanes",
+            uses: ["ASCII", "Units"],
+            sources: ["AddressGuard.swift", "IPAddress.swift", "URLParts.swift"]
+        ),
+        .target(
+            name: "PlatformDocuments",
+            path: "plugins",
+            sources: ["APNs/APNsTransport/APNsDescription.swift", "FCM/FCMTransport/FCMDescription.swift"]
+        ),
+        .executableTarget(
+            name: "CarillonFuzz",
+            dependencies: [
+                "CLibFuzzer", "CCurl", "Cipher", "HTTPLanes", "JSON", "Nostr", "Notifications", "PlatformDocuments",
+                "Platforms", "Registry", "Rules", "Units", "WebIngress", "WebPushEncryption",
+            ],
+            path: "Sources"
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.type != .system && target.name != "CCurl" {
+    target.swiftSettings = [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .treatAllWarnings(as: .error),
+        .unsafeFlags(["-sanitize=fuzzer"]),
+    ]
+}
